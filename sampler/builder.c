@@ -64,6 +64,11 @@ struct fresh {
 	uint64_t ended_ns; /* when the old events were closed; 0: they are still open */
 	uint64_t gap_ns;   /* how long nothing was sampled, if the change failed after all */
 	bool stopped;	   /* it failed, and the old events were refused too */
+	bool records;	   /* begin or end a recording: config.record */
+	/* The next one; when the events are replaced, the one before. */
+	struct recording recording;
+	struct sampler_recorded recorded; /* in the one before */
+	struct err record_err;
 };
 
 /*
@@ -142,6 +147,50 @@ static void carry_cpus(struct sampler *s, struct counters *old)
 	s->rates.cpus = cpus;
 }
 
+/* Create the recording of the new events, with the running processes. 0 or -errno with a sentence.
+ */
+static int begin_recording(struct sampler *s, struct fresh *f, struct err *e)
+{
+	int code;
+
+	if (!f->records || !f->config.record)
+		return 0;
+	/* Mappings may hang for a moment. */
+	rcu_thread_offline();
+	code = recording_open(&f->recording, f->config.record, 0, f->counters, f->sideband,
+			      symbols_codes(s->store.symbols), e);
+	code = code ? code : recording_start(&f->recording, e);
+	rcu_thread_online();
+	if (code)
+		recording_close(&f->recording);
+	return code;
+}
+
+/* Record the new events from now on, or no longer; the threads have ended. */
+static void use_recording(struct sampler *s, struct fresh *f)
+{
+	struct recording was = s->recording;
+
+	if (f->records) {
+		s->recording = f->recording;
+		f->recording = was;
+		s->config.record = s->recording.path;
+	} else {
+		recording_move(&s->recording, f->counters, f->sideband);
+	}
+	s->live.shared->recorder = s->recording.recorder;
+}
+
+/* Complete the recording before, if any; @old: its events. */
+static void end_recording(struct sampler *s, struct fresh *f, struct counters *old)
+{
+	f->record_err.text[0] = '\0';
+	if (!f->recording.recorder)
+		return;
+	recording_end(&f->recording, old, s->config.nr_events, s->store.objects, &f->recorded,
+		      &f->record_err);
+}
+
 static int begin_new(struct sampler *s, struct err *e)
 {
 	int code, rc;
@@ -195,9 +244,11 @@ static uint64_t replace(struct sampler *s, struct fresh *f, struct target *t, st
 	}
 	note_rates(s);
 	carry_cpus(s, old);
+	use_recording(s, f);
 	if (begin_new(s, e))
 		mailbox_say(&s->mailbox, "%s", e->text);
 	since = time_now_ns() - since;
+	end_recording(s, f, old);
 	counters_close(old);
 	messages_restart(&s->messages);
 	rates_restart(&s->rates, time_now_ns());
@@ -209,7 +260,8 @@ static uint64_t replace(struct sampler *s, struct fresh *f, struct target *t, st
 static bool may_reopen(struct sampler *s)
 {
 	if (s->recording.recorder)
-		mailbox_say(&s->mailbox, "not available while recording (--record, --save-dir): a "
+		mailbox_say(&s->mailbox, "not available while recording (--record, --save-dir, "
+					 ":record): a "
 					 "recording has one target and one size");
 	return !s->recording.recorder;
 }
@@ -276,6 +328,7 @@ static bool reopen_once(struct sampler *s, struct fresh *f, size_t more_than, ui
 {
 	struct target t = { .cgroup_fd = -1 };
 	bool tasks = s->target.tids;
+	int code;
 
 	e->text[0] = '\0';
 	/* The target includes the children and threads that were followed since the start. */
@@ -290,11 +343,14 @@ static bool reopen_once(struct sampler *s, struct fresh *f, size_t more_than, ui
 			target_drop(&t);
 		return false;
 	}
-	if (counters_ring_size(f->counters) <= more_than) {
+	code = begin_recording(s, f, e);
+	if (code || counters_ring_size(f->counters) <= more_than) {
 		sideband_free(f->sideband);
 		counters_close(f->counters);
 		if (tasks)
 			target_drop(&t);
+		if (f->ended_ns)
+			come_back(s, f);
 		return false;
 	}
 	*gap_ns += replace(s, f, tasks ? &t : NULL, e);
@@ -387,6 +443,54 @@ static void reopen_stack(struct sampler *s, size_t size, const char *why)
 	f.config.call_graph = CALL_GRAPH_DWARF;
 	snprintf(what, sizeof(what), "%s%zu bytes of user stack a sample", why, size);
 	reopen_config(s, &f, what);
+}
+
+/* Report the recording that has ended. */
+static void say_recorded(struct sampler *s, const struct fresh *f, uint64_t gap_ns)
+{
+	const struct sampler_recorded *r = &f->recorded;
+	char unmapped[80];
+
+	if (f->record_err.text[0])
+		mailbox_say(&s->mailbox, "%.*s", (int)strcspn(f->record_err.text, "\n"),
+			    f->record_err.text);
+	else
+		mailbox_say(&s->mailbox,
+			    "%s: %llu samples, %.1f MiB%s%s; nothing was sampled for %.0f ms",
+			    f->recording.path, (unsigned long long)r->nr_samples,
+			    (double)r->bytes / (1 << 20),
+			    r->nr_dropped ? "; samples were lost, the disk was too slow" : "",
+			    recording_unmapped(r->nr_unmapped, unmapped), (double)gap_ns / 1e6);
+}
+
+/* Begin a recording to @path; NULL: complete the one that is written. */
+static void reopen_record(struct sampler *s, const char *path)
+{
+	struct fresh f = { .config = s->config, .records = true };
+	size_t before = counters_ring_size(s->live.counters);
+	uint64_t gap_ns = 0;
+	time_t now = time(NULL);
+	char clock[16];
+	struct tm tm;
+	struct err e;
+
+	f.config.record = path;
+	if (!reopen_once(s, &f, 0, &gap_ns, &e)) {
+		refuse(s, &f, &e);
+		return;
+	}
+	regrow(s, before, &gap_ns, &e);
+	localtime_r(&now, &tm);
+	strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
+	if (path)
+		mailbox_say(&s->mailbox,
+			    "recording to %s from %s on (:record ends it; --save-dir keeps the "
+			    "past); "
+			    "nothing was sampled for %.0f ms",
+			    path, clock, (double)gap_ns / 1e6);
+	else
+		say_recorded(s, &f, gap_ns);
+	recording_close(&f.recording);
 }
 
 static void reopen_ring(struct sampler *s, size_t size)
@@ -1001,6 +1105,27 @@ static void list_traps(struct sampler *s, const struct control *c)
 	mailbox_say(&s->mailbox, "%s", traps_list(&s->traps, text, sizeof(text)));
 }
 
+/* Begin or end a recording: beside the records in memory, or by opening the events again. */
+static void set_record(struct sampler *s, const struct control *c)
+{
+	struct recording *r = &s->recording;
+
+	if (c->path && r->path) {
+		mailbox_say(&s->mailbox, "already recording to %s (:record ends it)", r->path);
+	} else if (!c->path && !r->path) {
+		mailbox_say(&s->mailbox, "nothing is recorded: ':record FILE' begins");
+	} else if (!r->memory) {
+		reopen_record(s, c->path);
+	} else if (recording_also(r, c->path, s->store.objects)) {
+		mailbox_say(&s->mailbox, "the recording is being written: try again");
+	} else if (c->path) {
+		s->config.record = r->path;
+		mailbox_say(&s->mailbox, "recording to %s, with the past that is in memory",
+			    r->path);
+	}
+	controls_free(c);
+}
+
 static void show_past(struct sampler *s, const struct control *c)
 {
 	s->past.begin_ns = c->past.begin_ns;
@@ -1033,6 +1158,7 @@ static void handlers_apply(struct sampler *s, const struct control *c)
 		[CONTROL_TRAP] = set_trap,
 		[CONTROL_TRAPS] = list_traps,
 		[CONTROL_FRAMES] = set_frames,
+		[CONTROL_RECORD] = set_record,
 	};
 
 	assert(c->kind < CONTROL_NR && handlers[c->kind]);
@@ -1319,6 +1445,10 @@ static void check_recording(struct sampler *s)
 
 	if (saving_check(&s->saving, s->recording.recorder, text, sizeof(text)))
 		mailbox_say(&s->mailbox, "trap: %s", text);
+	if (recording_also_ended(&s->recording, text, sizeof(text))) {
+		s->config.record = NULL;
+		mailbox_say(&s->mailbox, "%s", text);
+	}
 
 	if (s->live.counters)
 		recording_note(&s->recording, s->live.counters);

@@ -386,7 +386,21 @@ int recording_check(struct recording *r);
  */
 int recording_finish(struct recording *r, struct counters *counters, uint32_t nr_events,
 		     struct objects *objects, struct sampler_recorded *out, struct err *e);
+/* The same for a recording in the middle of a session. Builder, online for urcu-qsbr. */
+int recording_end(struct recording *r, struct counters *counters, uint32_t nr_events,
+		  struct objects *objects, struct sampler_recorded *out, struct err *e);
+/* Record other rings of the same CPUs; no thread reads them yet. Set-up, or builder. */
+void recording_move(struct recording *r, struct counters *counters, struct sideband *sideband);
 void recording_close(struct recording *r);
+/*
+ * Where records are kept in memory: also write them, and all later ones, to @path; NULL: end that.
+ * -EBUSY: another file is written, or none. Builder, online for urcu-qsbr.
+ */
+int recording_also(struct recording *r, const char *path, struct objects *objects);
+/* Get a sentence about such a file that has ended, once. Builder. */
+bool recording_also_ended(struct recording *r, char *text, size_t size);
+/* Return the bytes in the file that is written. Builder. */
+uint64_t recording_bytes(const struct recording *r);
 
 /* Get the result of a request, once. True: a sentence is in @text. */
 bool saving_check(struct saving *s, struct recorder *r, char *text, size_t size);
@@ -703,6 +717,7 @@ enum control_kind {
 	CONTROL_TRAP,
 	CONTROL_TRAPS, /* report the rules */
 	CONTROL_FRAMES,
+	CONTROL_RECORD,
 	CONTROL_NR,
 };
 
@@ -721,6 +736,7 @@ struct control {
 		enum profile_frames frames;	  /* FRAMES */
 		uint64_t tick_ns;		  /* TICK */
 		struct strip_query *strip;	  /* STRIP: owned */
+		char *path;			  /* RECORD: owned; NULL: end */
 		struct trap_rule *rule;		  /* TRAP: owned; NULL: remove all */
 		struct {			  /* STACK: bytes, or more as needed */
 			uint32_t size;

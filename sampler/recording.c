@@ -33,9 +33,10 @@ int recording_open(struct recording *r, const char *path, size_t memory, struct 
 	struct recorder_config config = { .path = path, .memory = memory, .codes = codes };
 	int code;
 
-	r->path = path;
 	if (!path && !memory)
 		return 0;
+	r->path = path ? xstrndup(path, strlen(path)) : NULL;
+	r->memory = memory;
 	if (!counters)
 		return err_set(e, -EINVAL,
 			       "a recording cannot be recorded again\n"
@@ -45,8 +46,7 @@ int recording_open(struct recording *r, const char *path, size_t memory, struct 
 	code = recorder_open(&r->recorder, &config, e);
 	if (code)
 		return code;
-	sideband_record(sideband, recorder_lane(r->recorder, config.nr_cpus));
-	recording_note(r, counters);
+	recording_move(r, counters, sideband);
 	return 0;
 }
 
@@ -165,19 +165,19 @@ void recording_identify(struct recording *r, struct objects *objects)
 		identify(r, objects);
 }
 
-int recording_finish(struct recording *r, struct counters *counters, uint32_t nr_events,
-		     struct objects *objects, struct sampler_recorded *out, struct err *e)
+/* Complete the file: its build-ids are there. */
+static int complete(struct recording *r, struct counters *counters, uint32_t nr_events,
+		    struct sampler_recorded *out, struct err *e)
 {
 	struct recorder_stats stats;
-	int code;
+	int code = recorder_finish(r->recorder, lost_in_all(counters, nr_events), &stats);
 
-	assert(r->recorder);
-	rcu_register_thread();
-	identify(r, objects);
-	rcu_unregister_thread();
-	code = recorder_finish(r->recorder, lost_in_all(counters, nr_events), &stats);
-	*out = (struct sampler_recorded){ stats.nr_samples, stats.nr_dropped, stats.nr_unmapped,
-					  stats.bytes };
+	*out = (struct sampler_recorded){ .path = r->path,
+					  .counted = !r->memory,
+					  .nr_samples = stats.nr_samples,
+					  .nr_dropped = stats.nr_dropped,
+					  .nr_unmapped = stats.nr_unmapped,
+					  .bytes = stats.bytes };
 	return !code ? 0
 		     : err_set(e, code,
 			       "the recording %s is not complete: %s\n"
@@ -186,10 +186,83 @@ int recording_finish(struct recording *r, struct counters *counters, uint32_t nr
 			       r->path, strerror(-code), (unsigned long long)stats.bytes);
 }
 
+int recording_finish(struct recording *r, struct counters *counters, uint32_t nr_events,
+		     struct objects *objects, struct sampler_recorded *out, struct err *e)
+{
+	assert(r->recorder);
+	rcu_register_thread();
+	identify(r, objects);
+	rcu_unregister_thread();
+	return complete(r, counters, nr_events, out, e);
+}
+
+int recording_end(struct recording *r, struct counters *counters, uint32_t nr_events,
+		  struct objects *objects, struct sampler_recorded *out, struct err *e)
+{
+	int code;
+
+	assert(r->recorder);
+	identify(r, objects);
+	rcu_thread_offline();
+	code = complete(r, counters, nr_events, out, e);
+	rcu_thread_online();
+	return code;
+}
+
+void recording_move(struct recording *r, struct counters *counters, struct sideband *sideband)
+{
+	if (!r->recorder)
+		return;
+	sideband_record(sideband, recorder_lane(r->recorder, counters_nr_cpus(counters)));
+	recording_note(r, counters);
+}
+
 void recording_close(struct recording *r)
 {
 	recorder_close(r->recorder);
-	r->recorder = NULL;
 	free(r->identified);
-	r->identified = NULL;
+	free(r->path);
+	*r = (struct recording){ .recorder = NULL };
+}
+
+/* Write the build-ids to the next file. */
+static void forget_identified(struct recording *r)
+{
+	r->nr_identified = 0;
+	r->kernel_identified = false;
+}
+
+int recording_also(struct recording *r, const char *path, struct objects *objects)
+{
+	int code;
+
+	if (!path)
+		identify(r, objects);
+	code = recorder_also(r->recorder, path);
+	if (!code && path) {
+		forget_identified(r);
+		r->path = xstrndup(path, strlen(path));
+	}
+	return code;
+}
+
+bool recording_also_ended(struct recording *r, char *text, size_t size)
+{
+	struct recorder_saved saved;
+	struct err e;
+
+	if (!r->memory || !recorder_also_ended(r->recorder, &saved, &e))
+		return false;
+	if (e.text[0])
+		snprintf(text, size, "%s", e.text);
+	else
+		snprintf(text, size, "%s: %.1f MiB", r->path, (double)saved.bytes / (1 << 20));
+	free(r->path);
+	r->path = NULL;
+	return true;
+}
+
+uint64_t recording_bytes(const struct recording *r)
+{
+	return r->path ? recorder_bytes(r->recorder) : 0;
 }

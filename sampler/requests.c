@@ -50,6 +50,8 @@ void controls_free(const struct control *c)
 		free(c->strip);
 	if (c->kind == CONTROL_TRAP)
 		free(c->rule);
+	if (c->kind == CONTROL_RECORD)
+		free(c->path);
 }
 
 void controls_wake(struct controls *q)
@@ -63,7 +65,7 @@ static uint32_t find_replaced(const struct controls *q, const struct control *c)
 	uint32_t i = 0;
 
 	while (i < q->nr && (q->items[i].kind != c->kind || q->items[i].event != c->event ||
-			     c->kind == CONTROL_TRAP))
+			     c->kind == CONTROL_TRAP || c->kind == CONTROL_RECORD))
 		i++;
 	return i;
 }

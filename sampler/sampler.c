@@ -112,15 +112,18 @@ static bool stop(struct sampler *s)
 int sampler_record_end(struct sampler *s, struct sampler_recorded *out, struct err *e)
 {
 	*out = (struct sampler_recorded){ 0 };
-	if (!s->config.record)
+	if (!s->live.counters)
 		return 0;
 	counters_enable(s->live.counters, false);
-	if (!stop(s))
+	/* Until then the builder may begin or end one. */
+	if (!stop(s) && s->config.record)
 		return err_set(e, -ETIME,
 			       "the recording %s is not complete: /proc does not respond\n"
 			       "  a process waits for a file system, and proftop for that process\n"
 			       "  proftop --replay reads the written part",
 			       s->config.record);
+	if (!s->config.record || s->builder.left)
+		return 0;
 	return recording_finish(&s->recording, s->live.counters, s->config.nr_events,
 				s->store.objects, out, e);
 }
@@ -220,6 +223,12 @@ void sampler_set_call_graph(struct sampler *s, enum call_graph mode)
 void sampler_set_ring_size(struct sampler *s, size_t size)
 {
 	send_control(s, &(struct control){ .kind = CONTROL_RING, .size = size });
+}
+
+void sampler_record(struct sampler *s, const char *path)
+{
+	send_control(s, &(struct control){ .kind = CONTROL_RECORD,
+					   .path = path ? xstrndup(path, strlen(path)) : NULL });
 }
 
 void sampler_set_target(struct sampler *s, const struct sampler_target_spec *spec)

@@ -46,7 +46,8 @@ struct keep_config {
 
 struct recording {
 	struct recorder *recorder; /* NULL: nothing is recorded */
-	const char *path;	   /* borrowed */
+	char *path;		   /* of the file that is written; NULL: none */
+	bool memory;		   /* the recorder keeps records, also while no file is written */
 	bool failed;		   /* its failure was reported already */
 	bool *identified;	   /* by object: its build-id is written */
 	uint32_t nr_identified, max_identified;
@@ -55,6 +56,8 @@ struct recording {
 
 /* The content of a recording. */
 struct sampler_recorded {
+	const char *path; /* NULL: nothing was recorded */
+	bool counted;	  /* the samples are */
 	uint64_t nr_samples;
 	uint64_t nr_dropped;  /* records that arrived faster than they could be written */
 	uint64_t nr_unmapped; /* processes that were there, but their mappings hang */
@@ -328,7 +331,7 @@ int sampler_start(struct sampler *s, struct err *e);
  */
 void sampler_drop_thread_caps(void);
 /*
- * With config.record: end the session and complete the file; nothing but sampler_take() and
+ * End the session and complete the recording, if any; nothing but sampler_take() and
  * sampler_free() may follow. 0, or -errno with a message (disk full ...): the written part is kept.
  */
 int sampler_record_end(struct sampler *s, struct sampler_recorded *out, struct err *e);
@@ -400,6 +403,8 @@ void sampler_set_call_graph(struct sampler *s, enum call_graph mode);
 /* @is_auto: @size or more, as needed. */
 void sampler_set_stack_size(struct sampler *s, uint32_t size, bool is_auto);
 void sampler_set_ring_size(struct sampler *s, size_t size); /* rounded up to a power of two */
+/* Begin a recording to the file @path; NULL: complete it. */
+void sampler_record(struct sampler *s, const char *path);
 /* Sample another target. @spec is copied. TARGET_COMMAND: back to the command that was started. */
 void sampler_set_target(struct sampler *s, const struct sampler_target_spec *spec);
 /* Sample the same target on these CPUs only; none: on all online CPUs. */

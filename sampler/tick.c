@@ -248,6 +248,9 @@ static void tick_fill_state(struct sampler *s, struct profile *p, uint64_t now_n
 	symbols_stats(s->store.symbols, &names);
 	say_hung(s, &names.hung);
 	p->status_seq = mailbox_status(&s->mailbox, p->status);
+	p->recording.on = s->recording.path != NULL;
+	p->recording.failed = s->recording.failed;
+	p->recording.bytes = recording_bytes(&s->recording);
 	p->nr_places = names.nr_named + names.nr_unnamed + names.nr_waiting;
 	p->nr_places_named = names.nr_named;
 	p->images = (struct profile_images){ names.nr_images, names.image_memory,

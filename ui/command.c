@@ -267,6 +267,15 @@ static void run_screen(struct ui_state *st, const char *arg)
 	actions_save_screen(st, arg, true);
 }
 
+/* Begin a recording; without an argument end it. */
+static void run_record(struct ui_state *st, const char *arg)
+{
+	if (!strcmp(arg, "-"))
+		ui_state_say(st, true, "record -: standard output is the screen; give a file");
+	else
+		sampler_record(st->sampler, *arg ? arg : NULL);
+}
+
 static void run_export(struct ui_state *st, const char *arg)
 {
 	actions_export(st, arg, EXPORT_NR, true);
@@ -619,6 +628,7 @@ static const char *gathered_word(const struct ui_state *st, const char *before, 
 static const struct command command_table[] = {
 	{ "screen", "FILE (Tab lists)", run_screen, gathered_word, false, NULL, file_words_gather },
 	{ "export", "FILE (Tab lists)", run_export, gathered_word, false, NULL, file_words_gather },
+	{ "record", "FILE (alone: end)", run_record, gathered_word, true, NULL, file_words_gather },
 	{ "show", "REGEX", run_filter, NULL, false, NULL, NULL },
 	{ "find", "TEXT", run_search, NULL, false, NULL, NULL },
 	{ "order", "COLUMN", run_sort, sort_word, false, NULL, NULL },

@@ -104,11 +104,9 @@ static int end_recording(const struct options *o, struct sampler *s, int code, s
 {
 	struct sampler_recorded r;
 	struct err note = { "" };
-	char unmapped[80];
+	char unmapped[80], samples[40];
 	int rc;
 
-	if (!o->config.record)
-		return code;
 	rc = sampler_record_end(s, &r, &note);
 	/* The reader of the pipe has exited: it has all that it wants. */
 	if (rc == -EPIPE)
@@ -117,8 +115,11 @@ static int end_recording(const struct options *o, struct sampler *s, int code, s
 		*e = note;
 		return code == EXIT_DONE ? exit_of(rc) : code;
 	}
-	err_set(&note, 0, "%s: %llu samples, %.1f MiB%s%s", o->config.record,
-		(unsigned long long)r.nr_samples, (double)r.bytes / (1 << 20),
+	if (!r.path)
+		return code;
+	snprintf(samples, sizeof(samples), "%llu samples, ", (unsigned long long)r.nr_samples);
+	err_set(&note, 0, "%s: %s%.1f MiB%s%s", r.path, r.counted ? samples : "",
+		(double)r.bytes / (1 << 20),
 		r.nr_dropped ? "; samples were lost, the disk was too slow: see proftop --replay"
 			     : "",
 		recording_unmapped(r.nr_unmapped, unmapped));

@@ -474,6 +474,11 @@ struct profile {
 	bool starved;	  /* too little CPU time to read objects; the rates may be lower for it */
 	char target[160]; /* "system", "pid 42", "user www-data", "command make" (clean text) */
 	char banner[256]; /* one line: the degraded part and why, PROFILE_NO_CYCLES last; "" */
+	struct {
+		bool on;	/* a recording is written */
+		bool failed;	/* and the disk is full, or alike */
+		uint64_t bytes; /* of records in it */
+	} recording;
 	char status[256];    /* the answer to the last control; "" if none */
 	uint32_t status_seq; /* changes when status does */
 

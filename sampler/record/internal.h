@@ -157,6 +157,15 @@ struct recorder_lane {
 	_Atomic uint64_t drained_ns; /* release: earlier records are in; acquire by the writer */
 };
 
+/* A file that is written beside the black box: who does the next step. */
+enum also {
+	ALSO_NONE,
+	ALSO_BEGINS, /* the writer */
+	ALSO_ON,     /* the builder, or the writer after a failure */
+	ALSO_ENDS,   /* the writer */
+	ALSO_ENDED,  /* the builder takes the result */
+};
+
 struct recorder {
 	struct perfdata_writer *file;
 	pthread_mutex_t file_lock;
@@ -170,26 +179,31 @@ struct recorder {
 	const struct codes *codes;
 	struct lang_record_cursor functions; /* the writer's: in the file */
 
-	/* The writer's, until @ready; then the builder's, with a blackbox the writer's. */
-	struct slow_reads *reads;
+	struct slow_reads *reads;      /* the writer's */
+	struct slow_reads *task_reads; /* the builder's */
 
 	pthread_t writer;
 	bool runs;
 	int stop_fd;
-	sem_t ready;	  /* posted once: existing processes are in the file */
-	atomic_int error; /* relaxed: a flag for the builder */
+	sem_t ready;		/* posted once: existing processes are in the file */
+	atomic_int error;	/* relaxed: a flag for the builder */
+	_Atomic uint64_t bytes; /* relaxed: of records in the file */
 	bool stream;
 	atomic_bool identified; /* relaxed: a build-id is in the stream */
 	uint64_t start_ns;	/* the writer's */
 
-	struct blackbox *blackbox; /* instead of @file; the writer's */
+	struct blackbox *blackbox; /* the writer's; @file: also written, while it is wanted */
 	/* Recursive, for recorder_hold(). */
 	pthread_mutex_t save_lock; /* of the members below, and of @attrs with a blackbox */
 	bool noted;		   /* events of @attrs are not in the stream yet */
 	uint8_t *queued;	   /* the builder's records, for a file */
 	uint32_t queued_size, queued_room;
 	uint64_t nr_unqueued; /* the builder's: too many for the queue */
-	char *save_path;      /* NULL: none is wanted, or it is done */
+	enum also also;	      /* of the file beside the black box */
+	char *also_path;
+	int also_code; /* the first failure to write it, -errno; the writer's */
+	struct err also_err;
+	char *save_path; /* NULL: none is wanted, or it is done */
 	uint64_t save_ns;
 	bool saved;
 	int64_t saved_bytes;

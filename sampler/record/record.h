@@ -191,6 +191,17 @@ int recorder_finish(struct recorder *r, uint64_t lost, struct recorder_stats *st
 int recorder_save(struct recorder *r, char *path, uint64_t when_ns);
 /* Get the result of recorder_save(), once; @e: with a sentence if it failed. Builder. */
 bool recorder_saved(struct recorder *r, struct recorder_saved *out, struct err *e);
+/*
+ * With config.memory: also write all records to a new file @path, the ones in memory first, until a
+ * call with NULL, a failure or the end. -EBUSY: another one is written; @path NULL: none is.
+ * Builder.
+ */
+int recorder_also(struct recorder *r, const char *path);
+/* Get the result of recorder_also() when it has ended, once; @e: with a sentence if it failed.
+ * Builder. */
+bool recorder_also_ended(struct recorder *r, struct recorder_saved *out, struct err *e);
+/* Return the bytes of records in the file that is being written, or was last. Any thread. */
+uint64_t recorder_bytes(const struct recorder *r);
 /* Free; a file that was not finished is left as it is (readable by --replay). */
 void recorder_close(struct recorder *r);
 

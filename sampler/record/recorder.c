@@ -54,8 +54,11 @@ static void append(struct recorder *r, const struct iovec *pieces, int nr)
 {
 	int code = perfdata_append(r->file, pieces, nr);
 
-	if (code)
+	if (code && r->blackbox)
+		r->also_code = code;
+	else if (code)
 		atomic_store_explicit(&r->error, code, memory_order_relaxed);
+	atomic_store_explicit(&r->bytes, perfdata_written(r->file), memory_order_relaxed);
 }
 
 /* Append records to the file, on the writer; @ctx: the recorder. Ignored with a black box. */
@@ -64,11 +67,9 @@ static void recorder_writer_append(void *ctx, const void *record, size_t size)
 	const struct iovec piece = { (void *)(uintptr_t)record, size };
 	struct recorder *r = ctx;
 
-	/* The black box reads /proc when it is written. */
-	if (r->blackbox)
-		return;
 	pthread_mutex_lock(&r->file_lock);
-	append(r, &piece, 1);
+	if (r->file)
+		append(r, &piece, 1);
 	pthread_mutex_unlock(&r->file_lock);
 }
 
@@ -134,15 +135,12 @@ static void write_lane(struct recorder *r, struct recorder_lane *lane)
 
 	if (!nr)
 		return;
-	if (r->blackbox) {
-		if (blackbox_add(r->blackbox, lane->side, pieces, nr))
-			for (int i = 0; i < nr; i++)
-				lane->unsaved += pieces[i].iov_len;
-		spool_drop(&lane->spool, pieces, nr);
-		return;
-	}
+	if (r->blackbox && blackbox_add(r->blackbox, lane->side, pieces, nr))
+		for (int i = 0; i < nr; i++)
+			lane->unsaved += pieces[i].iov_len;
 	pthread_mutex_lock(&r->file_lock);
-	append(r, pieces, nr);
+	if (r->file)
+		append(r, pieces, nr);
 	pthread_mutex_unlock(&r->file_lock);
 	spool_drop(&lane->spool, pieces, nr);
 }
@@ -162,7 +160,8 @@ static uint64_t all_drained(const struct recorder *r)
 /* Write the functions of scripts that are new. */
 static void write_functions(struct recorder *r)
 {
-	lang_record_each_function(r->codes, &r->functions, recorder_writer_append, r);
+	if (r->file)
+		lang_record_each_function(r->codes, &r->functions, recorder_writer_append, r);
 }
 
 /* Return whether it is too early for the first round of a stream. */
@@ -289,6 +288,107 @@ static void save_due(struct recorder *r, bool now)
 	pthread_mutex_unlock(&r->save_lock);
 }
 
+static void blackbox_each(const struct blackbox *s, synth_fn fn, void *ctx);
+
+/* Leave the file beside the black box; @e: why, "": it is complete. */
+static void leave_also(struct recorder *r, const struct err *e)
+{
+	struct perfdata_writer *file;
+
+	pthread_mutex_lock(&r->file_lock);
+	file = r->file;
+	r->file = NULL;
+	pthread_mutex_unlock(&r->file_lock);
+	perfdata_writer_close(file);
+	pthread_mutex_lock(&r->save_lock);
+	r->also_err = *e;
+	r->also = ALSO_ENDED;
+	free(r->also_path);
+	r->also_path = NULL;
+	pthread_mutex_unlock(&r->save_lock);
+}
+
+/* Create the file, with the events so far. 0 or -errno with a sentence. */
+static int create_also(struct recorder *r, struct err *e)
+{
+	struct perfdata_writer *file;
+	struct perfdata_attrs attrs;
+	int code = perfdata_create(&file, r->also_path, e);
+
+	if (code)
+		return code;
+	pthread_mutex_lock(&r->save_lock);
+	copy_attrs(r, &attrs);
+	pthread_mutex_unlock(&r->save_lock);
+	code = perfdata_begin(file, &attrs);
+	perfdata_attrs_fini(&attrs);
+	pthread_mutex_lock(&r->file_lock);
+	r->file = file;
+	pthread_mutex_unlock(&r->file_lock);
+	return code ? err_set(e, code, "cannot record to %.400s: %s", r->also_path, strerror(-code))
+		    : 0;
+}
+
+/* Begin the file: running processes, then the records in memory. */
+static void begin_also(struct recorder *r)
+{
+	const struct synth s = { r->root, 0, recorder_writer_append, r, r->reads };
+	struct err e = { "" };
+
+	atomic_store_explicit(&r->bytes, 0, memory_order_relaxed);
+	r->also_code = create_also(r, &e);
+	if (r->also_code) {
+		leave_also(r, &e);
+		return;
+	}
+	r->functions = (struct lang_record_cursor){ 0 };
+	synth_kernel(&s);
+	synth_processes(&s);
+	write_functions(r);
+	blackbox_each(r->blackbox, recorder_writer_append, r);
+	r->round_ns = time_now_ns();
+	pthread_mutex_lock(&r->save_lock);
+	r->also = ALSO_ON;
+	pthread_mutex_unlock(&r->save_lock);
+}
+
+/* Complete the file. */
+static void end_also(struct recorder *r)
+{
+	struct perfdata_attrs attrs;
+	struct err e = { "" };
+	int code;
+
+	pthread_mutex_lock(&r->save_lock);
+	copy_attrs(r, &attrs);
+	pthread_mutex_unlock(&r->save_lock);
+	pthread_mutex_lock(&r->file_lock);
+	code = perfdata_finish(r->file, &attrs);
+	atomic_store_explicit(&r->bytes, perfdata_written(r->file), memory_order_relaxed);
+	pthread_mutex_unlock(&r->file_lock);
+	perfdata_attrs_fini(&attrs);
+	if (!r->also_code)
+		r->also_code = code;
+	if (r->also_code)
+		err_set(&e, r->also_code, "the recording %.400s is not complete: %s", r->also_path,
+			strerror(-r->also_code));
+	leave_also(r, &e);
+}
+
+/* Begin or end the file beside the black box; @end: of the session. */
+static void step_also(struct recorder *r, bool end)
+{
+	enum also also;
+
+	pthread_mutex_lock(&r->save_lock);
+	also = r->also;
+	pthread_mutex_unlock(&r->save_lock);
+	if (also == ALSO_BEGINS)
+		begin_also(r);
+	else if (also == ALSO_ENDS || (also == ALSO_ON && (end || r->also_code)))
+		end_also(r);
+}
+
 static void *recorder_writer_keep(void *arg)
 {
 	struct recorder *r = arg;
@@ -299,8 +399,8 @@ static void *recorder_writer_keep(void *arg)
 	sem_post(&r->ready);
 	while (!end) {
 		end = poll(&stop, 1, WRITE_EVERY_MS) > 0;
-		for (uint32_t i = 0; i < r->nr_lanes; i++)
-			write_lane(r, &r->lanes[i]);
+		write_lanes(r);
+		step_also(r, end);
 		save_due(r, end);
 	}
 	return NULL;
@@ -434,8 +534,9 @@ int recorder_open(struct recorder **out, const struct recorder_config *config, s
 	r->every_ns = config->round_ns ? config->round_ns : ROUND_EVERY_NS;
 	r->stop_fd = wake_new();
 	r->reads = slow_reads_new(synth_read_file, MAPS_HANG_NS);
+	r->task_reads = slow_reads_new(synth_read_file, MAPS_HANG_NS);
 	r->lanes = aligned_alloc(CACHELINE, (config->nr_cpus + 1) * sizeof(*r->lanes));
-	if (r->stop_fd < 0 || !r->reads || !r->lanes)
+	if (r->stop_fd < 0 || !r->reads || !r->task_reads || !r->lanes)
 		code = err_set(e, -ENOMEM,
 			       "cannot record: no memory or no file descriptor is left");
 	while (!code && r->nr_lanes <= config->nr_cpus) {
@@ -570,11 +671,10 @@ void recorder_build_id(struct recorder *r, bool kernel, const char *name, const 
 {
 	pthread_mutex_t *lock = r->stream ? &r->save_lock : &r->file_lock;
 
-	if (!r->file)
-		return;
 	/* Of a stream they are queued: its reader may stall the writer, never the builder. */
 	pthread_mutex_lock(lock);
-	perfdata_put_build_id(r->file, kernel, name, id, id_size);
+	if (r->file)
+		perfdata_put_build_id(r->file, kernel, name, id, id_size);
 	if (!kernel)
 		atomic_store_explicit(&r->identified, true, memory_order_relaxed);
 	pthread_mutex_unlock(lock);
@@ -607,11 +707,52 @@ static void queue_record(void *ctx, const void *record, size_t size)
 
 void recorder_add_task(struct recorder *r, pid_t tid, uint64_t time_ns)
 {
-	const struct synth s = { r->root, time_ns, queue_record, r, r->reads };
+	const struct synth s = { r->root, time_ns, queue_record, r, r->task_reads };
+	bool writes;
 
+	pthread_mutex_lock(&r->save_lock);
 	/* The black box reads /proc when it is written. */
-	if (!r->blackbox)
+	writes = !r->blackbox || r->also == ALSO_BEGINS || r->also == ALSO_ON;
+	pthread_mutex_unlock(&r->save_lock);
+	if (writes)
 		synth_task(&s, tid);
+}
+
+int recorder_also(struct recorder *r, const char *path)
+{
+	int code = 0;
+
+	pthread_mutex_lock(&r->save_lock);
+	if (path && r->also == ALSO_NONE) {
+		r->also_path = xstrndup(path, strlen(path));
+		r->also = ALSO_BEGINS;
+	} else if (!path && r->also == ALSO_ON) {
+		r->also = ALSO_ENDS;
+	} else {
+		code = -EBUSY;
+	}
+	pthread_mutex_unlock(&r->save_lock);
+	return code;
+}
+
+bool recorder_also_ended(struct recorder *r, struct recorder_saved *out, struct err *e)
+{
+	bool ended;
+
+	pthread_mutex_lock(&r->save_lock);
+	ended = r->also == ALSO_ENDED;
+	if (ended) {
+		*out = (struct recorder_saved){ .bytes = (int64_t)recorder_bytes(r) };
+		*e = r->also_err;
+		r->also = ALSO_NONE;
+	}
+	pthread_mutex_unlock(&r->save_lock);
+	return ended;
+}
+
+uint64_t recorder_bytes(const struct recorder *r)
+{
+	return atomic_load_explicit(&r->bytes, memory_order_relaxed);
 }
 
 int recorder_save(struct recorder *r, char *path, uint64_t when_ns)
@@ -684,7 +825,7 @@ int recorder_finish(struct recorder *r, uint64_t lost, struct recorder_stats *st
 {
 	r->lost = lost;
 	stop_writer(r);
-	*stats = (struct recorder_stats){ .bytes = r->file ? perfdata_written(r->file) : 0 };
+	*stats = (struct recorder_stats){ .bytes = recorder_bytes(r) };
 	for (uint32_t i = 0; i < r->nr_lanes; i++) {
 		stats->nr_samples += r->lanes[i].nr_samples;
 		if (!r->lanes[i].side)
@@ -692,8 +833,8 @@ int recorder_finish(struct recorder *r, uint64_t lost, struct recorder_stats *st
 		stats->nr_dropped += r->lanes[i].nr_dropped;
 	}
 	stats->nr_dropped += r->nr_unqueued;
-	stats->nr_unmapped = slow_reads_left_out(r->reads);
-	return recorder_error(r);
+	stats->nr_unmapped = slow_reads_left_out(r->reads) + slow_reads_left_out(r->task_reads);
+	return r->also_code ? r->also_code : recorder_error(r);
 }
 
 void recorder_close(struct recorder *r)
@@ -708,6 +849,8 @@ void recorder_close(struct recorder *r)
 	perfdata_writer_close(r->file);
 	blackbox_free(r->blackbox);
 	slow_reads_free(r->reads);
+	slow_reads_free(r->task_reads);
+	free(r->also_path);
 	free(r->queued);
 	free(r->save_path);
 	pthread_mutex_destroy(&r->file_lock);
@@ -816,10 +959,13 @@ static void append_record(void *ctx, const void *record, size_t size)
 		return;
 }
 
-static void append_queue(struct perfdata_writer *file, const struct queue *q)
+/* Hand all records to @fn, whole ones in pieces of any size, of the side-band first. */
+static void blackbox_each(const struct blackbox *s, synth_fn fn, void *ctx)
 {
-	for (const struct block *b = q->first; b; b = b->next)
-		append_record(file, b->data, b->size);
+	for (const struct block *b = s->side_band.first; b; b = b->next)
+		fn(ctx, b->data, b->size);
+	for (const struct block *b = s->samples.first; b; b = b->next)
+		fn(ctx, b->data, b->size);
 }
 
 int blackbox_write(const struct blackbox *s, const char *path, const char *root,
@@ -839,8 +985,7 @@ int blackbox_write(const struct blackbox *s, const char *path, const char *root,
 		synth_kernel(&synth);
 		synth_processes(&synth);
 		lang_record_each_function(codes, &functions, append_record, file);
-		append_queue(file, &s->side_band);
-		append_queue(file, &s->samples);
+		blackbox_each(s, append_record, file);
 		code = perfdata_finish(file, attrs);
 	}
 	*bytes = perfdata_written(file);

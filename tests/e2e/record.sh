@@ -75,6 +75,36 @@ grep -q "cmdline : .*--record" "$TMP/out" || wrong "no command line in the heade
 quietly perf buildid-list -i "$data"
 grep -q '^[0-9a-f]\{40\} .*/recurse$' "$TMP/out" || wrong "no build-id of recurse: $(cat "$TMP/out")"
 
+# From the screen, in the middle: of the time between the two commands alone.
+timeout 60 "$PROFTOP" -d 0.5 -F 499 -e cpu-clock -p "$recurse" \
+	--script "<tick><tick>:record $TMP/screen.data<Enter><tick><tick><tick>:record<Enter><tick>" >"$TMP/screens" 2>"$TMP/err" ||
+	wrong "screen: exit $?: $(cat "$TMP/err")"
+quietly perf script --no-inline -i "$TMP/screen.data" -F comm,tid,time,ip,sym
+theirs=$(grep -c '^[^[:space:]]' "$TMP/out")
+[ "$theirs" -ge 50 ] || wrong "screen: $theirs samples: $(cat "$TMP/screens")"
+grep -q leaf_a "$TMP/out" || wrong "screen: no leaf_a"
+data=$TMP/screen.data
+[ "$(replayed taken)" = "$theirs" ] || wrong "screen: the replay has $(replayed taken) samples, perf script $theirs"
+data=$TMP/out.data
+# Quit while it is written: it is complete as well, and reported.
+timeout 60 "$PROFTOP" -d 0.5 -F 499 -e cpu-clock -p "$recurse" \
+	--script "<tick>:record $TMP/screen.data<Enter><tick><tick>" >"$TMP/screens" 2>"$TMP/err"
+quietly perf script --no-inline -i "$TMP/screen.data" -F tid
+[ "$(grep -c . "$TMP/out")" = "$(said)" ] || wrong "screen, quit: $(cat "$TMP/err")"
+# With records in memory: these first.
+mkdir "$TMP/saved"
+timeout 60 "$PROFTOP" -d 0.5 -F 499 -e cpu-clock -p "$recurse" --save-dir "$TMP/saved" --trap 'cpu > 100000' \
+	--script "<tick><tick><tick><tick>:record $TMP/screen.data<Enter><tick>:record<Enter><tick>" >"$TMP/screens" 2>"$TMP/err"
+quietly perf script --no-inline -i "$TMP/screen.data" -F time
+awk '{ sub(":", "", $1); if (!n++ || $1 < a) a = $1; if ($1 > b) b = $1 } END { exit !(n && b - a > 1.2) }' "$TMP/out" ||
+	wrong "screen: no past: $(head -n 1 "$TMP/out") to $(tail -n 1 "$TMP/out")"
+# A file that is something else stays.
+echo mine >"$TMP/mine"
+timeout 60 "$PROFTOP" -d 0.5 -p "$recurse" --size 160x24 \
+	--script "<tick>:record $TMP/mine<Enter><tick><tick>" >"$TMP/screens" 2>"$TMP/err"
+grep -q 'exists and is not a recording' "$TMP/screens" || wrong "screen: $(cat "$TMP/screens")"
+[ "$(cat "$TMP/mine")" = mine ] || wrong "screen: another file is replaced"
+
 # Another program took its place: no names rather than wrong ones. The same again, as another file: names.
 kill "$recurse"
 wait "$recurse" 2>/dev/null

@@ -59,6 +59,7 @@ struct sampler {
 	int nr_targets;
 	uint32_t nr_cpus;
 	int last_cpu;
+	char record[64]; /* the file of the last request; "-": to end it */
 };
 
 int sampler_fd(const struct sampler *s)
@@ -87,6 +88,11 @@ void sampler_set_events(struct sampler *s, const struct event *events, uint32_t 
 	memcpy(s->events, events, nr * sizeof(*events));
 	s->nr_events = nr;
 	s->nr_sets++;
+}
+
+void sampler_record(struct sampler *s, const char *path)
+{
+	snprintf(s->record, sizeof(s->record), "%s", path ? path : "-");
 }
 
 void sampler_set_frames(struct sampler *s, enum profile_frames frames)

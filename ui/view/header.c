@@ -890,6 +890,18 @@ static struct safe_text frozen_text(const struct profile *p)
 			      : TEXT("FROZEN");
 }
 
+/* Write the size of the recording that is written; "": there is none. */
+static struct safe_text record_text(const struct profile *p, char *buf, size_t size)
+{
+	char bytes[FORMAT_MAX];
+
+	if (!p || !p->recording.on)
+		return TEXT("");
+	return text_format(buf, size, "rec %s%s",
+			   format_memory(bytes, p->recording.bytes >> 10).str,
+			   p->recording.failed ? "!" : "");
+}
+
 /* Draw the right end in @cols: state, window, tick, running time; as much as fits. Return its first
  * column. */
 static unsigned int draw_badge(const struct ui_state *st, struct canvas *c, unsigned int cols)
@@ -923,7 +935,9 @@ static unsigned int draw_badge(const struct ui_state *st, struct canvas *c, unsi
 						      header_strip_time(st, (char[32]){ 0 }, 32)),
 	};
 	const struct safe_text *parts = st->rewind.on ? past : live;
-	unsigned int width = 2 + word.width, nr = 0;
+	char size[48];
+	struct safe_text rec = record_text(p, size, sizeof(size));
+	unsigned int width = 2 + word.width + (rec.width ? rec.width + 2u : 0), nr = 0;
 	struct pen pen = { c, 0, 0, c->cols };
 
 	while (nr < ARRAY_SIZE(live) && width + parts[nr].width + 2 < cols)
@@ -932,6 +946,8 @@ static unsigned int draw_badge(const struct ui_state *st, struct canvas *c, unsi
 	width = pen.col;
 	pen_text(&pen, 0, st->glyphs->live, role);
 	pen_text(&pen, 1, word, role);
+	if (rec.width)
+		pen_text(&pen, 2, rec, p->recording.failed ? ROLE_ALARM : ROLE_BAR_HOT);
 	for (unsigned int i = 0; i < nr; i++)
 		pen_text(&pen, 2, parts[i], ROLE_NORMAL);
 	return width;
