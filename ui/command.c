@@ -595,6 +595,23 @@ static void run_stack_size(struct ui_state *st, const char *arg)
 	set_stack_size(st, "stack-size", arg);
 }
 
+static void run_stacks(struct ui_state *st, const char *arg)
+{
+	pid_t *pids = NULL;
+	uint32_t nr = 0;
+	struct err e;
+
+	if (!*arg)
+		actions_stacks_now(st);
+	else if (value_pids("stacks", arg, &pids, &nr, &e))
+		ui_state_say_error(st, &e);
+	else if (nr != 1)
+		ui_state_say(st, true, "stacks: one process at a time");
+	else
+		actions_stacks_of(st, pids[0]);
+	free(pids);
+}
+
 static void run_ring(struct ui_state *st, const char *arg)
 {
 	uint64_t size;
@@ -644,6 +661,7 @@ static const struct command command_table[] = {
 	{ "call-graph", "HOW", run_call_graph, call_graph_word, false, NULL, NULL },
 	{ "frames", "KIND", run_frames, frames_word, false, NULL, NULL },
 	{ "stack-size", "SIZE", run_stack_size, NULL, false, NULL, NULL },
+	{ "stacks", "[PID]", run_stacks, NULL, true, NULL, NULL },
 	{ "ring", "SIZE", run_ring, NULL, false, NULL, NULL },
 	{ "cgroup", "TEXT", run_cgroup, cgroup_word, true, NULL, NULL },
 	{ "limit", "PERCENT", run_limit, NULL, false, NULL, NULL },

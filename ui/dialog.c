@@ -973,8 +973,21 @@ static void fill_processes(struct ui_state *st)
 
 static bool use_process(struct ui_state *st, const struct dialog_entry *entry, bool add)
 {
+	const char *text = st->dialog.line.text;
+	pid_t *pids = NULL;
+	uint32_t nr = 0;
+
+	if (!entry && *text && strspn(text, "0123456789") == strlen(text)) {
+		/* A process without samples sleeps: its stacks are what there is to see. */
+		if (!number_pids(text, &pids, &nr))
+			actions_stacks_of(st, pids[0]);
+		free(pids);
+		return false;
+	}
 	if (!entry) {
-		ui_state_say(st, true, "no matching process");
+		ui_state_say(st, true,
+			     "no process with samples matches; a PID shows the stacks of a "
+			     "sleeper");
 		return false;
 	}
 	if (entry->value == UINT64_MAX)

@@ -62,6 +62,8 @@ struct asked_stacks {
 void actions_lock(struct ui_state *st);
 /* Open the box of the process of the selected row: how to read is chosen there. */
 void actions_stacks_now(struct ui_state *st);
+/* Of a process that may have no samples: it may sleep. */
+void actions_stacks_of(struct ui_state *st, pid_t pid);
 /* Read the stacks of @a again, which is freed before the answer. */
 void actions_stacks_again(struct ui_state *st, const struct asked_stacks *a, bool stop);
 /* Free the contents of a box. */

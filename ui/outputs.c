@@ -7,6 +7,7 @@
 #include "ui/internal.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -364,11 +365,16 @@ static pid_t selected_process(const struct ui_state *st)
 	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
 	const struct profile *p = st->shown;
 	uint32_t process = ui_state_process(st, p);
+	int target;
+	char more;
 
 	if (st->view == VIEW_PROCESSES && row && row->task < p->nr_tasks)
 		process = p->tasks[row->task].process;
 	else if (st->view == VIEW_PROCESSES && row)
 		process = row->index;
+	/* The only target may sleep, without a row. */
+	if (process == UINT32_MAX && sscanf(p->target, "pid %d%c", &target, &more) == 1)
+		return target;
 	if (process == UINT32_MAX && p->nr_processes == 1)
 		process = 0;
 	return process < p->nr_processes ? p->processes[process].pid : 0;
@@ -377,12 +383,23 @@ static pid_t selected_process(const struct ui_state *st)
 void actions_stacks_now(struct ui_state *st)
 {
 	pid_t pid = st->shown ? selected_process(st) : 0;
+
+	if (pid > 0 || st->config->replayed)
+		actions_stacks_of(st, pid);
+	else
+		ui_state_say(st, true, "no process is selected: 2, then a row; or :stacks PID");
+}
+
+void actions_stacks_of(struct ui_state *st, pid_t pid)
+{
 	struct asked_stacks *a;
 
-	if (st->config->replayed || pid <= 0) {
-		ui_state_say(st, true, "%s",
-			     st->config->replayed ? "not available when replaying a recording"
-						  : "no process is selected: 2, then a row");
+	if (st->config->replayed) {
+		ui_state_say(st, true, "not available when replaying a recording");
+		return;
+	}
+	if (kill(pid, 0) && errno == ESRCH) {
+		ui_state_say(st, true, "there is no process %d", pid);
 		return;
 	}
 	a = calloc(1, sizeof(*a));

@@ -3,8 +3,8 @@
  * The effects of instructions of x86-64 on the stack pointer, its copies and the saved registers.
  *
  * Any thread. Not capstone: rows need the exact length, the registers that are written and the
- * bytes that are stored, nothing else; a table of 512 letters has that, is some ten times faster,
- * and is there on each machine.
+ * bytes that are stored, nothing else; a table of 512 letters has that, and is there on each
+ * machine.
  */
 #include "symbols/elf/internal.h"
 

@@ -162,6 +162,38 @@ TEST(test_box)
 	bench_fini(&b);
 }
 
+/* A process that sleeps has no row: its PID is typed, as a command or in the picker. */
+TEST(test_stacks_of_a_sleeper)
+{
+	struct bench b;
+	char pid[16];
+
+	bench_init(&b, 100, 30, false);
+	model_take(&b.st, fake_profile(4, NULL));
+	command_run(&b.st, "stacks 4194303");
+	assert_null(b.st.dialog.ops);
+	assert_non_null(strstr(look(&b), "there is no process 4194303"));
+	command_run(&b.st, "stacks x");
+	assert_null(b.st.dialog.ops);
+	command_run(&b.st, "stacks 1");
+	assert_ptr_equal(b.st.dialog.ops, &dialog_stacks);
+	press(&b, K_ESC);
+	press(&b, 'p');
+	for (const char *c = "no such name"; *c; c++)
+		press(&b, (uint32_t)*c);
+	press(&b, K_ENTER);
+	assert_non_null(strstr(look(&b), "no process with samples matches"));
+	press(&b, K_ESC);
+	press(&b, 'p');
+	/* Of the test itself: it has no samples. */
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	for (const char *c = pid; *c; c++)
+		press(&b, (uint32_t)*c);
+	press(&b, K_ENTER);
+	assert_ptr_equal(b.st.dialog.ops, &dialog_stacks);
+	bench_fini(&b);
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);
