@@ -978,7 +978,7 @@ static bool use_process(struct ui_state *st, const struct dialog_entry *entry, b
 	uint32_t nr = 0;
 
 	if (!entry && *text && strspn(text, "0123456789") == strlen(text)) {
-		/* A process without samples sleeps: its stacks are what there is to see. */
+		/* A process without samples sleeps: its stacks can be read. */
 		if (!number_pids(text, &pids, &nr))
 			actions_stacks_of(st, pids[0]);
 		free(pids);
