@@ -69,6 +69,7 @@ struct fresh {
 	struct recording recording;
 	struct sampler_recorded recorded; /* in the one before */
 	struct err record_err;
+	bool per_task; /* see struct target */
 };
 
 /*
@@ -101,7 +102,7 @@ static void set_cpus(const struct sampler *s, struct fresh *f)
 }
 
 /* Open the events of @f->config on @t. 0 or -errno with a sentence. */
-static int open_fresh(struct sampler *s, struct fresh *f, const struct target *t, struct err *e)
+static int open_fresh(struct sampler *s, struct fresh *f, struct target *t, struct err *e)
 {
 	int code;
 
@@ -242,6 +243,7 @@ static uint64_t replace(struct sampler *s, struct fresh *f, struct target *t, st
 		target_replace(&s->target, t);
 		cpu_times_clear(s->cpu_times);
 	}
+	target_choose(s);
 	note_rates(s);
 	carry_cpus(s, old);
 	use_recording(s, f);
@@ -289,7 +291,7 @@ static void come_back(struct sampler *s, struct fresh *f)
  * Like open_fresh(). Where locked memory allows one set of rings only, end the old events and unmap
  * their data rings first. The side-band's rings are kept, so that no mapping is missed.
  */
-static int make_room(struct sampler *s, struct fresh *f, const struct target *t, struct err *e)
+static int make_room(struct sampler *s, struct fresh *f, struct target *t, struct err *e)
 {
 	int code = open_fresh(s, f, t, e);
 
@@ -327,7 +329,7 @@ static bool reopen_once(struct sampler *s, struct fresh *f, size_t more_than, ui
 			struct err *e)
 {
 	struct target t = { .cgroup_fd = -1 };
-	bool tasks = s->target.tids;
+	bool tasks = s->target.tids || s->target.wide;
 	int code;
 
 	e->text[0] = '\0';
@@ -336,6 +338,7 @@ static bool reopen_once(struct sampler *s, struct fresh *f, size_t more_than, ui
 		target_drop(&t);
 		return false;
 	}
+	t.per_task = f->per_task;
 	/* For larger rings alone nothing is closed first. */
 	if (more_than ? open_fresh(s, f, tasks ? &t : &s->target, e)
 		      : make_room(s, f, tasks ? &t : &s->target, e)) {
@@ -370,6 +373,21 @@ static void regrow(struct sampler *s, size_t before, uint64_t *gap_ns, struct er
 	if (now < MIN(MAX(before, s->config.ring_size), counters_ring_wanted(s->live.counters)) &&
 	    reopen_once(s, &f, now, gap_ns, &again) && again.text[0])
 		*e = again;
+}
+
+/* Open the events of a name again: on tasks, or where permitted on whole CPUs. */
+static bool reopen_tasks(struct sampler *s, bool per_task)
+{
+	struct fresh f = { .config = s->config, .per_task = per_task };
+	uint64_t gap_ns = 0;
+	struct err e;
+
+	if (!may_reopen(s))
+		return false;
+	if (reopen_once(s, &f, 0, &gap_ns, &e))
+		return true;
+	refuse(s, &f, &e);
+	return false;
 }
 
 static void reopen_config(struct sampler *s, struct fresh *f, const char *what)
@@ -553,6 +571,8 @@ static bool retarget(struct sampler *s, struct fresh *f, struct sampler_target_s
 	maps_on_lost(s->store.maps);
 	target_describe(&s->target, &s->config);
 	regrow(s, before, &gap_ns, &e);
+	if (s->target.kind == TARGET_NAME && !s->target.wide && config_wait_slot(&s->config) < 0)
+		mailbox_add(&s->mailbox, TARGET_LONG_ONLY);
 	if (!e.text[0])
 		mailbox_say(&s->mailbox, "sampling %s; nothing was sampled for %.0f ms",
 			    s->target.text, (double)gap_ns / 1e6);
@@ -939,18 +959,34 @@ static int open_events(struct sampler *s, struct event *events, uint32_t nr)
 	return code;
 }
 
+static bool has_wait(const struct event *events, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		if (events[i].wait)
+			return true;
+	return false;
+}
+
 /* Sample other events. Slots change their meaning, so the tick ends and counts start from zero. */
 static void set_events(struct sampler *s, const struct control *c)
 {
 	struct event events[EVENTS_MAX];
 	uint32_t nr = MIN(c->events.nr, (uint32_t)EVENTS_MAX);
+	bool waited = s->target.kind == TARGET_NAME && config_wait_slot(&s->config) >= 0, waits;
 
 	if (nr == 0)
 		return;
 	memcpy(events, c->events.list, nr * sizeof(events[0]));
 	tick_end(s, time_now_ns());
-	if (open_events(s, events, nr))
+	waits = has_wait(events, nr);
+	/* Waits are of tasks. */
+	if (s->target.wide && waits && !reopen_tasks(s, true))
 		return;
+	if (open_events(s, events, nr)) {
+		if (s->target.per_task)
+			reopen_tasks(s, false);
+		return;
+	}
 	recording_note(&s->recording, s->live.counters);
 	for (uint32_t i = 0; i < nr; i++) {
 		double hz = config_hz(&s->config, &events[i]);
@@ -969,6 +1005,8 @@ static void set_events(struct sampler *s, const struct control *c)
 			counters_enable_event(s->live.counters, i, false);
 	memcpy(s->rates.asked_hz, s->rates.hz, sizeof(s->rates.asked_hz));
 	reset_governor(s);
+	if (waited && !waits && !s->recording.recorder)
+		reopen_tasks(s, false);
 	waiting_begin(s);
 	tick_discard(s);
 	say_events(s);

@@ -4,6 +4,7 @@
 #define SAMPLER_INTERNAL_H
 
 #include <pthread.h>
+#include <regex.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -892,19 +893,27 @@ struct target {
 	uint32_t nr_named; /* TARGET_PIDS: the first of them, threads of the processes named */
 	pid_t *pids;	   /* its end is the target's end */
 	uint32_t nr_pids;
-	int cgroup_fd;		     /* its folder; -1: none, or the root, which is every task */
-	struct process_names *names; /* TARGET_NAME; else NULL */
-	pid_t command;		     /* child pid, 0: none */
-	pid_t leader;		     /* pid of the command, once started; kept after its end */
-	int release_fd;		     /* write one byte: the child execs; -1: none */
-	int failed_fd;		     /* readable: the errno of a failed exec; -1: none */
-	int command_fd;	    /* pidfd of the command, readable once it has ended; -1: none */
+	int cgroup_fd; /* its folder; -1: none, or the root, which is every task */
+	/* TARGET_NAME; else NULL: the search, and the compiled expression */
+	struct process_names *names;
+	regex_t *pattern;
+	bool per_task;	/* its events are of tasks also where whole CPUs may be sampled */
+	bool wide;	/* they are of whole CPUs, of which its processes are chosen; tids: NULL */
+	pid_t command;	/* child pid, 0: none */
+	pid_t leader;	/* pid of the command, once started; kept after its end */
+	int release_fd; /* write one byte: the child execs; -1: none */
+	int failed_fd;	/* readable: the errno of a failed exec; -1: none */
+	int command_fd; /* pidfd of the command, readable once it has ended; -1: none */
 	uint64_t looked_ns; /* when new and busy tasks were last looked for */
 	bool gone;	    /* all tasks have ended */
 	pid_t busy;	    /* hangs in an exec, as was reported; 0: none */
 	pid_t again;	    /* busy tasks above this one are tried next */
 	char text[160];	    /* for the title: "system", "pid 42"; clean */
 };
+
+/* A remark about TARGET_NAME without the right to whole CPUs. */
+#define TARGET_LONG_ONLY                                                                           \
+	"not permitted to see all CPUs: --name misses processes that end within a second"
 
 /* Set @t to no target at all. */
 void target_init(struct target *t);
@@ -923,7 +932,11 @@ void target_replace(struct target *old, struct target *t);
 /* Set the text of the title. */
 void target_describe(struct target *t, const struct sampler_config *config);
 /* Return whether single tasks or a cgroup are sampled, not all that a CPU runs. */
-bool target_is_part(const struct target *t);
+static inline bool target_is_part(const struct target *t)
+{
+	return t->tids || t->cgroup_fd >= 0;
+}
+
 /* Let the command exec. 0, or -errno with a sentence: the exec failed. */
 int target_release(struct target *t, char *const *command, struct err *e);
 /* Reap the command if it has ended. Returns true if that was the end of the target. */
@@ -932,6 +945,11 @@ bool target_reap(struct target *t);
 void target_end_command(struct target *t);
 /* The same, and free everything. */
 void target_close(struct target *t);
+/*
+ * After live_open_counters(), before the threads start: where events are of whole CPUs, choose the
+ * processes of the target (maps_choose_by()).
+ */
+void target_choose(struct sampler *s);
 
 /*
  * --open: the segments of --keep into the tables of a replay. All bytes are hostile: a damaged
@@ -1190,14 +1208,15 @@ struct live {
 	struct unwind_stats ended_unwind; /* their statistics */
 	uint64_t looked_ns;		  /* when the online CPUs were last read */
 	uint8_t *online;		  /* by CPU number, at that time */
+	bool only_chosen;		  /* for the threads: see sampler_thread_shared */
 };
 
 /*
  * Open the events of @config on @t, on its CPUs or all that are online, all of them off. 0 or
- * -errno with a sentence.
+ * -errno with a sentence. Sets t->wide.
  */
-int live_open_counters(const struct sampler_config *config, const struct target *t,
-		       struct counters **out, struct err *e);
+int live_open_counters(const struct sampler_config *config, struct target *t, struct counters **out,
+		       struct err *e);
 
 #define LIVE_CPUS_MAX 65536 /* numbers of CPUs in the map below */
 

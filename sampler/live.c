@@ -374,8 +374,8 @@ static int choose_cpus(const struct sampler_config *c, int **cpus, struct err *e
 		       missing);
 }
 
-int live_open_counters(const struct sampler_config *c, const struct target *t,
-		       struct counters **out, struct err *e)
+static int open_all(const struct sampler_config *c, const struct target *t, struct counters **out,
+		    struct err *e)
 {
 	int code = -ENODEV;
 
@@ -387,6 +387,27 @@ int live_open_counters(const struct sampler_config *c, const struct target *t,
 		free(cpus);
 	}
 	return code;
+}
+
+/*
+ * Events on processes that are found by name miss the ones that end before the next search: with
+ * the right to whole CPUs, all is sampled, and samples of other processes are left out. Waits are
+ * measured of tasks: switches of whole CPUs are many.
+ */
+int live_open_counters(const struct sampler_config *c, struct target *t, struct counters **out,
+		       struct err *e)
+{
+	const struct target all = { .cgroup_fd = -1, .release_fd = -1 };
+	int code;
+
+	t->wide = false;
+	if (t->kind == TARGET_NAME && !t->per_task && config_wait_slot(c) < 0) {
+		code = open_all(c, &all, out, e);
+		t->wide = !code;
+		if (code != -EACCES && code != -EPERM)
+			return code;
+	}
+	return open_all(c, t, out, e);
 }
 
 uint8_t *live_online(void)
@@ -425,6 +446,7 @@ int live_start_threads(struct live *l, struct err *e)
 	assert(!l->nr_threads);
 	l->shared->counters = l->counters;
 	l->shared->sideband = l->sideband;
+	l->shared->only_chosen = l->only_chosen;
 	free(l->threads);
 	l->threads = xcalloc(nr, sizeof(struct sampler_thread *));
 	for (uint32_t i = 0; i < nr && !code; i++) {

@@ -301,6 +301,11 @@ static int open_live(struct sampler *s, struct err *e)
 		return err_set(e, -ENOMEM, "out of memory");
 	code = open_permitted(s, e);
 	if (!code)
+		target_choose(s);
+	if (!code && s->target.kind == TARGET_NAME && !s->target.wide &&
+	    config_wait_slot(&s->config) < 0)
+		session_add_banner(s, TARGET_LONG_ONLY);
+	if (!code)
 		code = sideband_new(&s->live.sideband, s->live.counters, s->store.maps,
 				    s->store.symbols);
 	return code;

@@ -135,14 +135,13 @@ static int open_cgroup(struct target *t, const char *name, struct err *e)
 	return 0;
 }
 
-static int check_name(const char *name, struct err *e)
+static int compile_name(struct target *t, const char *name, struct err *e)
 {
-	regex_t compiled;
-
-	if (!regcomp(&compiled, name, REG_EXTENDED | REG_NOSUB)) {
-		regfree(&compiled);
+	t->pattern = xcalloc(1, sizeof(*t->pattern));
+	if (!regcomp(t->pattern, name, REG_EXTENDED | REG_NOSUB))
 		return 0;
-	}
+	free(t->pattern);
+	t->pattern = NULL;
 	return err_set(e, -EINVAL,
 		       "'%.100s' is not a regular expression\n"
 		       "  process and program names are matched\n"
@@ -172,7 +171,7 @@ static int list_named(const struct target *t, const char *name, uint64_t wait_ns
 /* List the tasks with a name for the first time. */
 static int find_named(struct target *t, const struct sampler_config *config, struct err *e)
 {
-	int code = check_name(config->name, e);
+	int code = compile_name(t, config->name, e);
 
 	if (code)
 		return code;
@@ -298,6 +297,9 @@ static void free_tasks(struct target *t)
 	if (t->cgroup_fd >= 0)
 		close(t->cgroup_fd);
 	process_names_put(t->names);
+	if (t->pattern)
+		regfree(t->pattern);
+	free(t->pattern);
 }
 
 void target_drop(struct target *t)
@@ -318,6 +320,9 @@ void target_replace(struct target *old, struct target *t)
 	old->nr_pids = t->nr_pids;
 	old->cgroup_fd = t->cgroup_fd;
 	old->names = t->names;
+	old->pattern = t->pattern;
+	old->per_task = t->per_task;
+	old->wide = t->wide;
 	old->gone = false;
 	old->looked_ns = 0;
 }
@@ -361,11 +366,6 @@ void target_describe(struct target *t, const struct sampler_config *c)
 			 c->nr_cpus > 1 ? " on CPU %d and %u more" : " on CPU %d", c->cpus[0],
 			 c->nr_cpus - 1);
 	text_sanitise(t->text, sizeof(t->text), text, strlen(text));
-}
-
-bool target_is_part(const struct target *t)
-{
-	return t->tids || t->cgroup_fd >= 0;
 }
 
 /*
@@ -558,6 +558,53 @@ static uint32_t find_fresh(const struct sampler *s, const pid_t *tids, uint32_t 
 	return nr_fresh;
 }
 
+static bool has_name(const void *pattern, const char *name)
+{
+	return !regexec(pattern, name, 0, NULL, 0);
+}
+
+/* Choose the processes of some tasks. */
+static void choose_all(struct sampler *s, const pid_t *tids, int nr)
+{
+	uint64_t now_ns = time_now_ns();
+
+	for (int i = 0; i < nr; i++)
+		if (process_of(tids[i]) == tids[i])
+			maps_choose(s->store.maps, tids[i], now_ns);
+}
+
+void target_choose(struct sampler *s)
+{
+	struct target *t = &s->target;
+
+	s->live.only_chosen = t->wide;
+	maps_choose_by(s->store.maps, t->wide ? has_name : NULL, t->pattern);
+	if (!t->wide)
+		return;
+	choose_all(s, t->tids, (int)t->nr_tids);
+	free(t->tids);
+	t->tids = NULL;
+	t->nr_tids = 0;
+}
+
+/* Choose the processes that have the name in their command line, with their children. */
+static void choose_new(struct sampler *s)
+{
+	const pid_t *pids;
+	pid_t *fresh, *tids = NULL;
+	uint32_t nr_fresh = 0;
+	int nr = process_names_look(s->target.names, s->config.name, NAMES_LOOK_NS, &pids);
+
+	fresh = xcalloc((size_t)MAX(nr, 0) + 1, sizeof(*fresh));
+	for (int i = 0; i < nr; i++)
+		if (!maps_is_chosen(s->store.maps, pids[i], time_now_ns()))
+			fresh[nr_fresh++] = pids[i];
+	nr = nr_fresh ? task_list_tree(fresh, nr_fresh, &tids) : 0;
+	choose_all(s, tids, nr);
+	free(tids);
+	free(fresh);
+}
+
 /* Open events on tasks of the user or name that are new. */
 static void add_tasks(struct sampler *s, uint64_t since_ns)
 {
@@ -675,7 +722,9 @@ void follow_target(struct sampler *s, uint64_t now_ns)
 
 	if (now_ns - t->looked_ns >= FOLLOW_NS) {
 		t->looked_ns = now_ns;
-		if (t->kind == TARGET_USER || t->kind == TARGET_NAME)
+		if (t->wide)
+			choose_new(s);
+		else if (t->kind == TARGET_USER || t->kind == TARGET_NAME)
 			add_tasks(s, now_ns);
 		if (t->names)
 			say_hung(s);

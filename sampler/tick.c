@@ -118,6 +118,7 @@ static void add_account(struct profile_account *sum, const struct profile_accoun
 	sum->dropped += add->dropped;
 	sum->lost += add->lost;
 	sum->own += add->own;
+	sum->filtered += add->filtered;
 	sum->no_outcomes |= add->no_outcomes;
 }
 
@@ -135,6 +136,7 @@ static void tick_fill_account(struct sampler *s, struct profile *p, const struct
 	a->gaps = all->gaps;
 	a->pending = all->pending;
 	a->own = all->own;
+	a->filtered = all->filtered;
 	a->lost = sums->lost;
 	for (int i = 0; i < UNWIND_NR_STOPS; i++) {
 		p->broken_by[i] = all->broken[i];
@@ -187,6 +189,9 @@ static void tick_fill_events(struct sampler *s, struct profile *p)
 	for (uint32_t i = 0; i < p->nr_events; i++) {
 		p->events[i].event = s->config.events[i];
 		rates_fill_event(&s->rates, i, nr_fds, &p->events[i]);
+		/* Of all processes. */
+		if (s->target.wide)
+			p->events[i].count = NAN;
 	}
 }
 

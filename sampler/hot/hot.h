@@ -222,8 +222,9 @@ struct pipeline_stats {
 	struct ends guesses;
 	uint64_t dropped[DROP_NR];
 	uint64_t own;	   /* of own_pid: outside "taken" */
+	uint64_t filtered; /* of processes that are not chosen: outside "taken" */
 	uint64_t nameless; /* of the counted ones: in the unknown task, the table is full */
-	uint64_t by_event[EVENTS_MAX]; /* own ones included */
+	uint64_t by_event[EVENTS_MAX]; /* own and filtered ones included */
 	uint64_t idle[EVENTS_MAX];     /* of by_event: in the idle task */
 	uint64_t kernel;	       /* of the taken ones: in the kernel */
 	/* Of the taken ones, the samples of interpreters: each under exactly one. */
@@ -351,6 +352,8 @@ struct sampler_thread_shared {
 	atomic_bool waits_flood;
 	_Alignas(CACHELINE) atomic_bool room_wanted;
 	atomic_bool goes_first; /* the threads have a real-time priority; relaxed */
+	/* Only samples of maps_is_chosen() count. Written while no thread runs. */
+	bool only_chosen;
 	/*
 	 * Which of the two sets of stats a batch counts into (lowest bit). The
 	 * builder flips it (release), waits for a grace period, and then owns the

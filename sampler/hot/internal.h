@@ -84,6 +84,9 @@ bool pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 /* The same, and resolve it before. */
 uint32_t pipeline_wait(struct pipeline *p, struct pipeline_stats *stats,
 		       const struct record_sample *s, int event, uint64_t regs_mask);
+/* Count @s as one that is not shown, in @outcome of @stats. */
+void pipeline_leave_out(struct pipeline *p, struct pipeline_stats *stats,
+			const struct record_sample *s, int event, uint64_t *outcome);
 
 /*
  * Return the increase of @value since the last call with @id and @tid; at first @value. 0: the
@@ -118,6 +121,7 @@ struct sampler_thread {
 	uint32_t most_waits;	    /* in such a time, since the last batch */
 	struct switch_note wait;    /* the stack of the switch that follows; tid 0: none */
 	pid_t own_pid;
+	bool filtered; /* the last sample was */
 	int stop_fd;
 	int kick_fd;	    /* eventfd: the reader says that the ring fills */
 	atomic_bool barred; /* a process was; release, acquire */

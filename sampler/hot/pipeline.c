@@ -335,20 +335,24 @@ uint32_t pipeline_count_wait(struct pipeline *p, struct pipeline_stats *stats,
 	return stack;
 }
 
-/* Set for the reader that a process of ours is not to be read. */
-static void note_own(struct pipeline *p, const struct record_sample *s)
+void pipeline_leave_out(struct pipeline *p, struct pipeline_stats *stats,
+			const struct record_sample *s, int event, uint64_t *outcome)
 {
+	/* Its process is not to be read. */
 	if (p->reader)
 		langreader_note_process(p->reader, (pid_t)s->pid, UINT32_MAX, NULL);
+	++*outcome;
+	p->counted = STACK_NONE;
+	/* Not shown, but the kernel took it: it counts for the got rate. */
+	if (event >= 0 && event < EVENTS_MAX)
+		stats->by_event[event]++;
 }
 
 uint32_t pipeline_wait(struct pipeline *p, struct pipeline_stats *stats,
 		       const struct record_sample *s, int event, uint64_t regs_mask)
 {
 	if (pipeline_is_own(p->tables->own_pid, (pid_t)s->pid)) {
-		note_own(p, s);
-		stats->by_event[event]++;
-		stats->own++;
+		pipeline_leave_out(p, stats, s, event, &stats->own);
 		return STACK_NONE;
 	}
 	pipeline_resolve(p, s, regs_mask);
@@ -359,12 +363,7 @@ bool pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 		     const struct record_sample *s, int event, uint64_t regs_mask, bool may_wait)
 {
 	if (pipeline_is_own(p->tables->own_pid, (pid_t)s->pid)) {
-		note_own(p, s);
-		stats->own++;
-		p->counted = STACK_NONE;
-		/* Not shown, but the kernel took it: it counts for the got rate. */
-		if (event >= 0 && event < EVENTS_MAX)
-			stats->by_event[event]++;
+		pipeline_leave_out(p, stats, s, event, &stats->own);
 		return true;
 	}
 	pipeline_resolve(p, s, regs_mask);
@@ -415,6 +414,7 @@ void pipeline_add_stats(struct pipeline_stats *sum, const struct pipeline_stats 
 	sum->gaps += add->gaps;
 	sum->pending += add->pending;
 	sum->own += add->own;
+	sum->filtered += add->filtered;
 	sum->nameless += add->nameless;
 	for (int i = 0; i < UNWIND_NR_STOPS; i++) {
 		sum->broken[i] += add->broken[i];

@@ -230,7 +230,14 @@ static bool on_sample(struct sampler_thread *t, struct sampler_thread_stats *sta
 	lag_note(&stats->lag, t->now_ns, s->time_ns);
 	/* Consume deltas of our own samples too, or they leak into the next one. */
 	nr = s->nr_reads ? deltas_of_sample(t->deltas, s, 0, slot_of, t, members) : 0;
-
+	t->filtered =
+		t->shared->only_chosen && !own &&
+		!maps_is_chosen(sampler_thread_tables(t->shared)->maps, (pid_t)s->pid, s->time_ns);
+	if (t->filtered) {
+		pipeline_leave_out(t->pipeline, &stats->samples, s, event,
+				   &stats->samples.filtered);
+		return false;
+	}
 	if (event >= 0 && event == counters_wait_slot(t->shared->counters)) {
 		count_wait(t, s->time_ns);
 		t->wait = (struct switch_note){
@@ -294,7 +301,7 @@ void sampler_thread_record(struct sampler_thread *t, struct sampler_thread_stats
 	case PERF_RECORD_SAMPLE:
 		if (on_sample(t, stats, &r.sample, layout->regs_mask, h) && recorded && t->notes)
 			record_frames(t, &r.sample);
-		if (recorded)
+		if (recorded && !t->filtered)
 			recorder_put(t->lane, h, &r);
 		break;
 	case PERF_RECORD_LOST:

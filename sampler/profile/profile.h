@@ -189,6 +189,7 @@ struct profile_account {
 	uint64_t dropped;   /* dropped by us; by reason in dropped_by[] */
 	uint64_t lost;	    /* lost by the kernel */
 	uint64_t own;	    /* of proftop itself; outside "taken" */
+	uint64_t filtered;  /* of processes without the name of the target; outside "taken" */
 	bool no_outcomes; /* slices keep no outcomes of stacks: all but lost ones are "complete" */
 };
 

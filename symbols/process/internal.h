@@ -276,6 +276,8 @@ struct thread_name {
 	char bytes[TASK_COMM_SIZE];
 };
 
+#define PROCESS_CHOSEN 4u /* in the flags of a process: see maps_choose_by() */
+
 struct process {
 	_Atomic(struct process *) next; /* in the chain of its pid; release: the node is whole */
 	struct reclaim rcu;
@@ -417,9 +419,11 @@ struct maps {
 	uint64_t keep_from_ns; /* mappings that ended before may be dropped */
 	uint64_t now_ns;       /* of the last publish: later events are kept in the log */
 	bool lost;	       /* records, since processes were last to be read again */
-	uint64_t lost_ns;      /* time of that; 0: never */
-	uint64_t rest_ns;      /* pause after it */
-	bool sweep;	       /* exits may be lost: check which processes are alive */
+	maps_match_fn match;   /* see maps_choose_by(); NULL: none */
+	const void *match_ctx;
+	uint64_t lost_ns; /* time of that; 0: never */
+	uint64_t rest_ns; /* pause after it */
+	bool sweep;	  /* exits may be lost: check which processes are alive */
 };
 
 #endif

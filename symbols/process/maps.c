@@ -14,6 +14,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -36,6 +37,8 @@
  * maps_load.c (/proc). All functions that take a struct maps need its lock,
  * unless noted.
  */
+
+#define COMM_SIZE 15u /* that the kernel keeps */
 
 #define PROCESS_KERNEL 2u
 #define PROCESS_KNOWN  1u /* its maps are complete */
@@ -283,12 +286,50 @@ static struct object *maps_anon(struct maps *m, const struct process *p, uint64_
 				uint64_t end);
 static void maps_note_interpreter(struct maps *m, struct process *p, const struct mapping *mapping);
 
+/* Test a name of a program. */
+static bool is_match(const struct maps *m, const char *name, size_t size)
+{
+	char text[NAME_MAX + 1];
+
+	if (!m->match)
+		return false;
+	size = MIN(size, sizeof(text) - 1);
+	memcpy(text, name, size);
+	text[size] = '\0';
+	return m->match(m->match_ctx, text);
+}
+
+static void choose(struct process *p)
+{
+	atomic_fetch_or_explicit(&p->flags, PROCESS_CHOSEN, memory_order_relaxed);
+}
+
+/* Choose a process by the file of its program, mapped first, if its name is cut: 15 bytes fit. */
+static void choose_by_file(const struct maps *m, struct process *p, const struct mapping *mapping)
+{
+	const struct process_thread *th;
+	const struct safe_text *comm, *file;
+
+	if (!m->match || !mapping->object || p->edit ||
+	    space_nr_mappings(atomic_load_explicit(&p->space, memory_order_relaxed)))
+		return;
+	th = process_thread_present(&m->procs, p->pid, p->pid);
+	comm = th ? &process_thread_name(th, UINT64_MAX)->comm : NULL;
+	file = &mapping->object->name;
+	if (comm && comm->size == COMM_SIZE && file->size > comm->size &&
+	    !memcmp(comm->str, file->str, comm->size) && is_match(m, file->str, file->size))
+		choose(p);
+}
+
 static void apply_mmap(struct maps *m, const struct maps_event *ev)
 {
 	struct process *p = maps_process_at(m, ev->pid, ev->time_ns);
 	struct mapping mapping = ev->mapping;
-	struct space_edit *edit = p ? maps_draft(m, p) : NULL;
+	struct space_edit *edit;
 
+	if (p)
+		choose_by_file(m, p, &mapping);
+	edit = p ? maps_draft(m, p) : NULL;
 	if (!edit)
 		return;
 	/* Not a kernel thread like its parent (pid 1 of a recording): it maps code. */
@@ -335,6 +376,8 @@ static void apply_comm(struct maps *m, const struct maps_event *ev)
 
 	if (!p)
 		return;
+	if (ev->tid == ev->pid && is_match(m, comm.str, comm.size))
+		choose(p);
 	time_ns = MAX(ev->time_ns, p->birth_ns);
 	th = process_thread_present(&m->procs, ev->pid, ev->tid);
 	if (!th || th->process != p || th->birth_ns > time_ns) {
@@ -354,16 +397,20 @@ static void apply_exec(struct maps *m, const struct maps_event *ev)
 	struct process *p =
 		maps_begin_process(m, ev->pid, ev->time_ns, space_get(m->empty), before);
 	struct safe_text comm = { ev->comm.bytes, (uint16_t)ev->comm.size, 0 };
+	unsigned int chosen = is_match(m, comm.str, comm.size) ? PROCESS_CHOSEN : 0;
 
 	if (!p)
 		return;
+	if (before)
+		chosen |= atomic_load_explicit(&before->flags, memory_order_relaxed) &
+			  PROCESS_CHOSEN;
 	atomic_store_explicit(&p->epoch, atomic_load_explicit(&m->epoch, memory_order_relaxed),
 			      memory_order_relaxed);
 	if (before)
 		atomic_store_explicit(&p->parent,
 				      atomic_load_explicit(&before->parent, memory_order_relaxed),
 				      memory_order_relaxed);
-	atomic_store_explicit(&p->flags, PROCESS_KNOWN, memory_order_relaxed);
+	atomic_store_explicit(&p->flags, PROCESS_KNOWN | chosen, memory_order_relaxed);
 	process_insert(&m->procs, p);
 	process_thread_add(&m->procs, p, ev->tid, ev->time_ns, comm);
 }
@@ -390,13 +437,16 @@ static void apply_thread_fork(struct maps *m, const struct maps_event *ev)
 				   parent->comm);
 }
 
-/* Give the user to a child with an exec that was read before its fork. */
-static void pass_on_uid(struct maps *m, const struct process *p)
+/* Give the user to a child with an exec that was read before its fork, and choose it also. */
+static void pass_on(struct maps *m, const struct process *p)
 {
 	struct process *child = process_find(&m->procs, p->pid, UINT64_MAX);
 
-	if (child && child->birth_ns > p->birth_ns &&
-	    atomic_load_explicit(&child->uid, memory_order_relaxed) == UINT32_MAX)
+	if (!child || child->birth_ns <= p->birth_ns)
+		return;
+	if (atomic_load_explicit(&p->flags, memory_order_relaxed) & PROCESS_CHOSEN)
+		choose(child);
+	if (atomic_load_explicit(&child->uid, memory_order_relaxed) == UINT32_MAX)
 		atomic_store_explicit(&child->uid,
 				      atomic_load_explicit(&p->uid, memory_order_relaxed),
 				      memory_order_relaxed);
@@ -428,7 +478,7 @@ static void apply_process_fork(struct maps *m, const struct maps_event *ev)
 	if (parent)
 		maps_inherit_interpreter(m, p, parent);
 	process_insert(&m->procs, p);
-	pass_on_uid(m, p);
+	pass_on(m, p);
 	if (name)
 		process_thread_add(&m->procs, p, ev->tid, ev->time_ns, name->comm);
 }
@@ -981,6 +1031,20 @@ bool maps_birth(struct maps *m, pid_t pid, uint64_t time_ns, uint64_t *birth_ns,
 	}
 	reclaim_reader_done();
 	return p != NULL;
+}
+
+void maps_choose(struct maps *m, pid_t pid, uint64_t now_ns)
+{
+	struct process *p;
+
+	pthread_mutex_lock(&m->lock);
+	p = process_find(&m->procs, pid, now_ns);
+	/* It may have ended since it was found. */
+	if (!p)
+		p = maps_process_at(m, pid, now_ns);
+	if (p)
+		choose(p);
+	pthread_mutex_unlock(&m->lock);
 }
 
 void maps_no_proc(struct maps *m)
@@ -1624,6 +1688,7 @@ static void merge_threads(struct maps *m, struct process *p, const struct maps_l
 static int merge(struct maps *m, struct maps_load_reading *r)
 {
 	struct process *p = process_find(&m->procs, r->pid, r->began_ns);
+	unsigned int chosen;
 
 	/* A newer image has begun: its events know more. */
 	if (p && p->birth_ns > r->began_ns)
@@ -1639,7 +1704,8 @@ static int merge(struct maps *m, struct maps_load_reading *r)
 	set_uid(m, p, r->uid);
 	atomic_store_explicit(&p->epoch, r->epoch, memory_order_relaxed);
 	/* Release: the space and its threads; pairs with maps_process_known(). */
-	atomic_store_explicit(&p->flags, PROCESS_KNOWN | (r->kernel ? PROCESS_KERNEL : 0),
+	chosen = atomic_load_explicit(&p->flags, memory_order_relaxed) & PROCESS_CHOSEN;
+	atomic_store_explicit(&p->flags, PROCESS_KNOWN | chosen | (r->kernel ? PROCESS_KERNEL : 0),
 			      memory_order_release);
 	return r->maps_code;
 }

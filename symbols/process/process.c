@@ -595,3 +595,27 @@ uint32_t tasks_nr(const struct tasks *t)
 {
 	return atomic_load_explicit(&t->next, memory_order_acquire);
 }
+
+void maps_choose_by(struct maps *m, maps_match_fn match, const void *ctx)
+{
+	pthread_mutex_lock(&m->lock);
+	m->match = match;
+	m->match_ctx = ctx;
+	for (uint32_t i = 0; i < PROCS_BUCKETS; i++) {
+		struct process *p =
+			atomic_load_explicit(&m->procs.processes[i], memory_order_relaxed);
+
+		for (; p; p = atomic_load_explicit(&p->next, memory_order_relaxed))
+			atomic_fetch_and_explicit(&p->flags, ~PROCESS_CHOSEN, memory_order_relaxed);
+	}
+	pthread_mutex_unlock(&m->lock);
+}
+
+bool maps_is_chosen(struct maps *m, pid_t pid, uint64_t time_ns)
+{
+	const struct process *p = process_find(&m->procs, pid, time_ns);
+	bool chosen = p && atomic_load_explicit(&p->flags, memory_order_relaxed) & PROCESS_CHOSEN;
+
+	reclaim_reader_done();
+	return chosen;
+}

@@ -436,6 +436,18 @@ void maps_find(struct maps *m, struct tasks *tasks, pid_t pid, pid_t tid, uint64
  */
 bool maps_birth(struct maps *m, pid_t pid, uint64_t time_ns, uint64_t *birth_ns, pid_t *parent);
 /*
+ * Choose processes by name, instead of the ones chosen before: the ones that execute a program, or
+ * name their first thread, so that @match is true, and their children. A name that the kernel cuts,
+ * to 15 bytes, is that of the program's file. NULL: none. @match is called under the lock of the
+ * maps.
+ */
+typedef bool (*maps_match_fn)(const void *ctx, const char *name);
+void maps_choose_by(struct maps *m, maps_match_fn match, const void *ctx);
+/* Choose one process that runs. */
+void maps_choose(struct maps *m, pid_t pid, uint64_t now_ns);
+/* Return whether the process @pid at @time_ns is chosen. Readers, lock-free. */
+bool maps_is_chosen(struct maps *m, pid_t pid, uint64_t time_ns);
+/*
  * Request that the loader reads /proc/PID (once a second at most). True: wake the
  * loader. Readers, lock-free.
  */

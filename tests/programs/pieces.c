@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Runs in short pieces: WORK and SLEEP microseconds, one after the other, for LASTS seconds, in
- * THREADS; FORK=1: each piece is a child that then ends. All are in the environment.
+ * Runs in short pieces: WORK and SLEEP microseconds, one after the other, for LASTS seconds or
+ * PIECES, in THREADS; FORK=1: each piece is a child that then ends. All are in the environment.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@ static uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-static uint64_t end_ns, work_ns, sleep_ns;
+static uint64_t end_ns, work_ns, sleep_ns, nr_pieces;
 
 static void piece(void)
 {
@@ -33,7 +33,7 @@ static void piece(void)
 
 static void *pieces(void *arg)
 {
-	while (clock_ns(CLOCK_MONOTONIC) < end_ns)
+	for (uint64_t i = 0; i < nr_pieces && clock_ns(CLOCK_MONOTONIC) < end_ns; i++)
 		piece();
 	return NULL;
 }
@@ -64,6 +64,7 @@ int main(void)
 
 	end_ns = clock_ns(CLOCK_MONOTONIC) + number("LASTS", 60) * 1000000000;
 	work_ns = number("WORK", 60) * 1000;
+	nr_pieces = number("PIECES", UINT64_MAX);
 	sleep_ns = number("SLEEP", 60) * 1000;
 	if (number("FORK", 0)) {
 		children();

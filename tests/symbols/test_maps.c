@@ -1805,6 +1805,72 @@ TEST(test_storm_of_files, setup, teardown)
 		assert_string_equal(objects_at(objects, id)->name.str, "[unknown]");
 }
 
+static bool is_wanted(const void *name, const char *text)
+{
+	return strcmp(name, text) == 0;
+}
+
+static bool is_chosen(pid_t pid, uint64_t time)
+{
+	bool chosen = maps_is_chosen(maps, pid, time);
+
+	rcu_quiescent_state();
+	return chosen;
+}
+
+TEST(test_choose_by_name, setup, teardown)
+{
+	/* It ran before, unknown. */
+	maps_choose(maps, 70, 90);
+	assert_true(is_chosen(70, 100));
+	maps_choose_by(maps, is_wanted, "wanted");
+	assert_false(is_chosen(70, 100));
+	tell_comm(71, 71, "shell", true, 100);
+	maps_on_fork(maps, 72, 71, 72, 71, 110);
+	tell_comm(72, 72, "wanted", true, 120);
+	publish(130);
+	assert_false(is_chosen(71, 130));
+	assert_false(is_chosen(72, 115));
+	assert_true(is_chosen(72, 125));
+	/* Its children, also when they execute another program. A thread has the name. */
+	maps_on_fork(maps, 73, 72, 73, 72, 140);
+	tell_comm(73, 73, "other", true, 150);
+	tell_comm(71, 74, "wanted", false, 150);
+	publish(160);
+	assert_true(is_chosen(73, 145));
+	assert_true(is_chosen(73, 155));
+	assert_false(is_chosen(71, 155));
+	/* The exec of a child is read before its fork. */
+	tell_comm(75, 75, "other", true, 180);
+	publish(190);
+	maps_on_fork(maps, 75, 72, 75, 72, 170);
+	publish(200);
+	assert_true(is_chosen(75, 185));
+	/* The first thread is renamed. */
+	tell_comm(71, 71, "wanted", false, 210);
+	publish(220);
+	assert_true(is_chosen(71, 215));
+	maps_choose_by(maps, NULL, NULL);
+	assert_false(is_chosen(72, 225) || is_chosen(73, 225) || is_chosen(71, 225));
+}
+
+TEST(test_choose_by_file, setup, teardown)
+{
+	maps_choose_by(maps, is_wanted, "a-name-of-20-letters");
+	tell_comm(80, 80, "a-name-of-20-le", true, 100);
+	tell_mmap(80, 0x1000, 1, "/usr/bin/a-name-of-20-letters", 80, 101);
+	/* Another program of the same first letters; an interpreter; a library of that name. */
+	tell_comm(81, 81, "a-name-of-20-le", true, 100);
+	tell_mmap(81, 0x1000, 1, "/usr/bin/a-name-of-20-leaves", 81, 101);
+	tell_mmap(81, 0x5000, 1, "/usr/lib/a-name-of-20-letters", 82, 102);
+	tell_comm(82, 82, "short", true, 100);
+	tell_mmap(82, 0x1000, 1, "/usr/bin/a-name-of-20-letters", 80, 101);
+	publish(110);
+	assert_true(is_chosen(80, 105));
+	assert_false(is_chosen(81, 105));
+	assert_false(is_chosen(82, 105));
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);

@@ -146,6 +146,8 @@ static json_t *account(const struct profile_account *a)
 	json_object_set_new(o, "dropped", count(a->dropped));
 	json_object_set_new(o, "lost", count(a->lost));
 	json_object_set_new(o, "own", count(a->own));
+	if (a->filtered)
+		json_object_set_new(o, "filtered", count(a->filtered));
 	if (a->no_outcomes)
 		json_object_set_new(o, "outcomes", json_false());
 	return o;

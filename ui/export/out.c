@@ -218,6 +218,10 @@ static void add_account(struct facts_list *l, const struct snapshot *s)
 	add(l, "lost", a->lost, "%" PRIu64, a->lost);
 	add(l, "throttled", throttled, "%" PRIu64 " times", throttled);
 	add(l, "own", false, "%" PRIu64 " samples of proftop, not in the account", a->own);
+	if (a->filtered)
+		add(l, "filtered", false,
+		    "%" PRIu64 " samples of processes without the name, not in the account",
+		    a->filtered);
 	if (p->banner[0])
 		add(l, "note", true, "%s", p->banner);
 }

@@ -921,6 +921,11 @@ static void put_samples(const struct writing *w, const struct profile_account *a
 	begin(w, "own_samples", true, "Samples of proftop, not among the others.");
 	out_text(w->o, "proftop_own_samples_total");
 	put_value(w, (double)a->own);
+	if (!a->filtered)
+		return;
+	begin(w, "filtered_samples", true, "Samples of processes without the name of --name.");
+	out_text(w->o, "proftop_filtered_samples_total");
+	put_value(w, (double)a->filtered);
 }
 
 static void put_cpus(const struct writing *w, const struct profile *p)

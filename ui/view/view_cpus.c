@@ -463,6 +463,8 @@ static void foot_account(struct foot *f, struct safe_text label, const struct pr
 	say_part(&w, "+ dropped", a->dropped, a->taken);
 	say_part(&w, "+ lost", a->lost, a->taken);
 	say_part(&w, "; own", a->own, 0);
+	if (a->filtered)
+		say_part(&w, "; of others", a->filtered, 0);
 	foot_text(f, label, w.text);
 }
 
