@@ -524,6 +524,11 @@ static void note_event(struct messages *n, const struct profile *p, uint32_t ind
 	snprintf(key, sizeof(key), "rate-%.16s", ev->event.name);
 	e = messages_note(n, key, MESSAGE_WARN, 1, "%.24s: %.0f Hz wanted, %.0f Hz got",
 			  ev->event.name, ev->want_hz, ev->got_hz);
+	messages_detail(e, "%.24s: %.0f Hz wanted, %.0f Hz got: %s", ev->event.name, ev->want_hz,
+			ev->got_hz,
+			p->cpu_known ? "shares are of fewer samples, CPU% is by clocks of the "
+				       "kernel"
+				     : "shares are of fewer samples, and ~CPU% is too low");
 	messages_fix(n, e, MESSAGE_RATE, MAX(floor(ev->got_hz), 1.0),
 		     "lower the rate to %.0f Hz, which the kernel delivers",
 		     MAX(floor(ev->got_hz), 1.0));

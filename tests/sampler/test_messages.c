@@ -270,7 +270,13 @@ TEST(test_events, setup, teardown)
 	assert_int_equal(f->p.nr_messages, 0);
 	f->p.events[0].running_share = 1;
 	f->p.events[0].got_hz = 612.7;
-	expect(f, "rate-cpu-clock", "cpu-clock: 997 Hz wanted, 613 Hz got", MESSAGE_RATE, 612);
+	expect(f, "rate-cpu-clock",
+	       "cpu-clock: 997 Hz wanted, 613 Hz got: shares are of fewer samples, and ~CPU% is "
+	       "too "
+	       "low",
+	       MESSAGE_RATE, 612);
+	f->p.cpu_known = true;
+	expect(f, "rate-cpu-clock", "CPU% is by clocks of the kernel", MESSAGE_RATE, 612);
 	/* nothing is known: the CPUs were idle */
 	f->p.events[0].got_hz = NAN;
 	tick(f);

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -132,6 +133,31 @@ static void print_account(FILE *out, const struct profile *p)
 	if (p->waits.cut_ns)
 		fprintf(out, "! waits   callers unknown in %.2f s of %.2f s asleep\n",
 			(double)p->waits.cut_ns / 1e9, (double)p->waits.slept_ns / 1e9);
+}
+
+/* Print the CPU time of the target, and of the busiest process. */
+static void print_cpu_time(FILE *out, const struct profile *p)
+{
+	const struct fold_filter all = { .process = UINT32_MAX, .task = UINT32_MAX };
+	double *ns = calloc(p->nr_processes + 1ULL, sizeof(*ns)), sum;
+	uint32_t most = 0;
+
+	if (!p->cpu_known || !p->window_ns || !ns) {
+		free(ns);
+		return;
+	}
+	sum = fold_cpu(p, &all, ns);
+	for (uint32_t i = 1; i < p->nr_processes; i++)
+		if (ns[i] > ns[most])
+			most = i;
+	fprintf(out, "cpu     %.1f%% of one CPU", sum * 100 / (double)p->window_ns);
+	if (ns[most] > 0) {
+		fprintf(out, "  most %.1f%% ", ns[most] * 100 / (double)p->window_ns);
+		print_clean(out, "", p->processes[most].comm.str);
+		fprintf(out, " pid %d", (int)p->processes[most].pid);
+	}
+	fputc('\n', out);
+	free(ns);
 }
 
 /* Print one line for all CPUs, and one for each with lost samples or throttling. */
@@ -344,6 +370,7 @@ int batch_text(FILE *out, const struct batch_tick *tick)
 		print_event(out, p, i);
 	print_ratios(out, tick);
 	print_account(out, p);
+	print_cpu_time(out, p);
 	print_cpus(out, p);
 	if (p->banner[0]) {
 		print_clean(out, "! ", p->banner);
