@@ -397,8 +397,12 @@ static void judge_languages(struct findings *l, const struct doctor_facts *f)
 	} all[] = {
 		{ "Java", "OpenJDK 17, 25: methods and lines; 11 to 24: untested, guessed", true },
 		{ "Python", "CPython 3.8 to 3.15: functions and lines", false },
-		{ "PHP", "8.2, 8.4 to 8.6 without threads: functions and lines", false },
-		{ "Ruby", "3.1: methods and lines", false },
+		{ "PHP",
+		  "8.2, 8.4 to 8.6 without threads: functions and lines; 8.1, 8.3: "
+		  "untested, guessed",
+		  false },
+		{ "Ruby", "3.1, 3.3 to 4.0.5: methods and lines; 3.2, 4.0.6: untested, guessed",
+		  false },
 		{ "Perl", "5.36 to 5.44 with threads: subs and lines", false },
 		{ "JavaScript", "Node.js 18 to 26: functions, inlined ones, and lines", false },
 	};

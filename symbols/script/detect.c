@@ -59,22 +59,39 @@ static const struct describe_names all[LANG_NR] = {
 	[LANG_PHP] = { "php", "libphp", "execute_ex", "executor_globals", NULL, NULL,
 		       "execute_ex" },
 	[LANG_RUBY] = { "ruby", "libruby", "ruby_run_node", "ruby_current_vm_ptr", NULL,
-			"ruby_api_version", "rb_vm_exec" },
+			"ruby_version", "rb_vm_exec" },
 	[LANG_PERL] = { "perl", "libperl", "Perl_runops_standard", "PL_curinterp", NULL,
 			"PL_interp_size", "Perl_runops_standard" },
 	[LANG_NODE] = { "node", "libnode", "_ZN4node5StartEiPPc", NULL, NULL, NULL,
 			NULL }, /* describe_v8.h */
 };
 
-/*
- * PHP without threads on 64-bit CPUs: offsetof() with the headers of php8.2-dev of Debian 12,
- * php8.4-dev of Debian 13, php8.5-dev and php8.6-dev of sid.
- */
+static const struct describe_ruby rubies[] = {
+#define RUBY_FIELD(name, member)
+#define RUBY_LAYOUT(major, minor, patch, compared, ...)                                            \
+	{ (major) << 24 | (minor) << 16 | (patch) << 8, compared, { __VA_ARGS__ } },
+#include "symbols/script/ruby_layouts.inc"
+#undef RUBY_FIELD
+#undef RUBY_LAYOUT
+};
+
+const struct describe_ruby *describe_ruby(uint32_t version)
+{
+	const struct describe_ruby *found = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rubies); i++)
+		if (rubies[i].version <= version && rubies[i].version >> 16 == version >> 16)
+			found = &rubies[i];
+	return found;
+}
+
 static const struct describe_php phps[] = {
-	{ "API420220829,NTS", 8U << 24 | 2U << 16, { 488, 80, 88, 152, 160 } },
-	{ "API420240924,NTS", 8U << 24 | 4U << 16, { 488, 96, 104, 168, 176 } },
-	{ "API420250925,NTS", 8U << 24 | 5U << 16, { 512, 96, 104, 168, 176 } },
-	{ "API420260924,NTS", 8U << 24 | 6U << 16, { 512, 96, 104, 168, 176 } },
+#define PHP_FIELD(name, member)
+#define PHP_LAYOUT(api, major, minor, compared, ...)                                               \
+	{ api, (major) << 24 | (minor) << 16, compared, { __VA_ARGS__ } },
+#include "symbols/script/php_layouts.inc"
+#undef PHP_FIELD
+#undef PHP_LAYOUT
 };
 
 const struct describe_php *describe_php(size_t i)
@@ -118,6 +135,12 @@ static const struct describe_names *describe_names(enum lang_kind kind)
 #define PERL_INTERP_SIZE 3768
 
 #define PERL_INTERP_SIZE_44 3776
+
+/* Outermost frames of Ruby of which one has a function, not C code. */
+#define RUBY_PROOF_FRAMES 16U
+
+/* Tries until a process without frames of its language has another reason than its age: 6 s. */
+#define DESCRIBE_TRIES 30U
 
 enum lang_kind describe_kind(const struct object *object)
 {
@@ -201,21 +224,101 @@ static void set_python_version(struct lang_process *p, const struct describe_fil
 		p->reason = pylayout_debug(&p->py, words);
 }
 
-/* Set Ruby's version: three numbers in its memory. */
-static void set_ruby_version(struct lang_process *p, const struct describe_file *d, uint64_t bias,
-			     pid_t pid)
+/* Return a word of the process; 0: it cannot be read. */
+static uint64_t read_process_word(pid_t pid, uint64_t addr)
 {
-	uint32_t api[3] = { 0 };
+	uint64_t word;
+
+	return lang_memory_is_pointer(addr) && read_memory(pid, addr, &word, 8) ? word : 0;
+}
+
+/* Return the address of the first instruction of the function in a frame; 0: it has none. */
+static uint64_t ruby_frame_code(pid_t pid, const struct ruby_layout *l, uint64_t frame)
+{
+	uint64_t iseq = read_process_word(pid, frame + l->frame_iseq), body, code, pc, size;
+
+	if ((read_process_word(pid, iseq) & RUBY_IMEMO_MASK) != RUBY_IMEMO_ISEQ)
+		return 0;
+	body = read_process_word(pid, iseq + l->iseq_body);
+	/* A word of two numbers. */
+	size = read_process_word(pid, (body + l->body_words) & ~7ULL);
+	size = l->body_words & 4 ? size >> 32 : size & UINT32_MAX;
+	code = read_process_word(pid, body + l->body_code);
+	pc = read_process_word(pid, frame + l->frame_pc);
+	return code && pc - code <= 8 * size ? read_process_word(pid, code) : 0;
+}
+
+/*
+ * Prove a layout on the main thread of the first ractor: its pointers lead back to it. Return an
+ * instruction of its frames, an address in the loop; 0: it does not fit.
+ */
+static uint64_t ruby_prove(pid_t pid, const struct ruby_layout *l, uint64_t vm)
+{
+	uint64_t ractor = read_process_word(pid, vm + l->ractors) - l->ractor_node;
+	uint64_t th = read_process_word(pid, ractor + l->ractor_threads) - l->thread_node;
+	uint64_t ec = read_process_word(pid, th + l->thread_ec), cfp, end, found = 0;
+
+	if (read_process_word(pid, th + l->thread_vm) != vm ||
+	    read_process_word(pid, ec + l->ec_thread) != th)
+		return 0;
+	cfp = read_process_word(pid, ec + l->ec_cfp);
+	end = read_process_word(pid, ec + l->ec_stack) +
+	      8 * read_process_word(pid, ec + l->ec_stack_words);
+	if (cfp > end || (end - cfp) % l->frame_size)
+		return 0;
+	/* The outermost frames: they stay while the process runs. */
+	for (uint64_t i = 1; i <= RUBY_PROOF_FRAMES && i * l->frame_size <= end - cfp && !found;
+	     i++)
+		found = ruby_frame_code(pid, l, end - i * l->frame_size);
+	return found;
+}
+
+/* Prove a layout; exported functions may have the address of the VM, or that of its pointer. */
+static bool ruby_fits(struct lang_process *p, const struct describe_file *d, pid_t pid,
+		      const struct ruby_layout *l)
+{
+	uint64_t at = d->runtime + d->bias;
+
+	for (int i = 0; i < 2; i++, at = read_process_word(pid, at)) {
+		uint64_t vm = read_process_word(pid, at);
+
+		p->code_type = vm ? ruby_prove(pid, l, vm) : 0;
+		if (!p->code_type)
+			continue;
+		p->runtime = at;
+		p->ruby = *l;
+		return true;
+	}
+	return false;
+}
+
+/* Set Ruby's version, "3.3.8", and its layout. False: the process may have no frames yet. */
+static bool set_ruby(struct lang_process *p, const struct describe_file *d, pid_t pid)
+{
+	const struct describe_ruby *row;
+	char said[16], *end;
 
 	errno = 0;
-	if (!d->version_at || !read_memory(pid, d->version_at + bias, api, sizeof(api)))
+	if (!d->version_at || !read_memory(pid, d->version_at + d->bias, said, sizeof(said))) {
 		set_unreadable(p);
-	else
-		p->version = api[0] << 24 | (api[1] & 255) << 16;
-	if (!p->reason && p->version != (3U << 24 | 1U << 16))
-		p->reason = "not supported (3.1 is)";
-	else if (!p->reason && (!d->runtime || !d->nr_eval))
-		p->reason = "a build without the symbols of its VM";
+		return true;
+	}
+	said[sizeof(said) - 1] = 0;
+	p->version = (uint32_t)(strtoul(said, &end, 10) & 255) << 24;
+	p->version |= (uint32_t)(strtoul(end + (*end == '.'), &end, 10) & 255) << 16;
+	p->version |= (uint32_t)(strtoul(end + (*end == '.'), NULL, 10) & 255) << 8;
+	row = describe_ruby(p->version);
+	if (!row)
+		p->reason = "not supported (3.1 to 4.0 are)";
+	else if (!d->runtime)
+		p->reason = "the VM of this build is not found";
+	else if (!ruby_fits(p, d, pid, &row->layout)) {
+		p->reason = "structures of this build differ from its version";
+		return false;
+	} else {
+		p->untried |= !row->compared;
+	}
+	return true;
 }
 
 /* Check Perl's layout: the size of its interpreter differs by version and options. */
@@ -249,10 +352,12 @@ static void set_php(struct lang_process *p, const struct describe_file *d)
 {
 	const struct describe_php *row = d->php ? describe_php(d->php - 1) : NULL;
 
-	if (row)
-		p->php = row->layout;
-	else
-		p->reason = "not supported (8.2 and 8.4 to 8.6 without threads are)";
+	if (!row) {
+		p->reason = "not supported (8.1 to 8.6 without threads are)";
+		return;
+	}
+	p->php = row->layout;
+	p->untried |= !row->compared;
 }
 
 static void set_version(struct lang_process *p, const struct describe_file *d, pid_t pid)
@@ -260,8 +365,6 @@ static void set_version(struct lang_process *p, const struct describe_file *d, p
 	p->version = d->version;
 	if (p->kind == LANG_PYTHON)
 		set_python_version(p, d, d->bias, pid);
-	else if (p->kind == LANG_RUBY)
-		set_ruby_version(p, d, d->bias, pid);
 	else if (p->kind == LANG_PERL)
 		set_perl_version(p, d, d->bias, pid);
 	else if (p->kind == LANG_NODE)
@@ -296,7 +399,12 @@ static int describe_process(struct describe *job, const struct describe_file *d)
 	read_status(job->where.pid, p);
 	set_version(p, d, job->where.pid);
 	p->untried |= d->machine != EM_X86_64;
-	return 0;
+	if (p->kind != LANG_RUBY || set_ruby(p, d, job->where.pid) ||
+	    ++job->tries == DESCRIBE_TRIES)
+		return 0;
+	lang_desc_put(job->desc);
+	job->desc = NULL;
+	return -EAGAIN;
 }
 
 static atomic_ullong last_serial; /* relaxed */
@@ -311,8 +419,8 @@ static bool take_file(struct describe_file *out, const struct cage_answer *a, en
 	       out->nr_main <= LANG_MAIN_MAX;
 }
 
-/* Have the file read in the cage. 0 or -errno. */
-static int read_file(struct describe *d, const struct foreign_file *opened,
+/* Have the file read in the cage; @code: as in the request. 0 or -errno. */
+static int read_file(struct describe *d, const struct foreign_file *opened, uint64_t code,
 		     struct describe_file *out)
 {
 	const struct describe_where *w = &d->where;
@@ -320,6 +428,7 @@ static int read_file(struct describe *d, const struct foreign_file *opened,
 		.serial = atomic_fetch_add_explicit(&last_serial, 1, memory_order_relaxed) + 1,
 		.start = w->start,
 		.offset = w->offset,
+		.code = code,
 		.kind = (uint32_t)w->kind,
 	};
 	struct elfcage *c = elfcage_new();
@@ -347,6 +456,22 @@ static int read_file(struct describe *d, const struct foreign_file *opened,
 	return rc;
 }
 
+/* Find the loop of a stripped interpreter by an address in it, which the process has. */
+static int find_loop(struct describe *d, const struct foreign_file *opened,
+		     struct describe_file *file)
+{
+	struct lang_process *p = &d->desc->info;
+	int rc = read_file(d, opened, p->code_type - file->bias, file);
+
+	if (rc)
+		return rc;
+	p->nr_eval = file->nr_eval;
+	set_ranges(p->eval, file->eval, file->nr_eval, file->bias);
+	if (!p->nr_eval)
+		p->reason = "the loop of this build has no unwind table";
+	return 0;
+}
+
 static int describe_run(struct describe *d)
 {
 	const struct describe_where *w = &d->where;
@@ -365,9 +490,13 @@ static int describe_run(struct describe *d)
 
 	if (rc)
 		return rc;
-	rc = read_file(d, &opened, &file);
+	rc = read_file(d, &opened, 0, &file);
+	if (!rc)
+		rc = describe_process(d, &file);
+	if (!rc && d->desc->info.kind == LANG_RUBY && !d->desc->info.reason && !file.nr_eval)
+		rc = find_loop(d, &opened, &file);
 	close(opened.fd);
-	return rc ? rc : describe_process(d, &file);
+	return rc;
 }
 
 static void run(struct job *job)
@@ -406,12 +535,16 @@ struct describe *describe_new(const struct describe_where *where)
 
 #define SYMBOLS_MAX (1U << 20)
 #define RODATA_MAX  (32U << 20)
+/* Bytes of a function of Ruby in which its first address is. */
+#define RUBY_DECODE_SIZE 32U
 
 /* A file that is looked through. */
 struct search {
 	struct describe_file *out;
 	struct v8_symbols symbols; /* of LANG_NODE */
 	uint32_t python;	   /* version before 3.11, by its functions; 0: unknown */
+	uint64_t in_gc;		   /* rb_during_gc() of Ruby, which begins with its VM */
+	uint64_t code;		   /* as in the request */
 };
 
 static void add_eval(struct describe_file *d, uint64_t start, uint64_t size, bool first)
@@ -490,18 +623,92 @@ static void on_symbol(struct search *search, const Elf64_Sym *s, const char *nam
 		add_main(d, s, name);
 	else if (d->kind == LANG_PYTHON)
 		note_python(search, name);
+	else if (d->kind == LANG_RUBY && !strcmp(name, "rb_during_gc"))
+		search->in_gc = s->st_value;
 }
 
-/* Take the cold parts of the loop from the image of a stripped file, which finds them. */
-static void add_parts(struct describe_file *d, const struct elffile *f)
+/*
+ * Return the address that code at @vaddr of x86-64 takes first: "lea X(%rip), reg", or the same
+ * mov. Before it are parts of a prologue.
+ */
+static uint64_t first_address_x86(const uint8_t code[static RUBY_DECODE_SIZE], uint64_t vaddr)
+{
+	static const struct {
+		uint8_t size, bytes[4];
+	} prologue[] = {
+		{ 4, { 0xf3, 0x0f, 0x1e, 0xfa } }, /* endbr64 */
+		{ 1, { 0x55 } },		   /* push %rbp */
+		{ 3, { 0x48, 0x89, 0xe5 } },	   /* mov %rsp, %rbp */
+		{ 3, { 0x48, 0x83, 0xec } },	   /* sub $N, %rsp; its N is the next byte */
+	};
+	uint32_t at = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(prologue); i++)
+		if (!memcmp(code + at, prologue[i].bytes, prologue[i].size))
+			at += prologue[i].size + (i == 3 ? 1U : 0U);
+	/* REX.W, lea or mov, relative to the next instruction. */
+	if ((code[at] & 0xfb) != 0x48 || (code[at + 1] != 0x8d && code[at + 1] != 0x8b) ||
+	    (code[at + 2] & 0xc7) != 0x05)
+		return 0;
+	return vaddr + at + 7 + (uint64_t)(int32_t)bytes_u32(code + at + 3);
+}
+
+/* The same of AArch64: adrp, then an add of the rest, or a load with it as its offset. */
+static uint64_t first_address_arm(const uint8_t code[static RUBY_DECODE_SIZE], uint64_t vaddr)
+{
+	uint64_t page = 0;
+	uint32_t reg = 32;
+
+	for (uint32_t at = 0; at + 4 <= RUBY_DECODE_SIZE; at += 4) {
+		uint32_t insn = bytes_u32(code + at);
+
+		if ((insn & 0x9f000000) == 0x90000000) {
+			uint32_t pages = (insn >> 29 & 3) | (insn >> 5 & 0x7ffff) << 2;
+
+			page = ((vaddr + at) & ~0xfffULL) +
+			       ((uint64_t)(int64_t)(int32_t)(pages << 11) << 1);
+			reg = insn & 31;
+		} else if ((insn >> 5 & 31) == reg && (insn & 0xffc00000) == 0x91000000) {
+			return page + (insn >> 10 & 0xfff);
+		} else if ((insn >> 5 & 31) == reg && (insn & 0xffc00000) == 0xf9400000) {
+			return page + 8 * (insn >> 10 & 0xfff);
+		}
+	}
+	return 0;
+}
+
+/*
+ * Ruby from 3.3 on exports no address of its VM. rb_during_gc(), which it exports, begins with it,
+ * or with that of a pointer to it.
+ */
+static void find_ruby_vm(struct search *search, const struct elffile *f)
+{
+	uint8_t code[RUBY_DECODE_SIZE];
+
+	if (search->out->runtime || !search->in_gc ||
+	    !elffile_read_at(f, search->in_gc, code, sizeof(code)))
+		return;
+	search->out->runtime = f->machine == EM_X86_64	  ? first_address_x86(code, search->in_gc)
+			       : f->machine == EM_AARCH64 ? first_address_arm(code, search->in_gc)
+							  : 0;
+}
+
+/*
+ * Take the cold parts of the loop from the image of a stripped file, which finds them; a loop
+ * without a symbol is the function with an unwind table that @code is in.
+ */
+static void add_parts(struct describe_file *d, const struct elffile *f, uint64_t code)
 {
 	const char *eval = describe_names((enum lang_kind)d->kind)->eval;
 	size_t size = strlen(eval);
+	struct ehframe_fde fde;
 	struct image *image;
 
-	if (!d->nr_eval || elffile_section_of_type(f, SHT_SYMTAB) ||
+	if ((d->nr_eval ? elffile_section_of_type(f, SHT_SYMTAB) != NULL : !code) ||
 	    image_build(&image, &(struct image_parts){ .file = f }) || !image)
 		return;
+	if (!d->nr_eval && ehframe_find(&image->eh, code, &fde))
+		add_eval(d, fde.start, fde.size, true);
 	for (uint32_t i = 0; i < image->nr_symbols; i++) {
 		const struct image_symbol *s = &image->symbols[i];
 		const char *name = image->names + s->name;
@@ -600,13 +807,15 @@ static int read_symbol_values(struct search *search, const struct elffile *f)
 		/* Debian's program "node" has none: they are in libnode.so. */
 		return search->symbols.number[V8_FP_FUNCTION] ? 0 : -ENOENT;
 	}
-	add_parts(out, f);
+	find_ruby_vm(search, f);
+	add_parts(out, f, search->code);
 	if (out->kind == LANG_PYTHON && !out->version && !out->version_at)
 		out->version = search->python;
 	runtime = elffile_section(f, ".PyRuntime");
 	if (!out->runtime && runtime && out->kind == LANG_PYTHON)
 		out->runtime = runtime->sh_addr;
-	/* Stripped: its version is known, and the reason why it is not read. */
+	/* Without its loop, which is found by an address in it; or without its VM, for the reason.
+	 */
 	if (out->kind == LANG_RUBY && out->version_at)
 		return 0;
 	if (!out->runtime || !out->nr_eval ||
@@ -648,6 +857,7 @@ static struct {
 	struct describe_file file;
 	struct v8_symbols symbols;
 	uint32_t python;
+	uint64_t in_gc;
 } kept;
 
 /* Find the symbols of the file, or take the kept ones. */
@@ -660,6 +870,7 @@ static int have_symbols(struct search *search, const struct elfcage_serve *v,
 		*search->out = kept.file;
 		search->symbols = kept.symbols;
 		search->python = kept.python;
+		search->in_gc = kept.in_gc;
 		return 0;
 	}
 	rc = find_symbols(search, &v->file[0], (enum lang_kind)r->kind, r->name);
@@ -667,6 +878,7 @@ static int have_symbols(struct search *search, const struct elfcage_serve *v,
 	kept.file = *search->out;
 	kept.symbols = search->symbols;
 	kept.python = search->python;
+	kept.in_gc = search->in_gc;
 	return rc;
 }
 
@@ -674,7 +886,7 @@ static int serve_file(struct elfcage_serve *v, struct cage_call *c, const void *
 {
 	const struct describe_request *r = request;
 	struct describe_file file = { .nr_eval = 0 };
-	struct search search = { .out = &file };
+	struct search search = { .out = &file, .code = r->code };
 	int rc = memchr(r->name, 0, sizeof(r->name)) ? elfcage_serve_open(v, c, 0) : -EINVAL;
 
 	if (!rc)

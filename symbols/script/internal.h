@@ -220,10 +220,27 @@ struct line_ends *codes_line_ends(struct codes *c);
 int describe_read_file(struct describe_file *out, const struct elffile *f, enum lang_kind kind,
 		       const char *name);
 
+/* Ruby: a member that a version does not have; the bound of a frame; an iseq by its flags. */
+#define RUBY_ABSENT	0xffffU
+#define RUBY_FRAME_MAX	256U
+#define RUBY_IMEMO_MASK 0xf01fU
+#define RUBY_IMEMO_ISEQ 0x701aU
+
+/* A version of Ruby that is read, and later patch levels. */
+struct describe_ruby {
+	uint32_t version; /* 0x03030800 */
+	bool compared;	  /* with the frames of the interpreter */
+	struct ruby_layout layout;
+};
+
+/* Return that of a version; NULL: unknown. */
+const struct describe_ruby *describe_ruby(uint32_t version);
+
 /* A version of PHP that is read. */
 struct describe_php {
 	const char *api; /* which extensions are checked against, in the file */
 	uint32_t version;
+	bool compared;
 	struct php_layout layout;
 };
 
@@ -236,9 +253,10 @@ const struct describe_php *describe_php(size_t i);
  */
 
 struct describe_request {
-	uint64_t serial;	  /* of the job, not 0 */
-	uint64_t start, offset;	  /* of the mapping that holds the code, and in the file */
-	uint32_t kind;		  /* enum lang_kind */
+	uint64_t serial;	/* of the job, not 0 */
+	uint64_t start, offset; /* of the mapping that holds the code, and in the file */
+	uint64_t code; /* address in the file, in the loop of the interpreter; 0: unknown */
+	uint32_t kind; /* enum lang_kind */
 	char name[LANG_FILE_MAX]; /* of the file, without its folder */
 };
 

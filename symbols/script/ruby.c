@@ -3,8 +3,8 @@
  * Ruby: the control frames of the thread's execution context, and its line tables.
  *
  * Runs on: a reader. Control frames grow downwards from the end of the VM stack. rb_vm_exec() runs
- * frames up to the first one with the flag FINISH. Methods in C are left out. Offsets were read in
- * the process itself (3.1.2) and agree with the sources, for 64-bit CPUs.
+ * frames up to the first one with the flag FINISH. Methods in C are left out. Where a version
+ * has what is read: ruby_layouts.inc.
  */
 #include "symbols/script/internal.h"
 
@@ -14,73 +14,45 @@
 
 #include "symbols/base/base.h"
 
-#define RACTORS_MAX	16
-#define THREADS_MAX	512
-#define VM_RACTORS	8 /* list of ractors, by their nodes */
-#define RACTOR_NODE	568
-#define RACTOR_THREADS	304 /* list of threads, which begin with their nodes */
-#define THREAD_EC	40
-#define THREAD_TID	88
-#define THREAD_SIZE	96
-#define EC_STACK	0
-#define EC_STACK_WORDS	8
-#define EC_CFP		16
-#define EC_C_STACK	144 /* its end, the highest address */
-#define EC_C_STACK_SIZE 160
-#define EC_SIZE		168
-#define FRAME_SIZE	64
-#define PART		(LANG_PIECE_MAX / FRAME_SIZE) /* frames in one piece */
-#define FRAME_PC	0
-#define FRAME_ISEQ	16
-#define FRAME_EP	32
-#define FLAG_FINISH	0x20U
-#define FLAG_CFRAME	0x80U /* of C code; a block in C has no iseq, but a pointer */
-#define MAGIC_MASK	0x7fff0001U
-#define MAGIC_DUMMY	0x79990001U
-#define ISEQ_SIZE	24
-#define ISEQ_BODY	16
-#define BODY_WORDS	4 /* of instructions */
-#define BODY_CODE	8
-#define BODY_PATH	64
-#define BODY_LABEL	80
-#define BODY_FIRST_LINE 88  /* a small integer of Ruby: 2n + 1 */
-#define BODY_ENTRIES	120 /* of the table of lines */
-#define BODY_NR_ENTRIES 136
-#define BODY_INDEX	144
-#define BODY_SIZE	152
-#define VALUE_SIZE	40
-#define ENTRIES_MAX	(LANG_PIECE_MAX / RUBYLINES_ENTRY) /* in one piece */
-#define TYPE_MASK	0x1fU
-#define TYPE_STRING	0x05U
-#define TYPE_ARRAY	0x07U
-#define IMEMO_MASK	0xf01fU
-#define IMEMO_ISEQ	0x701aU
-#define FLAG_USER1	(1U << 13) /* strings: not embedded; arrays: embedded */
-#define EMBED_SHIFT	14
+#define RACTORS_MAX   16
+#define THREADS_MAX   512
+#define FLAG_FINISH   0x20U
+#define FLAG_CFRAME   0x80U /* of C code; a block in C has no iseq, but a pointer */
+#define MAGIC_MASK    0x7fff0001U
+#define MAGIC_DUMMY   0x79990001U
+#define VALUE_SIZE    40U
+#define STRING_LENGTH 16
+#define ENTRIES_MAX   (LANG_PIECE_MAX / RUBYLINES_ENTRY) /* in one piece */
+#define TYPE_MASK     0x1fU
+#define TYPE_STRING   0x05U
+#define TYPE_ARRAY    0x07U
+#define FLAG_USER1    (1U << 13) /* strings: not embedded; arrays: embedded */
+#define EMBED_SHIFT   14
 
 /* Read the frames from @cfp to @end, with their flags: pieces of codes_of are set later. */
-static enum lang_none add_frames(struct lang_memory *m, struct lang_work *k, uint64_t cfp,
-				 uint32_t nr)
+static enum lang_none add_frames(struct lang_memory *m, const struct ruby_layout *l,
+				 struct lang_work *k, uint64_t cfp, uint32_t nr)
 {
-	int flags[LANG_FRAMES_MAX], parts[LANG_FRAMES_MAX / PART + 1];
+	uint32_t part = LANG_PIECE_MAX / l->frame_size; /* frames in one piece */
+	int flags[LANG_FRAMES_MAX], parts[LANG_FRAMES_MAX / (LANG_PIECE_MAX / RUBY_FRAME_MAX) + 1];
 
-	for (uint32_t i = 0; i < nr; i += PART)
-		parts[i / PART] = lang_memory_want(m, cfp + (uint64_t)i * FRAME_SIZE,
-						   MIN(nr - i, PART) * FRAME_SIZE);
+	for (uint32_t i = 0; i < nr; i += part)
+		parts[i / part] = lang_memory_want(m, cfp + (uint64_t)i * l->frame_size,
+						   MIN(nr - i, part) * l->frame_size);
 	if (!lang_memory_fetch(m))
 		return LANG_NONE_BAD_CHAIN;
 	for (uint32_t i = 0; i < nr; i++) {
-		const uint8_t *f = lang_memory_piece(m, parts[i / PART]);
-		uint64_t iseq = f ? bytes_u64(f + i % PART * FRAME_SIZE + FRAME_ISEQ) : 0;
+		const uint8_t *piece = lang_memory_piece(m, parts[i / part]);
+		const uint8_t *f = piece ? piece + (size_t)(i % part) * l->frame_size : NULL;
+		uint64_t iseq = f ? bytes_u64(f + l->frame_iseq) : 0;
 
 		if (!f || (iseq && !lang_memory_is_pointer(iseq)))
 			return LANG_NONE_BAD_CHAIN;
 		if (!iseq) /* of a method in C */
 			continue;
 		k->address[k->nr] = iseq;
-		k->instr[k->nr] = bytes_u64(f + i % PART * FRAME_SIZE + FRAME_PC);
-		flags[k->nr++] =
-			lang_memory_want(m, bytes_u64(f + i % PART * FRAME_SIZE + FRAME_EP), 8);
+		k->instr[k->nr] = bytes_u64(f + l->frame_pc);
+		flags[k->nr++] = lang_memory_want(m, bytes_u64(f + l->frame_ep), 8);
 	}
 	if (!lang_memory_fetch(m))
 		return LANG_NONE_BAD_CHAIN;
@@ -106,54 +78,89 @@ static enum lang_none add_frames(struct lang_memory *m, struct lang_work *k, uin
  * Return whether the sampled thread runs on the C stack of the context @ec. Not while it changes to
  * another fiber. The stack of the VM of a thread is on its C stack, beyond the frames of the loop.
  */
-static bool is_on_stack(struct lang_work *k, const struct lang_sample *s, const uint8_t *ec)
+static bool is_on_stack(struct lang_work *k, const struct ruby_layout *l,
+			const struct lang_sample *s, const uint8_t *ec)
 {
-	uint64_t end = bytes_u64(ec + EC_C_STACK);
+	uint64_t end = bytes_u64(ec + l->ec_c_stack);
 
 	k->rooted = end - s->sp < s->stack_size;
-	return end - s->sp <= bytes_u64(ec + EC_C_STACK_SIZE);
+	return end - s->sp <= bytes_u64(ec + l->ec_c_stack_size);
+}
+
+/* Return the bytes of a thread that are read. */
+static uint32_t thread_size(const struct ruby_layout *l)
+{
+	uint32_t id = l->thread_tid == RUBY_ABSENT ? l->thread_native : l->thread_tid;
+
+	return MAX(MAX(MAX(l->thread_vm, l->thread_ec), l->thread_node), id) + 8U;
+}
+
+/*
+ * Return the execution context of the thread @th, that the sampled task runs. NULL: another one
+ * runs it, *@why, or it has ended.
+ */
+static const uint8_t *context_of(struct lang_reader *r, const struct ruby_layout *l,
+				 struct lang_thread *t, const uint8_t *th, enum lang_none *why)
+{
+	uint64_t at = bytes_u64(th + l->thread_ec);
+	const uint8_t *id = th + l->thread_tid, *ec;
+
+	*why = LANG_NONE_NO_THREAD;
+	if (l->thread_tid == RUBY_ABSENT) {
+		uint64_t native = bytes_u64(th + l->thread_native);
+
+		id = lang_memory_is_pointer(native)
+			     ? ahead_frame(r, t, native, l->native_tid + 8U, true)
+			     : NULL;
+		id = id ? id + l->native_tid : NULL;
+	}
+	if (!id || bytes_u32(id) != t->id || !at)
+		return NULL;
+	ec = lang_memory_is_pointer(at) ? ahead_frame(r, t, at, l->ec_c_stack_size + 8U, true)
+					: NULL;
+	/* It has ended: Ruby up to 3.2 gives its task, and so its id, to the next thread. */
+	if (ec && !bytes_u64(ec + l->ec_stack))
+		return NULL;
+	if (ec && bytes_u64(ec + l->ec_thread) == t->state)
+		return ec;
+	*why = LANG_NONE_BAD_CHAIN;
+	return NULL;
 }
 
 enum lang_none ruby_chain(struct lang_reader *r, const struct lang_process *p,
 			  const struct lang_sample *s, struct lang_thread *t)
 {
+	const struct ruby_layout *l = &p->ruby;
 	struct lang_memory *m = &r->memory;
 	struct lang_work *k = &r->work;
-	int thread = lang_memory_want(m, t->state, THREAD_SIZE);
+	int thread = lang_memory_want(m, t->state, thread_size(l));
 	const uint8_t *th, *ec;
-	uint64_t at, cfp, end, nr;
+	uint64_t cfp, end, nr;
+	enum lang_none why;
 
-	(void)p;
 	ahead_want(r, t, s);
 	k->broken = false;
 	k->settled = true;
-	if (!lang_memory_fetch(m) || !(th = lang_memory_piece(m, thread)) ||
-	    bytes_u32(th + THREAD_TID) != t->id)
+	if (!lang_memory_fetch(m) || !(th = lang_memory_piece(m, thread)))
 		return LANG_NONE_NO_THREAD;
-	at = bytes_u64(th + THREAD_EC);
-	if (!at)
-		return LANG_NONE_NO_THREAD;
-	ec = lang_memory_is_pointer(at) ? ahead_frame(r, t, at, EC_SIZE, true) : NULL;
+	ec = context_of(r, l, t, th, &why);
 	if (!ec)
-		return LANG_NONE_BAD_CHAIN;
-	/* It has ended: Ruby up to 3.2 gives its task, and so its id, to the next thread. */
-	if (!bytes_u64(ec + EC_STACK))
-		return LANG_NONE_NO_THREAD;
-	k->again[0] = (struct lang_ahead){ t->state + THREAD_EC, 8 };
-	k->first_read[0] = th + THREAD_EC;
-	k->again[1] = (struct lang_ahead){ at, EC_CFP + 8 };
+		return why;
+	k->again[0] = (struct lang_ahead){ t->state + l->thread_ec, 8 };
+	k->first_read[0] = th + l->thread_ec;
+	k->again[1] = (struct lang_ahead){ bytes_u64(th + l->thread_ec), l->ec_cfp + 8U };
 	k->first_read[1] = ec;
-	cfp = bytes_u64(ec + EC_CFP);
-	end = bytes_u64(ec + EC_STACK) + 8 * bytes_u64(ec + EC_STACK_WORDS);
+	cfp = bytes_u64(ec + l->ec_cfp);
+	end = bytes_u64(ec + l->ec_stack) + 8 * bytes_u64(ec + l->ec_stack_words);
 	if (cfp == end)
 		return LANG_NONE_NO_FRAMES;
-	if (!is_on_stack(k, s, ec))
+	if (!is_on_stack(k, l, s, ec))
 		return LANG_NONE_MISMATCH;
-	if (!lang_memory_is_pointer(cfp) || cfp > end || (end - cfp) % FRAME_SIZE)
+	if (!lang_memory_is_pointer(cfp) || cfp > end || (end - cfp) % l->frame_size)
 		return LANG_NONE_BAD_CHAIN;
-	nr = (end - cfp) / FRAME_SIZE;
+	nr = (end - cfp) / l->frame_size;
 	k->deep = nr > LANG_FRAMES_MAX;
-	return add_frames(m, k, cfp, (uint32_t)MIN(nr, LANG_FRAMES_MAX));
+	return add_frames(m, l, k, cfp, (uint32_t)MIN(nr, LANG_FRAMES_MAX));
 }
 
 static int want_value(struct lang_memory *m, uint64_t addr)
@@ -162,45 +169,52 @@ static int want_value(struct lang_memory *m, uint64_t addr)
 }
 
 /* Find the text of a String; add the identity of the object to the stamp @s. */
-static uint64_t set_text(const struct lang_memory *m, struct lang_text *t, uint64_t s)
+static uint64_t set_text(const struct lang_memory *m, const struct ruby_layout *l,
+			 struct lang_text *t, uint64_t s)
 {
 	const uint8_t *v = lang_memory_piece(m, t->piece);
 	uint32_t flags = v ? bytes_u32(v) : 0;
+	uint64_t length;
 
 	if (!v || (flags & TYPE_MASK) != TYPE_STRING)
 		return s;
 	for (uint32_t i = 16; i < VALUE_SIZE; i += 8)
 		s = hash_u64(s ^ bytes_u64(v + i));
+	/* Up to 3.1 the flags have the length of an embedded text. */
+	length = flags & FLAG_USER1 || l->string_text > STRING_LENGTH ? bytes_u64(v + STRING_LENGTH)
+								      : flags >> EMBED_SHIFT & 31;
+	t->size = (uint32_t)MIN(length, (uint64_t)CODES_TEXT_MAX);
 	if (flags & FLAG_USER1) {
-		t->size = (uint32_t)MIN(bytes_u64(v + 16), (uint64_t)CODES_TEXT_MAX);
-		t->addr = bytes_u64(v + 24);
+		t->addr = bytes_u64(v + STRING_LENGTH + 8);
 		t->content = true;
 	} else {
-		t->size = MIN(flags >> EMBED_SHIFT & 31, VALUE_SIZE - 16U);
-		t->addr += 16;
+		t->addr += l->string_text;
+		t->content = t->size > VALUE_SIZE - MIN(l->string_text, VALUE_SIZE);
 	}
 	return hash_u64(s ^ (uint64_t)t->size << 48 ^ t->addr);
 }
 
 /* Read iseqs and their bodies. */
-static bool read_bodies(struct lang_memory *m, struct lang_work *w)
+static bool read_bodies(struct lang_memory *m, const struct ruby_layout *l, struct lang_work *w)
 {
 	for (uint32_t i = 0; i < w->nr_codes; i++)
-		w->codes_of[i].header = lang_memory_want(m, w->codes_of[i].address, ISEQ_SIZE);
+		w->codes_of[i].header =
+			lang_memory_want(m, w->codes_of[i].address, l->iseq_body + 8U);
 	if (!lang_memory_fetch(m))
 		return false;
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		const uint8_t *iseq = lang_memory_piece(m, w->codes_of[i].header);
 
-		if (!iseq || (bytes_u32(iseq) & IMEMO_MASK) != IMEMO_ISEQ)
+		if (!iseq || (bytes_u32(iseq) & RUBY_IMEMO_MASK) != RUBY_IMEMO_ISEQ)
 			return false;
-		w->codes_of[i].header = lang_memory_want(m, bytes_u64(iseq + ISEQ_BODY), BODY_SIZE);
+		w->codes_of[i].header =
+			lang_memory_want(m, bytes_u64(iseq + l->iseq_body), l->body_index + 8U);
 	}
 	return lang_memory_fetch(m);
 }
 
 /* Read the labels, and the paths: a String, or an Array that begins with it. */
-static bool read_strings(struct lang_memory *m, struct lang_work *w)
+static bool read_strings(struct lang_memory *m, const struct ruby_layout *l, struct lang_work *w)
 {
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		struct lang_function *f = &w->functions[i];
@@ -208,10 +222,13 @@ static bool read_strings(struct lang_memory *m, struct lang_work *w)
 
 		if (!body)
 			return false;
-		f->first_line = (uint32_t)(bytes_u64(body + BODY_FIRST_LINE) >> 1);
-		f->name.addr = bytes_u64(body + BODY_LABEL);
+		/* Up to 3.1 a small integer of Ruby: 2n + 1. */
+		f->first_line = l->first_line_size == 8
+					? (uint32_t)(bytes_u64(body + l->body_first_line) >> 1)
+					: bytes_u32(body + l->body_first_line);
+		f->name.addr = bytes_u64(body + l->body_label);
 		f->name.piece = want_value(m, f->name.addr);
-		f->file.addr = bytes_u64(body + BODY_PATH);
+		f->file.addr = bytes_u64(body + l->body_path);
 		f->file.piece = want_value(m, f->file.addr);
 	}
 	if (!lang_memory_fetch(m))
@@ -231,25 +248,26 @@ static bool read_strings(struct lang_memory *m, struct lang_work *w)
 
 /* Hash the first line and the sizes of the code: that of another eval() may have the same address.
  */
-static uint64_t shape_of(const struct lang_function *f, const uint8_t *body)
+static uint64_t shape_of(const struct ruby_layout *l, const struct lang_function *f,
+			 const uint8_t *body)
 {
-	return hash_u64((uint64_t)bytes_u32(body + BODY_WORDS) << 32 |
-			bytes_u32(body + BODY_NR_ENTRIES)) ^
+	return hash_u64((uint64_t)bytes_u32(body + l->body_words) << 32 |
+			bytes_u32(body + l->body_nr_entries)) ^
 	       f->first_line;
 }
 
 /* Find the table of lines of a function. */
-static void set_parts(struct lang_function *f, const uint8_t *body)
+static void set_parts(const struct ruby_layout *l, struct lang_function *f, const uint8_t *body)
 {
-	uint32_t nr = bytes_u32(body + BODY_NR_ENTRIES);
-	uint32_t index = rubylines_index_size(bytes_u32(body + BODY_WORDS));
-	uint64_t entries = bytes_u64(body + BODY_ENTRIES);
+	uint32_t nr = bytes_u32(body + l->body_nr_entries);
+	uint32_t index = rubylines_index_size(bytes_u32(body + l->body_words));
+	uint64_t entries = bytes_u64(body + l->body_entries);
 
 	if (!nr || nr > ENTRIES_MAX * (LANG_PARTS - 1) || !index ||
 	    rubylines_size(nr, index) > CODES_TABLE_MAX)
 		return;
 	f->lines_size = rubylines_size(nr, index);
-	f->parts[0] = (struct lang_text){ .addr = bytes_u64(body + BODY_INDEX), .size = index };
+	f->parts[0] = (struct lang_text){ .addr = bytes_u64(body + l->body_index), .size = index };
 	for (uint32_t i = 1, n; nr; nr -= n, i++, entries += (uint64_t)n * RUBYLINES_ENTRY) {
 		n = MIN(nr, ENTRIES_MAX);
 		f->parts[i] = (struct lang_text){ .addr = entries, .size = n * RUBYLINES_ENTRY };
@@ -257,13 +275,14 @@ static void set_parts(struct lang_function *f, const uint8_t *body)
 }
 
 /* From the address of the next instruction to the position of the last one, in words. */
-static void set_instructions(const struct lang_memory *m, struct lang_work *w)
+static void set_instructions(const struct lang_memory *m, const struct ruby_layout *l,
+			     struct lang_work *w)
 {
 	for (uint32_t i = 0; i < w->nr; i++) {
 		const uint8_t *body = lang_memory_piece(m, w->codes_of[w->code[i]].header);
-		uint64_t code = bytes_u64(body + BODY_CODE), at = w->instr[i] - code;
+		uint64_t code = bytes_u64(body + l->body_code), at = w->instr[i] - code;
 
-		if (!code || at % 8 || at / 8 > bytes_u32(body + BODY_WORDS))
+		if (!code || at % 8 || at / 8 > bytes_u32(body + l->body_words))
 			w->instr[i] = LANG_NO_INSTR;
 		else
 			w->instr[i] = at ? at / 8 - 1 : 0;
@@ -293,19 +312,20 @@ enum lang_none ruby_codes(struct lang_reader *r, const struct lang_process *p, u
 {
 	struct lang_memory *m = &r->memory;
 	struct lang_work *w = &r->work;
+	const struct ruby_layout *l = &p->ruby;
 
 	functions_number(r, process);
-	if (!read_bodies(m, w) || !read_strings(m, w))
+	if (!read_bodies(m, l, w) || !read_strings(m, l, w))
 		return LANG_NONE_BAD_CHAIN;
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		struct lang_function *f = &w->functions[i];
 		const uint8_t *body = lang_memory_piece(m, w->codes_of[i].header);
 
-		set_parts(f, body);
+		set_parts(l, f, body);
 		w->codes_of[i].stamp =
-			set_text(m, &f->file, set_text(m, &f->name, shape_of(f, body)));
+			set_text(m, l, &f->file, set_text(m, l, &f->name, shape_of(l, f, body)));
 	}
-	set_instructions(m, w);
+	set_instructions(m, l, w);
 	return functions_add(r, p, process);
 }
 
@@ -319,28 +339,40 @@ static uint64_t read_word(struct lang_reader *r, uint64_t addr)
 	return bytes ? bytes_u64(bytes) : 0;
 }
 
-static const uint8_t *read_thread(struct lang_reader *r, uint64_t th)
+/*
+ * Read the thread whose node of the list is at @node. Return its task as the process knows it; 0:
+ * none.
+ * *@next: the next node; 0: it cannot be read.
+ */
+static pid_t read_thread(struct lang_reader *r, const struct ruby_layout *l, uint64_t node,
+			 uint64_t *next)
 {
+	uint64_t th = node - l->thread_node, id;
+	const uint8_t *bytes;
+
 	lang_memory_begin(&r->memory);
-	return lang_memory_is_pointer(th) ? lang_memory_read(&r->memory, th, THREAD_SIZE) : NULL;
+	bytes = lang_memory_is_pointer(th) ? lang_memory_read(&r->memory, th, thread_size(l))
+					   : NULL;
+	*next = bytes ? bytes_u64(bytes + l->thread_node) : 0;
+	if (!bytes || l->thread_tid != RUBY_ABSENT)
+		return bytes ? (pid_t)bytes_u32(bytes + l->thread_tid) : 0;
+	id = bytes_u64(bytes + l->thread_native) + l->native_tid;
+	/* Words are read. */
+	return (pid_t)(read_word(r, id & ~7ULL) >> (8 * (id & 4)));
 }
 
 /* Look through the threads of a ractor. True: that of @s is among them. */
-static bool look_at(struct lang_reader *r, uint64_t ractor, const struct lang_sample *s,
-		    uint32_t *nr)
+static bool look_at(struct lang_reader *r, const struct ruby_layout *l, uint64_t ractor,
+		    const struct lang_sample *s, uint32_t *nr)
 {
-	uint64_t head = ractor + RACTOR_THREADS, th = read_word(r, head);
+	uint64_t head = ractor + l->ractor_threads, node = read_word(r, head), next;
 
-	while (th && th != head && (*nr)++ < THREADS_MAX) {
-		const uint8_t *bytes = read_thread(r, th);
-
-		if (!bytes)
-			return false;
-		if ((pid_t)bytes_u32(bytes + THREAD_TID) == s->tid) {
-			lang_chain_keep_thread(r, s->process, s->tid, th, (uint32_t)s->tid);
-			return true;
-		}
-		th = bytes_u64(bytes);
+	for (; node && node != head && (*nr)++ < THREADS_MAX; node = next) {
+		if (read_thread(r, l, node, &next) != s->tid)
+			continue;
+		lang_chain_keep_thread(r, s->process, s->tid, node - l->thread_node,
+				       (uint32_t)s->tid);
+		return true;
 	}
 	return false;
 }
@@ -349,29 +381,31 @@ static bool look_at(struct lang_reader *r, uint64_t ractor, const struct lang_sa
  * Keep the main thread, the first one of the first ractor: that of the sample, although it has
  * another id. In a forked process, Ruby before the fix of its bug 19873 has the parent's there.
  */
-static void keep_main(struct lang_reader *r, uint64_t ractor, const struct lang_sample *s)
+static void keep_main(struct lang_reader *r, const struct ruby_layout *l, uint64_t ractor,
+		      const struct lang_sample *s)
 {
-	uint64_t head = ractor + RACTOR_THREADS, th = read_word(r, head);
-	const uint8_t *bytes = th == head ? NULL : read_thread(r, th);
+	uint64_t head = ractor + l->ractor_threads, node = read_word(r, head), next;
+	pid_t tid = node && node != head ? read_thread(r, l, node, &next) : 0;
 
-	if (bytes)
-		lang_chain_keep_thread(r, s->process, s->tid, th, bytes_u32(bytes + THREAD_TID));
+	if (tid)
+		lang_chain_keep_thread(r, s->process, s->tid, node - l->thread_node, (uint32_t)tid);
 }
 
 void ruby_find_thread(struct lang_reader *r, const struct lang_process *p,
 		      const struct lang_sample *s)
 {
-	uint64_t vm = read_word(r, p->runtime), head = vm + VM_RACTORS, first, node;
+	const struct ruby_layout *l = &p->ruby;
+	uint64_t vm = read_word(r, p->runtime), head = vm + l->ractors, first, node;
 	uint32_t nr = 0;
 
 	node = first = vm ? read_word(r, head) : 0;
 	for (int i = 0; i < RACTORS_MAX && node && node != head; i++) {
-		if (look_at(r, node - RACTOR_NODE, s, &nr))
+		if (look_at(r, l, node - l->ractor_node, s, &nr))
 			return;
 		node = read_word(r, node);
 	}
 	if (s->is_main && first && first != head)
-		keep_main(r, first - RACTOR_NODE, s);
+		keep_main(r, l, first - l->ractor_node, s);
 }
 
 /*

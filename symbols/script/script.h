@@ -368,10 +368,22 @@ char lang_letter(enum lang_kind kind);
 /* Bytes of the name of an interpreter's file, with its NUL; a longer one is cut. */
 #define LANG_FILE_MAX 64U
 
-/* PHP's layout of functions, without threads: what differs by version. */
+/* The offsets that differ by version of PHP, without threads. */
 struct php_layout {
-	uint16_t current;		 /* executor_globals.current_execute_data */
-	uint8_t nr_ops, ops, file, line; /* of zend_op_array */
+#define PHP_FIELD(name, member) uint16_t name;
+#define PHP_LAYOUT(...)
+#include "symbols/script/php_layouts.inc"
+#undef PHP_FIELD
+#undef PHP_LAYOUT
+};
+
+/* The offsets of a version of Ruby. */
+struct ruby_layout {
+#define RUBY_FIELD(name, member) uint16_t name;
+#define RUBY_LAYOUT(...)
+#include "symbols/script/ruby_layouts.inc"
+#undef RUBY_FIELD
+#undef RUBY_LAYOUT
 };
 
 /* Functions of the interpreter loop in one process: a hot part, and cold ones. */
@@ -397,10 +409,11 @@ struct lang_process {
 	struct lang_range main[LANG_MAIN_MAX];
 	uint32_t nr_main; /* 0: unknown */
 	uint64_t runtime; /* address of _PyRuntime; executor_globals of PHP; ruby_current_vm_ptr */
-	uint64_t code_type; /* address of PyCode_Type */
+	uint64_t code_type; /* address of PyCode_Type; Ruby: an address in the loop */
 	struct py_layout py;
 	struct v8_layout v8;
 	struct php_layout php;
+	struct ruby_layout ruby;
 	/* V8's builtins: code without unwind tables, at these offsets of its file. */
 	uint64_t code_offset, code_size;
 };
@@ -570,6 +583,7 @@ struct describe {
 	struct job job;
 	struct describe_where where;
 	atomic_bool asks; /* its worker, or waits for that: both have limits of their own */
+	uint32_t tries;	  /* of the layout, on the process */
 	/* Once it is done: */
 	int rc; /* -ENOENT: the file is no interpreter, its library may be; -EAGAIN: try later */
 	struct lang_desc *desc; /* to be taken; NULL when rc is not 0 */

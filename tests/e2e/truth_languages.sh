@@ -1,47 +1,71 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # PHP, Ruby, Perl: each chain that is called certain is the one that the interpreter itself has at that very sample.
-# LANGUAGES="php ruby" tries these only, KINDS="calls fibers" these kinds of work; SECONDS_EACH=1. GATE=1, RIGHTS=none: see
-# judge_truth in lib; "make truth-languages" tries both.
+# LANGUAGES="php ruby=ruby3.4" tries these only, by these commands, KINDS="calls fibers" these kinds of work; SECONDS_EACH=1.
+# ROOT=DIR: the interpreters, their headers and cc of another system below it (debootstrap). HEADERS="-I..." and RUN="ruby -I..."
+# are for one that is not installed. GATE=1, RIGHTS=none: see judge_truth in lib; "make truth-languages" tries both.
 . "$(dirname "$0")/lib"
 need_perf
 need cc
 [ "$(uname -m)" = x86_64 ] || skip "not on this machine: layouts of interpreters are known for x86-64 only"
 SECONDS_EACH=${SECONDS_EACH:-1}
+ROOT=${ROOT:-}
 missing=
 
+# in_root COMMAND...: run it there; exec keeps its process.
+in_root() {
+	if [ -n "$ROOT" ]; then chroot "$ROOT" "$@"; else "$@"; fi
+}
+
+# flags LANGUAGE COMMAND
 flags() {
+	[ -z "${HEADERS:-}" ] || { echo "$HEADERS"; return; }
 	case $1 in
-	php) php-config8.2 --includes ;;
-	ruby) ruby -rrbconfig -e 'puts "-I#{RbConfig::CONFIG["rubyhdrdir"]} -I#{RbConfig::CONFIG["rubyarchhdrdir"]}"' ;;
-	perl) perl -MExtUtils::Embed -e ccopts ;;
+	php) in_root "php-config${2#php}" --includes || in_root php-config --includes ;;
+	ruby) in_root "$2" -rrbconfig -e 'puts "-I#{RbConfig::CONFIG["rubyhdrdir"]} -I#{RbConfig::CONFIG["rubyarchhdrdir"]}"' ;;
+	perl) in_root "$2" -MExtUtils::Embed -e ccopts ;;
 	esac 2>/dev/null
 }
 
-# truth LANGUAGE KIND
+# truth LANGUAGE KIND COMMAND
 truth() {
-	truncate -s 100M "$TMP/truth"
-	start env LD_PRELOAD="$TMP/truth_$1.so" TRUTH_FILE="$TMP/truth" "$1" "$HERE/../programs/truth_work.$1" "$2" $((SECONDS_EACH + 120)) >"$TMP/ready" 2>/dev/null
+	truncate -s 100M "$ROOT$inside/truth"
+	# shellcheck disable=SC2086
+	start ${ROOT:+chroot "$ROOT"} env LD_PRELOAD="$inside/truth_$1.so" TRUTH_FILE="$inside/truth" ${RUN:-$3} \
+		"$inside/truth_work.$1" "$2" $((SECONDS_EACH + 120)) >"$TMP/ready" 2>/dev/null
 	i=0
 	until grep -q ready "$TMP/ready" || [ $((i = i + 1)) = 600 ]; do sleep 0.1; done
 	share=$(least 95 85)
 	# One of its three threads has the interpreter that is read.
 	[ "$1 $2" != "perl threads" ] || share=$(least 25 20)
-	judge_truth "$last" "$TMP/truth" "$SECONDS_EACH" "$1 $2" "$share"
+	judge_truth "$last" "$ROOT$inside/truth" "$SECONDS_EACH" "$3 $2" "$share"
 	kill "$last" 2>/dev/null
-	rm -f "$TMP/truth"
+	rm -f "$ROOT$inside/truth"
 }
 
-for language in ${LANGUAGES:-php ruby perl}; do
-	command -v "$language" >/dev/null || { missing="$missing $language"; continue; }
+if [ -n "$ROOT" ]; then
+	real=$(mktemp -d "$ROOT/tmp/truth.XXXXXX")
+	inside=${real#"$ROOT"}
+	trap 'rm -rf "$real"; cleanup' EXIT
+else
+	inside=$TMP
+fi
+mkdir -p "$ROOT$inside/tests"
+cp "$HERE/../lang_truth.h" "$HERE/../lang_truth_trap.h" "$ROOT$inside/tests"
+for entry in ${LANGUAGES:-php ruby perl}; do
+	language=${entry%%=*}
+	command=${entry#*=}
+	in_root sh -c "command -v $command" >/dev/null || [ -n "${RUN:-}" ] || { missing="$missing $command"; continue; }
+	cp "$HERE/truth_$language.c" "$HERE/../programs/truth_work.$language" "$ROOT$inside"
 	# shellcheck disable=SC2046
-	cc -w -O2 -DNDEBUG -D_GNU_SOURCE -fPIC -shared -I"$HERE/../.." $(flags "$language") -o "$TMP/truth_$language.so" \
-		"$HERE/truth_$language.c" 2>"$TMP/built" || { missing="$missing $language's-headers"; continue; }
+	in_root cc -w -O2 -DNDEBUG -D_GNU_SOURCE -fPIC -shared -I"$inside" $(flags "$language" "$command") \
+		-o "$inside/truth_$language.so" "$inside/truth_$language.c" 2>"$TMP/built" ||
+		{ missing="$missing $command's-headers"; continue; }
 	kinds=all
 	[ "$language" != perl ] || kinds="all begin"
 	[ "$language" = php ] || [ "${GATE:-0}" = 0 ] || kinds="$kinds threads"
 	for kind in ${KINDS:-$kinds}; do
-		truth "$language" "$kind"
+		truth "$language" "$kind" "$command"
 	done
 done
 [ -z "$missing" ] || echo "skipped: not installed:$missing"

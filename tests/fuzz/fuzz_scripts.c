@@ -12,7 +12,7 @@
 #include "tests/fuzz/check_chain.h"
 #include "tests/fuzz/made.h"
 #include "symbols/base/base.h"
-#include "symbols/script/script.h"
+#include "symbols/script/internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -72,6 +72,7 @@ static void undo(const struct pymake *image, const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const enum lang_kind kinds[] = { LANG_PHP, LANG_RUBY, LANG_PERL };
+	static const uint32_t rubies[] = { 0x03010200, 0x03030800, 0x04000600 };
 	struct lang_sample s = { .process = 1,
 				 .tid = 42,
 				 .is_main = true,
@@ -86,6 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	image = image_of(data[1]);
 	made_begin(&memory, image);
 	memory.process.kind = kinds[data[0] % ARRAY_SIZE(kinds)];
+	memory.process.ruby = describe_ruby(rubies[data[0] / 4 % ARRAY_SIZE(rubies)])->layout;
 	memory.process.runtime = PYMAKE_BASE + 4096;
 	s.loop[0] = PYMAKE_BASE + 4096 + data[2] * 8U;
 	s.loop[1] = s.loop[0] + 64;

@@ -274,11 +274,10 @@ TEST(test_php)
 	}
 }
 
-/* The size of struct interpreter; three numbers of Ruby. */
+/* The size of struct interpreter. */
 TEST(test_versions_in_memory)
 {
 	static uint16_t size;
-	static uint32_t ruby[3] = { 3, 1, 2 };
 	struct lang_process p;
 
 	*said = (struct said){ .size = sizeof(said->file) };
@@ -290,19 +289,161 @@ TEST(test_versions_in_memory)
 		assert_int_equal(describe("perl", &p), 0);
 		assert_int_equal(!p.reason, i == 3768 || i == 3776);
 	}
-	said->file.version_at = (uintptr_t)ruby;
-	said->file.runtime = 1;
+}
+
+/* A VM of Ruby in this process, with one thread that runs one function. */
+struct vm {
+	char version[16];
+	uint64_t words[64], ractor[128], thread[32], ec[64], frames[64], iseq[8], body[32];
+	uint64_t *pointer, **pointer2;
+};
+
+static void set_word(uint64_t *object, uint32_t at, const void *value)
+{
+	object[at / 8] = (uintptr_t)value;
+}
+
+static void make_vm(struct vm *vm, const char *version, const struct ruby_layout *l)
+{
+	static const uint64_t code[4] = { 0x5555, 0x5556, 0x5557, 0x5558 };
+	char *end = (char *)vm->frames + sizeof(vm->frames) / l->frame_size * l->frame_size;
+	uint64_t *frame = (uint64_t *)(end - l->frame_size);
+
+	memset(vm, 0, sizeof(*vm));
+	snprintf(vm->version, sizeof(vm->version), "%s", version);
+	vm->pointer = vm->words;
+	vm->pointer2 = &vm->pointer;
+	set_word(vm->words, l->ractors, (char *)vm->ractor + l->ractor_node);
+	set_word(vm->ractor, l->ractor_threads, (char *)vm->thread + l->thread_node);
+	set_word(vm->thread, l->thread_vm, vm->words);
+	set_word(vm->thread, l->thread_ec, vm->ec);
+	set_word(vm->ec, l->ec_thread, vm->thread);
+	set_word(vm->ec, l->ec_stack, vm->frames);
+	vm->ec[l->ec_stack_words / 8] = (uint64_t)(end - (char *)vm->frames) / 8;
+	set_word(vm->ec, l->ec_cfp, frame);
+	set_word(frame, l->frame_iseq, vm->iseq);
+	set_word(frame, l->frame_pc, code + 1);
+	vm->iseq[0] = RUBY_IMEMO_ISEQ;
+	set_word(vm->iseq, l->iseq_body, vm->body);
+	((uint32_t *)vm->body)[l->body_words / 4] = 4;
+	set_word(vm->body, l->body_code, code);
+}
+
+/* Ruby's layout is proven on the process, through an address that its code has of its VM. */
+TEST(test_ruby_proof)
+{
+	static const struct {
+		const char *text;
+		uint32_t version;
+	} versions[] = { { "3.1.2", 0x03010200 }, { "3.2.11", 0x03020b00 },
+			 { "3.3.8", 0x03030800 }, { "3.4.11", 0x03040b00 },
+			 { "4.0.5", 0x04000500 }, { "4.0.6", 0x04000600 },
+			 { "4.0.10", 0x04000a00 } };
+	static struct vm vm;
+	struct lang_process p;
+
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		make_vm(&vm, versions[i].text, &describe_ruby(versions[i].version)->layout);
+		*said = (struct said){ .size = sizeof(said->file) };
+		said->file.version_at = (uintptr_t)vm.version;
+		said->file.runtime = (uintptr_t)&vm.pointer;
+		said->file.nr_eval = 1;
+		assert_int_equal(describe("libruby.so", &p), 0);
+		assert_null(p.reason);
+		assert_int_equal(p.version, versions[i].version);
+		assert_int_equal(p.runtime, (uintptr_t)&vm.pointer);
+		/* A pointer to it, as in the table of offsets of a library. */
+		said->file.runtime = (uintptr_t)&vm.pointer2;
+		assert_int_equal(describe("libruby.so", &p), 0);
+		assert_null(p.reason);
+		assert_int_equal(p.runtime, (uintptr_t)&vm.pointer);
+		/* A loop that is found nowhere. */
+		said->file.nr_eval = 0;
+		assert_int_equal(describe("libruby.so", &p), 0);
+		assert_string_equal(p.reason, "the loop of this build has no unwind table");
+	}
+}
+
+TEST(test_ruby_without_proof)
+{
+	static struct vm vm;
+	struct lang_process p;
+
+	make_vm(&vm, "3.3.8", &describe_ruby(0x03030800)->layout);
+	*said = (struct said){ .size = sizeof(said->file) };
+	said->file.version_at = (uintptr_t)vm.version;
 	said->file.nr_eval = 1;
-	assert_int_equal(describe("libruby-3.1.so", &p), 0);
-	assert_null(p.reason);
-	said->file.runtime = said->file.nr_eval = 0; /* stripped */
-	assert_int_equal(describe("libruby-3.1.so", &p), 0);
-	assert_non_null(p.reason);
-	ruby[1] = 3;
-	said->file.runtime = said->file.nr_eval = 1;
-	assert_int_equal(describe("libruby-3.3.so", &p), 0);
-	assert_string_equal(p.reason, "not supported (3.1 is)");
-	assert_int_equal(p.version, 0x03030000);
+	assert_int_equal(describe("libruby-3.3.so", &p), 0); /* without an address of its VM */
+	assert_string_equal(p.reason, "the VM of this build is not found");
+	said->file.runtime = (uintptr_t)&vm.pointer;
+	/* No VM yet, no frame yet, or structures of another version. */
+	vm.pointer = NULL;
+	assert_int_equal(describe("libruby-3.3.so", &p), -EAGAIN);
+	vm.pointer = vm.words;
+	vm.ec[2] += 56;
+	assert_int_equal(describe("libruby-3.3.so", &p), -EAGAIN);
+	make_vm(&vm, "3.3.8", &describe_ruby(0x03010200)->layout);
+	assert_int_equal(describe("libruby-3.3.so", &p), -EAGAIN);
+	make_vm(&vm, "5.0.0", &describe_ruby(0x04000500)->layout);
+	assert_int_equal(describe("libruby-5.0.so", &p), 0);
+	assert_string_equal(p.reason, "not supported (3.1 to 4.0 are)");
+	assert_int_equal(p.version, 0x05000000);
+}
+
+/*
+ * Code of rb_during_gc(): of Debian's 3.3.8, of a program that is not moved, with a frame pointer,
+ * of AArch64; others have no address.
+ */
+TEST(test_ruby_vm_in_code)
+{
+	static const struct {
+		uint16_t machine;
+		uint8_t code[32];
+		uint64_t address; /* from BASE on */
+	} rows[] = {
+		{ EM_X86_64,
+		  { 0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x8d, 0x05, 0x7d, 0x2b, 0x37, 0x00, 0x48, 0x8b },
+		  0x100 + 11 + 0x372b7d },
+		{ EM_X86_64,
+		  { 0x48, 0x8b, 0x05, 0xf0, 0xff, 0xff, 0xff, 0x48, 0x85 },
+		  0x100 + 7 - 16 },
+		{ EM_X86_64,
+		  { 0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0x4c,
+		    0x8b, 0x2d, 0x00, 0x01, 0x00, 0x00 },
+		  0x100 + 19 + 0x100 },
+		{ EM_X86_64, { 0x31, 0xc0, 0xc3 }, 0 },
+		/* adrp x0, +0x12000; add x0, x0, #0x348 */
+		{ EM_AARCH64, { 0x80, 0x00, 0x00, 0xd0, 0x00, 0x20, 0x0d, 0x91 }, 0x12348 },
+		/* adrp x3, -0x1000; mov; ldr x0, [x3, #24] */
+		{ EM_AARCH64,
+		  { 0xe3, 0xff, 0xff, 0xf0, 0xe0, 0x03, 0x1f, 0xaa, 0x60, 0x0c, 0x40, 0xf9 },
+		  (uint64_t)-0x1000 + 24 },
+		{ EM_AARCH64, { 0x00, 0x00, 0x80, 0x52, 0xc0, 0x03, 0x5f, 0xd6 }, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		static const Elf64_Sym syms[] = {
+			{ 0 },
+			{ .st_name = 1, .st_shndx = 1, .st_value = BASE + 64, .st_size = 8 },
+			{ .st_name = 14, .st_shndx = 1, .st_value = BASE + 0x100, .st_size = 64 }
+		};
+		static const char names[] = "\0ruby_version\0rb_during_gc";
+		struct describe_file file;
+		struct elfmake m;
+		struct elffile f;
+		struct err e;
+
+		elfmake_init(&m, rows[i].machine, BASE, CODE_SIZE);
+		elfmake_symbols(&m, SHT_DYNSYM, syms, 3, names, sizeof(names));
+		elfmake_finish(&m);
+		memcpy(m.bytes + 0x1000 + 0x100, rows[i].code, sizeof(rows[i].code));
+		assert_int_equal(elffile_open(&f, -1, m.bytes, m.size, &e), 0);
+		assert_int_equal(describe_read_file(&file, &f, LANG_RUBY, "ruby"), 0);
+		assert_int_equal(file.runtime, rows[i].address ? BASE + rows[i].address : 0);
+		assert_int_equal(file.version_at, BASE + 64);
+		elffile_close(&f);
+		elfmake_fini(&m);
+	}
 }
 
 TEST(test_titles)

@@ -128,7 +128,7 @@ static uint64_t php_call(struct fixture *f, uint64_t func, uint32_t line, bool t
 static void php_begin(struct fixture *f)
 {
 	f->m.process.kind = LANG_PHP;
-	f->m.process.php = describe_php(0)->layout;
+	f->m.process.php = describe_php(1)->layout;
 	f->m.process.runtime = pymake_take(&f->m, 1024);
 }
 
@@ -345,12 +345,14 @@ struct ruby {
 
 static uint64_t ruby_text(struct fixture *f, const char *text)
 {
-	uint64_t v = pymake_take(&f->m, 40), bytes;
+	uint64_t at = f->m.process.ruby.string_text, v = pymake_take(&f->m, 40), bytes;
 	uint32_t size = (uint32_t)strlen(text);
 
-	if (size < 24) {
-		pymake_u32(&f->m, v, 5 | size << 14);
-		memcpy(pymake_at(&f->m, v + 16), text, size);
+	if (size < 40 - at) {
+		pymake_u32(&f->m, v, 5 | (at == 16 ? size << 14 : 0));
+		if (at > 16)
+			pymake_u64(&f->m, v + 16, size);
+		memcpy(pymake_at(&f->m, v + at), text, size);
 		return v;
 	}
 	bytes = pymake_take(&f->m, size);
@@ -365,59 +367,84 @@ static uint64_t ruby_iseq(struct fixture *f, const char *label, const char *path
 {
 	uint64_t iseq = pymake_take(&f->m, 40), body = pymake_take(&f->m, 160);
 	uint64_t array = pymake_take(&f->m, 40);
+	const struct ruby_layout *l = &f->m.process.ruby;
 
 	pymake_u32(&f->m, iseq, 0x8701a);
-	pymake_u64(&f->m, iseq + 16, body);
+	pymake_u64(&f->m, iseq + l->iseq_body, body);
 	pymake_u32(&f->m, array, 7 | 1U << 13);
 	pymake_u64(&f->m, array + 16, ruby_text(f, path));
-	pymake_u64(&f->m, body + 64, array);
-	pymake_u64(&f->m, body + 80, ruby_text(f, label));
-	pymake_u64(&f->m, body + 88, 2 * line + 1);
+	pymake_u64(&f->m, body + l->body_path, array);
+	pymake_u64(&f->m, body + l->body_label, ruby_text(f, label));
+	if (l->first_line_size == 8)
+		pymake_u64(&f->m, body + l->body_first_line, 2 * line + 1);
+	else
+		pymake_u32(&f->m, body + l->body_first_line, line);
 	return iseq;
 }
 
 /* @iseq 0: a method in C. */
 static void ruby_call(struct fixture *f, struct ruby *r, uint64_t iseq, uint32_t flags)
 {
+	const struct ruby_layout *l = &f->m.process.ruby;
 	uint64_t ep = pymake_take(&f->m, 8);
 
-	r->cfp -= 64;
+	r->cfp -= l->frame_size;
 	pymake_u32(&f->m, ep, flags);
-	pymake_u64(&f->m, r->cfp + 16, iseq);
-	pymake_u64(&f->m, r->cfp + 32, ep);
-	pymake_u64(&f->m, r->ec + 16, r->cfp);
+	pymake_u64(&f->m, r->cfp + l->frame_iseq, iseq);
+	pymake_u64(&f->m, r->cfp + l->frame_ep, ep);
+	pymake_u64(&f->m, r->ec + l->ec_cfp, r->cfp);
 }
 
-/* A VM with one ractor with one thread, which has its root frame only. */
-static void ruby_begin(struct fixture *f, struct ruby *r)
+/* The id of a thread is in it, or in its native thread. */
+static uint64_t ruby_tid(struct fixture *f, const struct ruby *r)
+{
+	const struct ruby_layout *l = &f->m.process.ruby;
+
+	if (l->thread_tid != RUBY_ABSENT)
+		return r->thread + l->thread_tid;
+	return bytes_u64(pymake_at(&f->m, r->thread + l->thread_native)) + l->native_tid;
+}
+
+/* A VM of @version with one ractor with one thread, which has its root frame only. */
+static void ruby_begin_version(struct fixture *f, struct ruby *r, uint32_t version)
 {
 	uint64_t vm = pymake_take(&f->m, 64), ractor = pymake_take(&f->m, 1024);
+	const struct ruby_layout *l = &describe_ruby(version)->layout;
 
 	f->m.process.kind = LANG_RUBY;
+	f->m.process.ruby = *l;
 	f->m.process.runtime = pymake_take(&f->m, 8);
 	r->thread = pymake_take(&f->m, 128);
 	r->ec = pymake_take(&f->m, 256);
-	pymake_u64(&f->m, r->ec + 144, f->sample.sp + 4096);
-	pymake_u64(&f->m, r->ec + 160, 1 << 20);
+	pymake_u64(&f->m, r->ec + l->ec_c_stack, f->sample.sp + 4096);
+	pymake_u64(&f->m, r->ec + l->ec_c_stack_size, 1 << 20);
+	pymake_u64(&f->m, r->ec + l->ec_thread, r->thread);
 	r->cfp = f->m.frames + 8 * RUBY_STACK_WORDS;
 	pymake_u64(&f->m, f->m.process.runtime, vm);
-	pymake_u64(&f->m, vm + 8, ractor + 568);
-	pymake_u64(&f->m, ractor + 568, vm + 8);
-	pymake_u64(&f->m, ractor + 304, r->thread);
-	pymake_u64(&f->m, r->thread, ractor + 304);
-	pymake_u64(&f->m, r->thread + 40, r->ec);
-	pymake_u32(&f->m, r->thread + 88, TID);
-	pymake_u64(&f->m, r->ec, f->m.frames);
-	pymake_u64(&f->m, r->ec + 8, RUBY_STACK_WORDS);
+	pymake_u64(&f->m, vm + l->ractors, ractor + l->ractor_node);
+	pymake_u64(&f->m, ractor + l->ractor_node, vm + l->ractors);
+	pymake_u64(&f->m, ractor + l->ractor_threads, r->thread + l->thread_node);
+	pymake_u64(&f->m, r->thread + l->thread_node, ractor + l->ractor_threads);
+	pymake_u64(&f->m, r->thread + l->thread_ec, r->ec);
+	pymake_u64(&f->m, r->thread + l->thread_vm, vm);
+	if (l->thread_tid == RUBY_ABSENT)
+		pymake_u64(&f->m, r->thread + l->thread_native, pymake_take(&f->m, 64));
+	pymake_u32(&f->m, ruby_tid(f, r), TID);
+	pymake_u64(&f->m, r->ec + l->ec_stack, f->m.frames);
+	pymake_u64(&f->m, r->ec + l->ec_stack_words, RUBY_STACK_WORDS);
 	ruby_call(f, r, ruby_iseq(f, "<main>", "/srv/a.rb", 1), 0x7999082f);
 }
 
-TEST(test_ruby, setup, teardown)
+static void ruby_begin(struct fixture *f, struct ruby *r)
 {
-	struct fixture *f = *state;
+	ruby_begin_version(f, r, 0x03010200);
+}
+
+static void check_ruby(struct fixture *f, uint32_t version)
+{
 	struct ruby r;
 
-	ruby_begin(f, &r);
+	ruby_begin_version(f, &r, version);
 	assert_int_equal(chain(f), LANG_NONE_NO_FRAMES);
 	ruby_call(f, &r, ruby_iseq(f, "<main>", "/srv/a.rb", 1), 0x77770025);
 	ruby_call(f, &r, ruby_iseq(f, "main", "/srv/a.rb", 30), 0x11110003);
@@ -442,6 +469,42 @@ TEST(test_ruby, setup, teardown)
 		assert_int_equal(f->chain.same, f->sample.sp + f->sample.stack_size);
 	}
 	assert_in_range(f->m.nr_calls, 1, 8);
+}
+
+/* Each row of the table; an unknown version has none. */
+#define RUBY_TEST(name, version)                                                                   \
+	TEST(name, setup, teardown)                                                                \
+	{                                                                                          \
+		check_ruby(*state, version);                                                       \
+	}
+RUBY_TEST(test_ruby, 0x03010200)
+RUBY_TEST(test_ruby_3_2, 0x03020b00)
+RUBY_TEST(test_ruby_3_3, 0x03030800)
+RUBY_TEST(test_ruby_3_4, 0x03040b00)
+RUBY_TEST(test_ruby_4_0, 0x04000500)
+RUBY_TEST(test_ruby_4_0_6, 0x04000600)
+
+TEST(test_ruby_versions)
+{
+	static const uint32_t unknown[] = { 0, 0x02070000, 0x03000000, 0x03050000, 0x05000000 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(unknown); i++)
+		assert_null(describe_ruby(unknown[i]));
+	assert_int_equal(describe_ruby(0x04000500)->layout.ractor_node, 360);
+	assert_int_equal(describe_ruby(0x0400ff00)->layout.ractor_node, 368);
+}
+
+/* A context that belongs to another thread is none of the sample's. */
+TEST(test_ruby_foreign_context, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct ruby r;
+
+	ruby_begin_version(f, &r, 0x03030800);
+	ruby_call(f, &r, ruby_iseq(f, "<main>", "/srv/a.rb", 1), 0x77770025);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	pymake_u64(&f->m, r.ec + f->m.process.ruby.ec_thread, r.thread + 8);
+	assert_int_equal(chain(f), LANG_NONE_BAD_CHAIN);
 }
 
 /* The index of instructions at @at, words from the first one, as Ruby makes it. */
@@ -616,6 +679,7 @@ TEST(test_ruby_task_reused, setup, teardown)
 	memcpy(pymake_at(&f->m, r.thread), pymake_at(&f->m, ended), 128);
 	memcpy(pymake_at(&f->m, r.ec), pymake_at(&f->m, ec), 256);
 	pymake_u64(&f->m, r.thread + 40, r.ec);
+	pymake_u64(&f->m, r.ec + 48, r.thread);
 	pymake_u64(&f->m, r.ec, f->m.frames);
 	pymake_u64(&f->m, r.ec + 8, RUBY_STACK_WORDS);
 	r.cfp = f->m.frames + 8 * RUBY_STACK_WORDS;

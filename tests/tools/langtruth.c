@@ -273,14 +273,29 @@ static uint64_t hash_of(const struct tool *t, uint64_t place)
 	return truth_join(hash, hash_text(TRUTH_SEED, c->file, c->file_size));
 }
 
+/* "(eval)", from Ruby 3.3 on "(eval at FILE:LINE)". */
+static bool is_eval(const struct code_text *c)
+{
+	return c->file_size >= 6 && !memcmp(c->file, "(eval", 5);
+}
+
+static bool is_name(const struct code_text *c, const char *wanted)
+{
+	const char *name;
+	size_t size;
+
+	base_name(c, &name, &size);
+	return size == strlen(wanted) && !memcmp(name, wanted, size);
+}
+
 static bool same_function(const struct tool *t, uint64_t place, uint64_t truth)
 {
 	const struct code_text *c = codes_at(symbols_codes(t->symbols), lang_place_code(place));
 	uint64_t hash = hash_of(t, place);
 
-	/* In Ruby's truth eval has the file of its caller. */
-	if (c && c->language == LANG_RUBY && c->file_size == 6 && !memcmp(c->file, "(eval)", 6))
-		return hash >> 32 == truth >> 32;
+	/* In Ruby's truth code of eval has the file, and from 3.4 on the name, of its caller. */
+	if (c && c->language == LANG_RUBY && is_eval(c))
+		return hash >> 32 == truth >> 32 || is_name(c, "<compiled>");
 	return hash == truth;
 }
 
@@ -291,7 +306,7 @@ static bool fits_line(const struct tool *t, uint64_t place, int line)
 
 	if (c->language != LANG_RUBY)
 		return line < 0;
-	return (int)c->first_line <= line || (c->file_size == 6 && c->file[0] == '(');
+	return (int)c->first_line <= line || is_eval(c);
 }
 
 static int by_time(const void *a, const void *b)
