@@ -231,8 +231,9 @@ truth-languages: $(B)/proftop programs $(TOOLS) ## script frames against the int
 	$(Q)set -e; for rights in '' none; do for script in truth_languages python; do \
 		RIGHTS=$$rights GATE=1 SECONDS_EACH=$(or $(EACH),20) B=$(B) tests/e2e/$$script.sh; done; done
 
-layouts: ## NODES="path ...": rows of V8's versions from these running Node.js; CHECK=1: compare them with the kept ones
-	$(Q)tests/tools/v8_layouts $(if $(CHECK),--check) symbols/script/v8_versions.inc $(NODES)
+layouts: ## NODES="path ...": rows of V8's versions from these running Node.js; CHECK=1: compare them; RUBY=FILE, PHP=php-config
+	$(Q)$(if $(RUBY)$(PHP),tests/tools/script_layouts RUBY='$(RUBY)' PHP='$(PHP)',tests/tools/v8_layouts $(if $(CHECK),--check) \
+		symbols/script/v8_versions.inc $(NODES))
 
 layering: ## rooms include doors of rooms above them in tests/rooms only; curses only in term.c; budgets of make figures
 	$(Q)eval $(LAYERING)
