@@ -24,7 +24,7 @@ BUDGET = {
     "files": 262,
     "headers": 70,
     "headers used by other folders": 39,
-    "exported functions": 2260,
+    "exported functions": 2262,
     "exported for one other file, %": 61.5,
     "files in call circles": 29,
     "own headers, p90": 32,

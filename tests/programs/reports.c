@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -171,6 +172,7 @@ static void detached(void)
 
 static int cloned(void *unused)
 {
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* nothing is left behind */
 	works(unused);
 	return 0;
 }
