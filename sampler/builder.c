@@ -726,7 +726,7 @@ static void reopen_check_cpus(struct sampler *s, uint64_t now_ns)
  * The table of controls, the governor and --stack-size=auto. Runs on: the builder.
  */
 
-/* How long to look for interrupts; what is longer is another thread. */
+/* Look for interrupts this long: a longer gap is another thread that ran. */
 #define SPIN_NS 2000000ULL
 
 #define GAP_MAX_NS 100000ULL

@@ -125,7 +125,7 @@ bool builder_stop(struct sampler *s);
  * counts of PROFILE_CPU (of a task) and PROFILE_CPU_REST (of its process, and of no sampled task).
  *
  * Samples stand for the time where no clock does: in the slice in which a process was first sampled
- * and existed before, and in that of its end. What is left of the time of all tasks is of
+ * and existed before, and in that of its end. The rest of the time of all tasks belongs to
  * tasks that have ended. A process and each thread without samples in a slice has its time at the
  * end of a tick.
  *

@@ -50,7 +50,7 @@ const double *rate_log_find(const struct rate_log *log, uint64_t begin_ns, uint6
 
 size_t stacks_memory(const struct stacks *s);
 
-/* The table is of smaller numbers: what it cannot name is not counted. */
+/* The table holds smaller numbers: counts of stacks above this are not kept. */
 #define COUNTS_TABLE_STACKS (1u << 22)
 #define COUNTS_TABLE_TASKS  (1u << 20)
 #define COUNTS_TABLE_EVENTS (1u << 4)

@@ -285,7 +285,7 @@ enum doctor_level {
 	DOCTOR_NOTHING,	 /* nothing can be sampled at all */
 };
 
-/* Facts of this machine, for this user. Values that cannot be read are -1. */
+/* Facts of this machine, for this user. An unreadable value is -1. */
 struct doctor_facts {
 	uint64_t caps; /* effective */
 	long paranoid, kptr_restrict, mlock_kb, max_rate;

@@ -130,7 +130,7 @@ int pmu_parse(const char *root, struct event *ev, const char *pmu, const char *t
 bool pmu_topdown(const char *root, char *dst, size_t size);
 /* Terms of any event: "period=1000", "freq=99", "name=x". */
 int pmu_parse_terms(struct event *ev, const char *terms, struct err *e);
-/* Read the first line of a small file; false if it cannot be read. */
+/* Read the first line of a small file. Return false if that fails. */
 bool pmu_read_line(const char *path, char *dst, size_t size);
 /* The same for a path below the open folder @dir. */
 bool pmu_read_line_at(int dir, const char *path, char *dst, size_t size);

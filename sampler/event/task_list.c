@@ -347,9 +347,9 @@ uint32_t task_find(const pid_t *tids, uint32_t nr, pid_t tid)
  * The folder of the sampled cgroup.
  *
  * Runs on: set-up, then the builder. Each controller is in one hierarchy: perf events in one of
- * version 1 if it has them, else in version 2. Events cannot be bound to a cgroup of another
- * hierarchy. A name without a slash may be that of a unit, or the begin of a container's id, as
- * docker ps shows it.
+ * version 1 if it has them, else in version 2. The kernel refuses a cgroup of another hierarchy. A
+ * name without a slash may be that of a unit, or the begin of a container's id, as docker ps shows
+ * it.
  */
 
 #define PATH_SIZE 1024

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A recording: records in time order, access to its bytes, the calls to its reader in the sandbox,
- * answers checked before use, messages about files that cannot be replayed.
+ * answers checked before use, messages that refuse a file.
  *
  * The places of its records come from there, in the order of the file. Here they are sorted by
  * time, and each record is read when its turn has come.
@@ -105,11 +105,8 @@ void perfdata_order_sort(struct perfdata_ref *refs, uint64_t nr)
 }
 
 /*
- * Write the messages that refuse a file. Any thread; no state.
- *
- * Word the refusal of a file: another format, damaged, too many events. perfdata_header.c finds it.
- *
- * Any thread; pure.
+ * Messages that refuse a file: another format, a damaged file, too many events. perfdata_header.c
+ * finds the reason. Any thread; pure.
  */
 
 static const struct kind {
