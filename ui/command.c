@@ -359,16 +359,19 @@ static void run_hz(struct ui_state *st, const char *arg)
 
 static void run_pid(struct ui_state *st, const char *arg)
 {
-	char *end;
-	long pid = strtol(arg, &end, 10);
+	uint64_t pid;
 
-	for (uint32_t i = 0; !*end && st->shown && i < st->shown->nr_processes; i++) {
+	if (number_u64(arg, strlen(arg), 1, INT_MAX, &pid)) {
+		ui_state_say(st, true, "pid %s: not a number", arg);
+		return;
+	}
+	for (uint32_t i = 0; st->shown && i < st->shown->nr_processes; i++) {
 		if (st->shown->processes[i].pid != (pid_t)pid)
 			continue;
 		navigate_into_process(st, st->shown->processes[i].id);
 		return;
 	}
-	ui_state_say(st, true, "no samples of pid %s", arg);
+	ui_state_say(st, true, "no samples of pid %s (:stacks %s shows its stacks)", arg, arg);
 }
 
 static const char *pid_word(const struct ui_state *st, const char *before, unsigned int i,
@@ -538,7 +541,12 @@ static const char *cpus_word(const struct ui_state *st, const char *before, unsi
 /* Go to a row by number, from 1. */
 static void run_row(struct ui_state *st, const char *arg)
 {
-	table_move_to(st, (uint32_t)MAX(strtol(arg, NULL, 10), 1L) - 1);
+	uint64_t row;
+
+	if (number_u64(arg, strlen(arg), 1, UINT32_MAX, &row))
+		ui_state_say(st, true, "row %s: must be a number from 1", arg);
+	else
+		table_move_to(st, (uint32_t)row - 1);
 }
 
 static const char *call_graph_word(const struct ui_state *st, const char *before, unsigned int i,

@@ -188,6 +188,10 @@ TEST(test_reaches)
 
 	bench_init(&b, 80, 24, true);
 	model_take(&b.st, fake_profile(4, NULL));
+	command_run(&b.st, "row x");
+	assert_non_null(strstr(look(&b), "row x: must be a number from 1"));
+	command_run(&b.st, "pid abc");
+	assert_non_null(strstr(look(&b), "pid abc: not a number"));
 	command_run(&b.st, "ring 2M");
 	assert_int_equal(b.sampler.ring_size, 2 << 20);
 	command_run(&b.st, "ring 3M");
