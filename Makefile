@@ -161,7 +161,7 @@ $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/$(if $(findstring fuzzer,
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
 
 # See tests/fuzz/cage_copy.h.
-$(B)/tests/fuzz/fuzz_jitdump: ALL_LDFLAGS += -Wl,--wrap=cage_wrap,--wrap=cage_take
+$(B)/tests/fuzz/fuzz_jitdump: ALL_LDFLAGS += -Wl,--wrap=sandbox_wrap,--wrap=sandbox_take
 
 # Programs to be sampled: built as their first line says ("BUILD: flags"), without frame pointers by default.
 $(B)/tests/programs/%: tests/programs/%.c | deps

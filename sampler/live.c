@@ -269,7 +269,7 @@ void langreaders_look(struct langreaders *r, struct counters *c, struct sampler_
 	r->nr_described = nr_described;
 	if (!r->shared)
 		return;
-	cage_memory_tidy();
+	sandbox_memory_tidy();
 	for (uint32_t i = 0; i < nr_threads; i++) {
 		/* Relaxed: only the request itself counts. A wish that is not taken stays. */
 		if (may_start(r) && (sampler_thread_take_wish(threads[i]) || found) &&
@@ -550,7 +550,7 @@ static bool read_times(pid_t pid, pid_t tid, struct waits_times *out)
 {
 	char text[96];
 
-	return foreign_read_task(text, sizeof(text), pid, tid, "schedstat") &&
+	return untrusted_read_task(text, sizeof(text), pid, tid, "schedstat") &&
 	       sscanf(text, "%" SCNu64 " %" SCNu64, &out->running_ns, &out->queue_ns) == 2;
 }
 
@@ -968,7 +968,7 @@ static bool has_chains(const struct sampler *s)
 static enum task_step state_of(pid_t pid, pid_t tid)
 {
 	char text[512], state;
-	size_t size = foreign_read_task(text, sizeof(text), pid, tid, "status");
+	size_t size = untrusted_read_task(text, sizeof(text), pid, tid, "status");
 
 	/* A task that may not be read is not gone. */
 	if (!size)
@@ -1031,7 +1031,8 @@ static void find_all(struct sampler *s)
 		uint64_t pid;
 
 		if (procfs_status_number(text,
-					 foreign_read_task(text, sizeof(text), tid, tid, "status"),
+					 untrusted_read_task(text, sizeof(text), tid, tid,
+							     "status"),
 					 "Tgid", &pid))
 			find_task(s, (pid_t)pid, tid);
 	}

@@ -403,7 +403,7 @@ void rates_rebase(struct rates *r, struct counters *counters, uint32_t index, ui
 #define THREADS_MAX 256
 
 /* Clocks may be read later than the events of the same tasks; and events miss forks and exits. */
-#define AHEAD_MAX_NS 10000000.0
+#define PREFETCH_MAX_NS 10000000.0
 
 /* The clock of a process (tid 0) or of a thread. */
 struct cpu_clock {
@@ -468,7 +468,7 @@ static bool read_process(void *ctx, pid_t pid, uint64_t *ns)
 static bool read_thread(void *ctx, pid_t pid, pid_t tid, uint64_t *ns)
 {
 	char text[96], *end;
-	size_t size = foreign_read_task(text, sizeof(text) - 1, pid, tid, "schedstat");
+	size_t size = untrusted_read_task(text, sizeof(text) - 1, pid, tid, "schedstat");
 
 	text[size] = '\0';
 	*ns = strtoull(text, &end, 10);
@@ -843,7 +843,8 @@ static void count_left(struct cpu_times *t)
 {
 	t->since_ns = t->tick_ns ? t->tick_ns : t->in->begin_ns;
 	if (t->in->all_ns) {
-		t->left_ns = MAX(t->left_ns + (double)t->in->all_ns - t->counted_ns, -AHEAD_MAX_NS);
+		t->left_ns =
+			MAX(t->left_ns + (double)t->in->all_ns - t->counted_ns, -PREFETCH_MAX_NS);
 		if (t->left_ns > 0 && t->nr_ended)
 			share_out(t, t->ended, t->nr_ended, t->left_ns);
 		else if (t->left_ns > 0)

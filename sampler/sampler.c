@@ -27,25 +27,25 @@
 #include "symbols/script/script.h"
 #include "symbols/symbols.h"
 
-void sampler_cage_start(bool code)
+void sampler_sandbox_start(bool code)
 {
-	const struct cage_reader *readers[CAGE_NR_KINDS] = { NULL };
+	const struct sandbox_reader *readers[SANDBOX_NR_KINDS] = { NULL };
 
-	symbols_cage_readers(code, readers);
+	symbols_sandbox_readers(code, readers);
 	for (unsigned int i = 0; i < PERFDATA_READERS; i++)
-		readers[CAGE_RECORDING + i] = &perfdata_readers[i];
-	cage_start(readers);
+		readers[SANDBOX_RECORDING + i] = &perfdata_readers[i];
+	sandbox_start(readers);
 }
 
 void sampler_readers_start(void)
 {
-	cage_memory_start(langreader_process);
+	sandbox_memory_start(langreader_process);
 }
 
-void sampler_cage_stop(void)
+void sampler_sandbox_stop(void)
 {
-	cage_memory_stop();
-	cage_stop();
+	sandbox_memory_stop();
+	sandbox_stop();
 }
 
 void sampler_drop_caps(bool command, bool replay)

@@ -313,10 +313,10 @@ void sampler_drop_caps(bool command, bool replay);
  * Start and stop the processes that read debug information; before any thread, and at the end.
  * @code: code may be annotated.
  */
-void sampler_cage_start(bool code);
-void sampler_cage_stop(void);
+void sampler_sandbox_start(bool code);
+void sampler_sandbox_stop(void);
 /* Start the processes that read the memory of interpreters: before any thread, for live sampling.
- * sampler_cage_stop() stops them. */
+ * sampler_sandbox_stop() stops them. */
 void sampler_readers_start(void);
 /*
  * Open events and rings. 0; -EACCES/-EPERM (nothing may be sampled: exit 3); -ESRCH (no such

@@ -106,8 +106,8 @@ static uint32_t without_self(pid_t *tids, uint32_t nr, pid_t guard)
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < nr; i++)
-		if (tids[i] != self && tids[i] != guard && !cage_has(tids[i]) &&
-		    !cage_memory_has(tids[i]))
+		if (tids[i] != self && tids[i] != guard && !sandbox_has(tids[i]) &&
+		    !sandbox_memory_has(tids[i]))
 			tids[kept++] = tids[i];
 	return kept;
 }

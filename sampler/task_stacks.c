@@ -44,7 +44,7 @@
 /* To read /proc/PID, and to describe an interpreter. */
 #define PROCESS_NS 3000000000ULL
 
-#define DESCRIBE_NS 2000000000ULL
+#define DETECT_NS 2000000000ULL
 
 /* To load the code of the stacks; of a JVM: its code cache is read at first. */
 #define LOAD_NS 8000000000ULL
@@ -78,7 +78,7 @@ struct thread {
 	/* As unwound last. */
 	enum unwind_stop stop;
 	enum pipeline_lang lang;
-	enum lang_none lang_none;
+	enum lang_status lang_status;
 	bool guessed;
 	uint32_t nr;
 	struct task_stack *out;
@@ -132,7 +132,7 @@ static bool is_cancelled(const struct reader *r)
 static bool read_status(pid_t pid, struct thread *t)
 {
 	char text[4096], *end;
-	size_t size = foreign_read_task(text, sizeof(text), pid, t->tid, "status");
+	size_t size = untrusted_read_task(text, sizeof(text), pid, t->tid, "status");
 
 	t->state = procfs_status_state(text, size);
 	if (!size || !t->state || strncmp(text, "Name:\t", 6))
@@ -264,7 +264,7 @@ static int read_process(struct reader *r, struct err *e)
 		nap();
 	}
 	while (maps_is_undescribed(r->store.maps, r->want->pid) &&
-	       time_now_ns() < begin_ns + PROCESS_NS + DESCRIBE_NS)
+	       time_now_ns() < begin_ns + PROCESS_NS + DETECT_NS)
 		nap();
 	look_up(r, &hit);
 	r->is_kernel = hit.kernel_thread;
@@ -308,7 +308,7 @@ static void put_kernel_line(struct task_stack *out, size_t *used, const char *li
 static void read_kernel(pid_t pid, struct task_stack *out)
 {
 	char text[TASK_STACKS_KERNEL];
-	size_t size = foreign_read_task(text, sizeof(text), pid, out->tid, "stack"), used = 0;
+	size_t size = untrusted_read_task(text, sizeof(text), pid, out->tid, "stack"), used = 0;
 
 	for (size_t at = 0; at < size;) {
 		const char *end = memchr(text + at, '\n', size - at);
@@ -319,7 +319,7 @@ static void read_kernel(pid_t pid, struct task_stack *out)
 	}
 	if (size)
 		return;
-	size = foreign_read_task(text, sizeof(text), pid, out->tid, "wchan");
+	size = untrusted_read_task(text, sizeof(text), pid, out->tid, "wchan");
 	if (size && strcmp(text, "0"))
 		put_kernel_line(out, &used, text, size);
 }
@@ -478,7 +478,7 @@ static void resolve(struct reader *r, struct thread *t, struct pipeline_stack *s
 	t->stop = stack->stop;
 	t->guessed = stack->nr_guessed;
 	t->lang = stack->lang;
-	t->lang_none = stack->lang_none;
+	t->lang_status = stack->lang_status;
 	t->nr = stack->nr;
 	if (pipeline_take_asked(r->pipeline))
 		symbols_wake(r->store.symbols);
@@ -494,8 +494,8 @@ static bool has_language(const struct reader *r, const struct thread *t)
 {
 	if (t->lang == PIPELINE_LANG_NONE)
 		return r->reason || r->kind == LANG_JAVA ||
-		       (t->lang_none != LANG_NONE_NO_READER && t->lang_none != LANG_NONE_MISMATCH &&
-			t->lang_none != LANG_NONE_BAD_CHAIN);
+		       (t->lang_status != LANG_NO_READER && t->lang_status != LANG_MISMATCH &&
+			t->lang_status != LANG_BAD_CHAIN);
 	return t->lang != PIPELINE_LANG_GUESSED;
 }
 
@@ -566,11 +566,11 @@ static bool say_tracer(pid_t pid, pid_t tid, char *why, size_t size)
 {
 	char text[4096], comm[64] = "";
 	uint64_t tracer;
-	size_t got = foreign_read_task(text, sizeof(text), pid, tid, "status");
+	size_t got = untrusted_read_task(text, sizeof(text), pid, tid, "status");
 
 	if (!procfs_status_number(text, got, "TracerPid", &tracer) || !tracer)
 		return false;
-	got = foreign_read_task(comm, sizeof(comm), (pid_t)tracer, (pid_t)tracer, "comm");
+	got = untrusted_read_task(comm, sizeof(comm), (pid_t)tracer, (pid_t)tracer, "comm");
 	text_format(why, size, "traced by %.*s[%d], as by a debugger", (int)(got ? got - 1 : 0),
 		    comm, (int)tracer);
 	return true;
@@ -707,7 +707,7 @@ static void name_process(const struct reader *r, struct task_stacks *out)
 			? text_arena_add(out->texts, r->threads[0].comm, r->threads[0].comm_size)
 			: TEXT("");
 	out->command = TEXT("");
-	if (foreign_read_proc(r->want->pid, "cmdline", 4096, &text, &size))
+	if (untrusted_read_proc(r->want->pid, "cmdline", 4096, &text, &size))
 		return;
 	while (size && !text[size - 1])
 		size--;

@@ -55,8 +55,8 @@ static uint64_t lang_samples(const struct pipeline_stats *st)
 {
 	uint64_t nr = st->lang_certain + st->lang_guessed;
 
-	for (int i = 0; i < LANG_NONE_NR; i++)
-		nr += st->lang_none[i];
+	for (int i = 0; i < LANG_OK; i++)
+		nr += st->lang_status[i];
 	return nr;
 }
 
@@ -92,7 +92,7 @@ static void tick_fill_cpus(struct sampler *s, struct profile *p, unsigned int ep
 		cpu->busy_kernel = shares.kernel;
 		cpu->busy_steal = shares.steal;
 		cpu->samples = stats.samples.taken;
-		hottest_fill(cpu, &stats.samples, s->store.places);
+		hot_function_fill(cpu, &stats.samples, s->store.places);
 		cpu->ring_high = sampler_thread_take_ring_high(thread);
 		lost_add_throttled(&s->rates.cpus[i].lost, thread, &stats, cpu, now_ns,
 				   p->interval_ns);
@@ -157,8 +157,8 @@ static void tick_fill_account(struct sampler *s, struct profile *p, const struct
 	s->ticks.programs_dropped = maps.nr_programs_dropped;
 	p->nr_forks_shared = maps.nr_forks_shared - s->ticks.forks_shared;
 	s->ticks.forks_shared = maps.nr_forks_shared;
-	_Static_assert(LANG_NONE_NR <= PROFILE_NR_LANG_NONE, "a reason has no place in the "
-							     "profile");
+	_Static_assert(LANG_OK <= PROFILE_NR_LANG_NONE, "a reason has no place in the "
+							"profile");
 	p->lang = (struct profile_lang){
 		.certain = all->lang_certain,
 		.guessed = all->lang_guessed,
@@ -168,8 +168,8 @@ static void tick_fill_account(struct sampler *s, struct profile *p, const struct
 										"doubts of the "
 										"profile");
 	memcpy(p->lang.guessed_by, all->lang_guesses, sizeof(p->lang.guessed_by));
-	for (int i = 0; i < LANG_NONE_NR; i++)
-		p->lang.none_by[i] = all->lang_none[i];
+	for (int i = 0; i < LANG_OK; i++)
+		p->lang.none_by[i] = all->lang_status[i];
 	/* Counted separately when a sample is read: the parts must add up to it. */
 	a->taken = all->taken + a->lost;
 	assert(all->taken ==
@@ -895,14 +895,14 @@ static void fill_replay_cpus(const struct sampler *s, struct profile *p,
 			.throttled_total = from->throttled,
 			.throttled_ns = from->throttled_ns,
 		};
-		hottest_fill(&p->cpus[i], &from->samples, s->store.places);
+		hot_function_fill(&p->cpus[i], &from->samples, s->store.places);
 		sums->lost += p->cpus[i].lost;
 		pipeline_add_stats(&sums->all, &from->samples);
 	}
 }
 
 /* Name the machine of a stream, and how late its samples are shown. */
-static void describe_stream(const struct sampler *s, struct profile *p)
+static void detect_stream(const struct sampler *s, struct profile *p)
 {
 	const char *host = replay_host(s->replay);
 	char late[32] = "";
@@ -927,7 +927,7 @@ void tick_replay(struct sampler *s, const struct replay_result *result)
 	if (!s->config.follow)
 		s->ticks.total = (struct profile_account){ 0 };
 	tick_fill_state(s, p, time_now_ns());
-	describe_stream(s, p);
+	detect_stream(s, p);
 	p->time_ns = replay_date_ns(s->replay);
 	p->running_ns = result->span_ns;
 	p->session_ns = 0;

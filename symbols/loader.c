@@ -284,8 +284,8 @@ struct interpreters {
 	struct objects *objects;
 	struct helpers *helpers;
 	struct interpreters_job {
-		struct describe *describe; /* NULL: free */
-		uint64_t since_ns;	   /* of its last start */
+		struct detect *detect; /* NULL: free */
+		uint64_t since_ns;     /* of its last start */
 		uint32_t tries;
 		struct object *object; /* with a reference */
 	} jobs[INTERPRETERS_JOBS];
@@ -294,7 +294,7 @@ struct interpreters {
 };
 
 /* One that takes longer hangs: it is left behind. Calls of its worker have limits of their own. */
-#define DESCRIBE_NS 2000000000ULL
+#define DETECT_NS 2000000000ULL
 
 #define WORKER_NS 60000000000ULL
 
@@ -308,7 +308,7 @@ static bool interpreters_start(struct interpreters *in, struct interpreters_job 
 			       const struct maps_interpreter *want, uint64_t now_ns)
 {
 	const struct object *object = want->mapping.object;
-	struct describe_where where = {
+	struct detect_where where = {
 		.pid = want->pid,
 		.process = want->process,
 		.start = want->mapping.start,
@@ -321,12 +321,12 @@ static bool interpreters_start(struct interpreters *in, struct interpreters_job 
 	struct object_sighting seen;
 
 	/* Not the name of the last sighting: any process can map the file by another one. */
-	where.kind = describe_kind(object);
+	where.kind = detect_kind(object);
 	snprintf(where.name, sizeof(where.name), "%s", object->name.str);
 	objects_sighting(in->objects, object, &seen);
 	where.path = seen.path;
-	job->describe = seen.path ? describe_new(&where) : NULL;
-	if (!job->describe) {
+	job->detect = seen.path ? detect_new(&where) : NULL;
+	if (!job->detect) {
 		free(seen.path);
 		object_put(want->mapping.object);
 		return true;
@@ -335,10 +335,10 @@ static bool interpreters_start(struct interpreters *in, struct interpreters_job 
 	job->tries = 0;
 	job->object = want->mapping.object;
 	if (!in->helpers)
-		job->describe->job.run(&job->describe->job);
-	else if (helpers_start(in->helpers, &job->describe->job)) {
-		job->describe->job.drop(&job->describe->job);
-		job->describe = NULL;
+		job->detect->job.run(&job->detect->job);
+	else if (helpers_start(in->helpers, &job->detect->job)) {
+		job->detect->job.drop(&job->detect->job);
+		job->detect = NULL;
 		object_put(want->mapping.object);
 		return false;
 	}
@@ -374,7 +374,7 @@ static void explain(struct object *object, const struct lang_process *p)
 /* Publish a finished description. */
 static void take(struct interpreters *in, struct interpreters_job *job)
 {
-	struct describe *d = job->describe;
+	struct detect *d = job->detect;
 
 	if (!d->rc && d->desc) {
 		atomic_store_explicit(&job->object->interpreter, true, memory_order_relaxed);
@@ -386,24 +386,24 @@ static void take(struct interpreters *in, struct interpreters_job *job)
 			wake_send(in->news_fd);
 	}
 	d->job.drop(&d->job);
-	job->describe = NULL;
+	job->detect = NULL;
 	object_put(job->object);
 }
 
 static bool hangs(const struct interpreters_job *job, uint64_t now_ns)
 {
-	struct describe *d = job->describe;
+	struct detect *d = job->detect;
 
-	if (watch_blocked_ns(&d->job.watch, now_ns) > DESCRIBE_NS)
+	if (watch_blocked_ns(&d->job.watch, now_ns) > DETECT_NS)
 		return true;
 	return now_ns - job->since_ns >
-	       (atomic_load_explicit(&d->asks, memory_order_relaxed) ? WORKER_NS : DESCRIBE_NS);
+	       (atomic_load_explicit(&d->asks, memory_order_relaxed) ? WORKER_NS : DETECT_NS);
 }
 
 /* Start a finished job again that could not have memory yet. True: it runs, or is due later. */
 static bool again(struct interpreters *in, struct interpreters_job *job, uint64_t now_ns)
 {
-	struct describe *d = job->describe;
+	struct detect *d = job->detect;
 
 	if (d->rc != -EAGAIN || !in->helpers || job->tries == TRIES_MAX)
 		return false;
@@ -417,8 +417,8 @@ static bool again(struct interpreters *in, struct interpreters_job *job, uint64_
 /* Leave a job behind that hangs. */
 static void interpreters_leave(struct interpreters_job *job)
 {
-	helper_job_leave(&job->describe->job);
-	job->describe = NULL;
+	helper_job_leave(&job->detect->job);
+	job->detect = NULL;
 	object_put(job->object);
 }
 
@@ -443,15 +443,15 @@ static bool interpreters_work(struct interpreters *in, uint64_t now_ns)
 	for (uint32_t i = 0; i < INTERPRETERS_JOBS; i++) {
 		struct interpreters_job *job = &in->jobs[i];
 
-		if (job->describe && (!in->helpers || helper_job_done(&job->describe->job))) {
+		if (job->detect && (!in->helpers || helper_job_done(&job->detect->job))) {
 			if (again(in, job, now_ns))
 				continue;
 			take(in, job);
 			more = true;
-		} else if (job->describe && hangs(job, now_ns)) {
+		} else if (job->detect && hangs(job, now_ns)) {
 			interpreters_leave(job);
 		}
-		if (!job->describe && maps_next_interpreter(in->maps, &want))
+		if (!job->detect && maps_next_interpreter(in->maps, &want))
 			more |= interpreters_start(in, job, &want, now_ns);
 	}
 	return more;
@@ -461,7 +461,7 @@ static bool interpreters_work(struct interpreters *in, uint64_t now_ns)
 static bool interpreters_busy(const struct interpreters *in)
 {
 	for (uint32_t i = 0; i < INTERPRETERS_JOBS; i++)
-		if (in->jobs[i].describe)
+		if (in->jobs[i].detect)
 			return true;
 	return false;
 }
@@ -469,7 +469,7 @@ static bool interpreters_busy(const struct interpreters *in)
 static void interpreters_fini(struct interpreters *in)
 {
 	for (uint32_t i = 0; i < INTERPRETERS_JOBS; i++)
-		if (in->jobs[i].describe)
+		if (in->jobs[i].detect)
 			interpreters_leave(&in->jobs[i]);
 }
 

@@ -37,34 +37,35 @@ struct symbols {
 	const struct chains *chains; /* of the builder's places; the loader may use those before */
 };
 
-void symbols_cage_readers(bool code, const struct cage_reader *readers[static CAGE_NR_KINDS])
+void symbols_sandbox_readers(bool code,
+			     const struct sandbox_reader *readers[static SANDBOX_NR_KINDS])
 {
-	readers[CAGE_DWARF] = &dwarf_cage_reader;
-	readers[CAGE_DWARF_OTHERS] = &dwarf_cage_others;
-	readers[CAGE_NAMES] = &demangler_reader;
-	readers[CAGE_ELF] = &elffacts_reader;
-	readers[CAGE_DESCRIBE] = &describe_reader;
-	readers[CAGE_PERFMAP] = &perfmap_reader;
-	readers[CAGE_JITDUMP] = &jitdump_reader;
-	readers[CAGE_DISASM] = code ? &disasm_reader : NULL;
-	readers[CAGE_KERNEL] = &kernel_reader;
+	readers[SANDBOX_DWARF] = &dwarf_sandbox_reader;
+	readers[SANDBOX_DWARF_OTHERS] = &dwarf_sandbox_others;
+	readers[SANDBOX_NAMES] = &demangler_reader;
+	readers[SANDBOX_ELF] = &elffacts_reader;
+	readers[SANDBOX_DESCRIBE] = &detect_reader;
+	readers[SANDBOX_PERFMAP] = &perfmap_reader;
+	readers[SANDBOX_JITDUMP] = &jitdump_reader;
+	readers[SANDBOX_DISASM] = code ? &disasm_reader : NULL;
+	readers[SANDBOX_KERNEL] = &kernel_reader;
 	for (int i = 0; i < IMAGE_READERS; i++)
-		readers[CAGE_IMAGE + i] = &image_readers[i];
+		readers[SANDBOX_IMAGE + i] = &image_readers[i];
 	for (unsigned int i = 0; i < HOTSPOT_READERS; i++)
-		readers[CAGE_HOTSPOT + i] = &hotspot_readers[i];
+		readers[SANDBOX_HOTSPOT + i] = &hotspot_readers[i];
 }
 
-int symbols_cage_check(void)
+int symbols_sandbox_check(void)
 {
-	const struct cage_reader *readers[CAGE_NR_KINDS] = { NULL };
-	struct cage_answer a;
+	const struct sandbox_reader *readers[SANDBOX_NR_KINDS] = { NULL };
+	struct sandbox_answer a;
 	int rc;
 
-	symbols_cage_readers(false, readers);
-	cage_start(readers);
-	rc = cage_call(&demangler_reader, NULL, 0, NULL, 0, CHECK_NS, &a);
+	symbols_sandbox_readers(false, readers);
+	sandbox_start(readers);
+	rc = sandbox_call(&demangler_reader, NULL, 0, NULL, 0, CHECK_NS, &a);
 	free(a.bytes);
-	cage_stop();
+	sandbox_stop();
 	return rc;
 }
 

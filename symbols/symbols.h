@@ -93,12 +93,14 @@ struct symbols_stats {
 };
 
 /*
- * Fill in the readers of the cage (cage_start()) for names. @code: with the disassembler, which
- * takes 2 ms to load; without it no code is read.
+ * Fill in the readers of the sandbox (sandbox_start()) for names. @code: with the disassembler,
+ * which takes 2 ms to load; without it no code is read.
  */
-void symbols_cage_readers(bool code, const struct cage_reader *readers[static CAGE_NR_KINDS]);
-/* Start the cage, one call to a worker, and stop it. 0, or -errno: no foreign file can be read. */
-int symbols_cage_check(void);
+void symbols_sandbox_readers(bool code,
+			     const struct sandbox_reader *readers[static SANDBOX_NR_KINDS]);
+/* Start the sandbox, one call to a worker, and stop it. 0, or -errno: no foreign file can be read.
+ */
+int symbols_sandbox_check(void);
 /*
  * Create the tables and the loader. All three tables are borrowed and must outlive the result; but
  * see symbols_end_move().

@@ -166,7 +166,7 @@ int main(int argc, char **argv)
 	sampled.replay = argv[1];
 	ui_config_init(&config);
 	config.replayed = true;
-	sampler_cage_start(false);
+	sampler_sandbox_start(false);
 	if (sampler_new(&b.sampler, &sampled, &e) || sampler_start(b.sampler, &e))
 		die(e.text);
 	for (int i = 0; i < CLOCKS; i++)
@@ -182,7 +182,7 @@ int main(int argc, char **argv)
 	model_fini(&b.st);
 	canvas_fini(&b.canvas);
 	sampler_free(b.sampler);
-	sampler_cage_stop();
+	sampler_sandbox_stop();
 	for (int i = 0; i < CLOCKS; i++)
 		free(b.times[i]);
 	return !good;

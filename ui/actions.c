@@ -206,7 +206,7 @@ static bool weigh_lines(const struct profile *p, uint32_t event, uint32_t functi
 }
 
 /* Find the hottest line of a function; NULL: unknown source. */
-static const struct profile_line *hottest_line(const struct ui_state *st, uint32_t function)
+static const struct profile_line *hot_function_line(const struct ui_state *st, uint32_t function)
 {
 	const struct profile *p = st->shown;
 	uint32_t event = ui_state_event(st, p), best = 0;
@@ -245,7 +245,7 @@ bool actions_source(const struct ui_state *st, char *path, size_t size, uint32_t
 	if (st->view == VIEW_ANNOTATE)
 		return annotated_source(st, path, size, line);
 	function = view_function(st);
-	found = function == FOLD_NONE ? NULL : hottest_line(st, function);
+	found = function == FOLD_NONE ? NULL : hot_function_line(st, function);
 	if (!found)
 		return false;
 	snprintf(path, size, "%s", st->shown->files[found->file].str);

@@ -192,7 +192,7 @@ int main(int argc, char **argv)
 	options_fini(&o);
 	/* Not all files: work that was left may hang with one. */
 	fflush(stdout);
-	sampler_cage_stop();
+	sampler_sandbox_stop();
 	term_guard_end(code);
 	return code;
 }

@@ -70,7 +70,7 @@ int session_script(const struct options *o, struct err *e)
 	int code;
 
 	signal(SIGPIPE, SIG_IGN);
-	sampler_cage_start(false);
+	sampler_sandbox_start(false);
 	code = sampler_new(&s, &o->config, e);
 	if (code)
 		return exit_of(code);
@@ -89,7 +89,7 @@ int session_stacks(const struct options *o, struct err *e)
 	int code;
 
 	signal(SIGPIPE, SIG_IGN);
-	sampler_cage_start(false);
+	sampler_sandbox_start(false);
 	sampler_readers_start();
 	code = task_stacks_read(&t, &want, e);
 	if (code)
@@ -146,7 +146,7 @@ static int start_session(struct sampler **s, struct sampler_config *config, bool
 	int code, end;
 
 	*ended = false;
-	sampler_cage_start(keys);
+	sampler_sandbox_start(keys);
 	if (!config->replay) {
 		sampler_readers_start();
 		return sampler_new(s, config, e);
@@ -413,7 +413,7 @@ int session_keys(const struct options *o, struct err *e)
 	config.ascii |= !term_utf8();
 	sampled.command_quiet = true;
 	signal(SIGPIPE, SIG_IGN);
-	sampler_cage_start(true);
+	sampler_sandbox_start(true);
 	sampler_readers_start();
 	code = sampler_new(&s, &sampled, e);
 	if (code) {

@@ -372,18 +372,18 @@ static void judge_realtime(struct findings *l, const struct doctor_facts *f)
 		say(d, "for sampler threads and readers of interpreters");
 }
 
-/* Readers of foreign files: symbols/cage. */
-static void judge_cage(struct findings *l, const struct doctor_facts *f)
+/* Readers of foreign files: symbols/sandbox. */
+static void judge_sandbox(struct findings *l, const struct doctor_facts *f)
 {
-	struct doctor_finding *d = add(l, f->cage_code ? DOCTOR_DEGRADED : DOCTOR_OK,
+	struct doctor_finding *d = add(l, f->sandbox_code ? DOCTOR_DEGRADED : DOCTOR_OK,
 				       "foreign files",
-				       f->cage_code ? "allow fork, memfd_create, pidfd_open and "
-						      "seccomp; raise 'ulimit -u'"
-						    : "");
+				       f->sandbox_code ? "allow fork, memfd_create, pidfd_open and "
+							 "seccomp; raise 'ulimit -u'"
+						       : "");
 
-	if (f->cage_code)
+	if (f->sandbox_code)
 		say(d, "cannot start their readers: %s: no names, unwind tables or recordings",
-		    strerror(-f->cage_code));
+		    strerror(-f->sandbox_code));
 	else
 		say(d, "read by processes without rights");
 }
@@ -496,7 +496,7 @@ uint32_t doctor_judge(const struct doctor_facts *f, struct doctor_finding *out)
 	judge_jits(&l, f);
 	judge_memory(&l, f);
 	judge_realtime(&l, f);
-	judge_cage(&l, f);
+	judge_sandbox(&l, f);
 	judge_languages(&l, f);
 	judge_kernel(&l, f);
 	judge_container(&l, f);
@@ -716,7 +716,7 @@ void doctor_read(struct doctor_facts *f, const char *root)
 	f->nr_jits = jitcheck_find(root, f->jits, ARRAY_SIZE(f->jits));
 	f->ptrace_scope = ptrace_scope(root);
 	f->realtime_code = try_realtime();
-	f->cage_code = symbols_cage_check();
+	f->sandbox_code = symbols_sandbox_check();
 	f->system_code = try("cpu-clock", -1, 0);
 	f->system_user_code = try("cpu-clock:u", -1, 0);
 	f->own_code = try("cpu-clock", 0, -1);

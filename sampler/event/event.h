@@ -303,7 +303,7 @@ struct doctor_facts {
 	bool other_processes; /* /proc shows other users' processes */
 	long ptrace_scope;    /* of Yama: 0 to 3; -1: without it */
 	int realtime_code;    /* 0 or -errno of a real-time priority */
-	int cage_code;	      /* 0 or -errno of a reader of foreign files */
+	int sandbox_code;     /* 0 or -errno of a reader of foreign files */
 	char release[64];     /* of the kernel */
 	bool user_namespace;  /* its root has no rights outside */
 	bool pid_namespace;   /* processes outside have no pid, so no names and no stacks */

@@ -251,7 +251,7 @@ static uint64_t self_cpu_us(void)
 		return 0;
 	return (uint64_t)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000 +
 	       (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) +
-	       (cage_cpu_ns() + cage_memory_cpu_ns()) / 1000;
+	       (sandbox_cpu_ns() + sandbox_memory_cpu_ns()) / 1000;
 }
 
 /* statm counts pages; its second number is the resident ones. */

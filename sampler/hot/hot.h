@@ -110,7 +110,7 @@ struct pipeline_tables {
 	struct stacks *stacks;
 	struct counts *counts;
 	struct unwind_config unwind; /* its rows are shared by all threads */
-	pid_t own_pid; /* pid of samples that are not counted (and all of the cage); -1: none */
+	pid_t own_pid; /* pid of samples that are not counted (and all of the sandbox); -1: none */
 	bool recorded; /* no process is read later: unknown ones are [unknown] */
 	uint32_t chain_max;	   /* frames that the kernel follows; 0: PIPELINE_CHAIN_MAX */
 	const struct codes *codes; /* functions of interpreters */
@@ -122,10 +122,10 @@ struct pipeline_tables {
 	uint32_t generation; /* of stacks, counts and tasks; places are replaced with some */
 };
 
-/* Return whether samples of @pid are of proftop: of @own_pid, its cage, or its readers. */
+/* Return whether samples of @pid are of proftop: of @own_pid, its sandbox, or its readers. */
 static inline bool pipeline_is_own(pid_t own_pid, pid_t pid)
 {
-	return pid == own_pid || (own_pid >= 0 && (cage_has(pid) || cage_memory_has(pid)));
+	return pid == own_pid || (own_pid >= 0 && (sandbox_has(pid) || sandbox_memory_has(pid)));
 }
 
 /* The result of pipeline_resolve(); borrowed until the next sample. */
@@ -140,10 +140,11 @@ struct pipeline_stack {
 		PIPELINE_LANG_NO, /* no interpreter */
 		PIPELINE_LANG_CERTAIN,
 		PIPELINE_LANG_GUESSED,
-		PIPELINE_LANG_NONE, /* an interpreter, but no frames of its language: see lang_none
+		PIPELINE_LANG_NONE, /* an interpreter, but no frames of its language: see
+				     * lang_status
 				     */
 	} lang;
-	enum lang_none lang_none;
+	enum lang_status lang_status;
 	uint32_t doubts; /* of guessed ones: enum merge_doubt */
 };
 
@@ -228,7 +229,7 @@ struct pipeline_stats {
 	uint64_t idle[EVENTS_MAX];     /* of by_event: in the idle task */
 	uint64_t kernel;	       /* of the taken ones: in the kernel */
 	/* Of the taken ones, the samples of interpreters: each under exactly one. */
-	uint64_t lang_certain, lang_guessed, lang_none[LANG_NONE_NR];
+	uint64_t lang_certain, lang_guessed, lang_status[LANG_OK];
 	/* The guessed ones by language (LANG_NR: Java) and by the doubt that no other fix solves:
 	   the number of its bit; MERGE_DOUBTS: not known. */
 	uint64_t lang_guesses[LANG_NR + 1][MERGE_DOUBTS + 1];
@@ -322,8 +323,8 @@ uint32_t deltas_of_sample(struct deltas *d, const struct record_sample *s, uint3
  */
 
 /* Fill hot, hot_samples and kernel of @cpu. Runs on: the builder. */
-void hottest_fill(struct profile_cpu *cpu, const struct pipeline_stats *stats,
-		  const struct places *places);
+void hot_function_fill(struct profile_cpu *cpu, const struct pipeline_stats *stats,
+		       const struct places *places);
 
 /* Definitions shared by the sampler threads and the builder. */
 

@@ -25,7 +25,7 @@ struct sampler_thread_shared;
 struct sampler_thread_stats;
 struct switch_note;
 struct switch_queue;
-struct unread;
+struct held_samples;
 
 /* Count a stack that ends in @object. */
 void ends_note(struct ends *e, uint32_t object);
@@ -49,19 +49,21 @@ static inline void lag_note(struct lag *l, uint64_t now_ns, uint64_t time_ns)
  * handled again. Their room is fixed. One thread: the sampler thread.
  */
 
-struct unread *unread_new(void);
-void unread_free(struct unread *h);
+struct held_samples *held_samples_new(void);
+void held_samples_free(struct held_samples *h);
 /* Copy @record, which is held from @now_ns on; false: no room. */
-bool unread_put(struct unread *h, const struct perf_event_header *record, uint64_t now_ns);
-bool unread_any(const struct unread *h);
+bool held_samples_put(struct held_samples *h, const struct perf_event_header *record,
+		      uint64_t now_ns);
+bool held_samples_any(const struct held_samples *h);
 
 /*
  * Handle each record once more: @handle returns whether it is done with it. @last: it was held for
  * long enough, and is removed in any case.
  */
-typedef bool (*unread_fn)(void *ctx, const struct perf_event_header *record, bool last);
+typedef bool (*held_samples_fn)(void *ctx, const struct perf_event_header *record, bool last);
 
-void unread_again(struct unread *h, uint64_t now_ns, bool last, unread_fn handle, void *ctx);
+void held_samples_again(struct held_samples *h, uint64_t now_ns, bool last, held_samples_fn handle,
+			void *ctx);
 
 /*
  * Live: get the frames of the sample that was resolved last, @s, for a recording. False: it is
@@ -106,7 +108,7 @@ struct sampler_thread {
 	uint32_t cpu_index;
 	struct pipeline *pipeline;
 	struct deltas *deltas;
-	struct unread *unread;
+	struct held_samples *held_samples;
 	unsigned int quick;	    /* short waits left */
 	unsigned int calm;	    /* batches since the last request to the loader */
 	struct recorder_lane *lane; /* NULL: nothing is recorded */

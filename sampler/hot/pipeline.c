@@ -59,7 +59,7 @@ struct pipeline {
 	struct unwind_result user;
 	struct merge_result merged;
 	enum pipeline_lang lang;
-	enum lang_none lang_none;
+	enum lang_status lang_status;
 	enum lang_kind lang_kind;
 	const struct lang_frames *recorded; /* in a replay, of the next sample; NULL: none */
 	enum unwind_stop stop;
@@ -261,7 +261,7 @@ static void count_language(struct pipeline_stats *stats, const struct pipeline *
 				   [first_doubt(p->merged.doubts)]++;
 		break;
 	case PIPELINE_LANG_NONE:
-		stats->lang_none[MIN(p->lang_none, LANG_NONE_NR - 1)]++;
+		stats->lang_status[MIN(p->lang_status, LANG_OK - 1)]++;
 		break;
 	}
 }
@@ -368,7 +368,7 @@ bool pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 	}
 	pipeline_resolve(p, s, regs_mask);
 	if (may_wait && p->lang != PIPELINE_LANG_NO && p->lang_kind == LANG_JAVA &&
-	    p->user.unread_code) {
+	    p->user.held_samples_code) {
 		p->asked = true; /* its place is in the queue of the loader, which reads the code */
 		return false;
 	}
@@ -432,8 +432,8 @@ void pipeline_add_stats(struct pipeline_stats *sum, const struct pipeline_stats 
 	for (int i = 0; i <= LANG_NR; i++)
 		for (int k = 0; k <= MERGE_DOUBTS; k++)
 			sum->lang_guesses[i][k] += add->lang_guesses[i][k];
-	for (int i = 0; i < LANG_NONE_NR; i++)
-		sum->lang_none[i] += add->lang_none[i];
+	for (int i = 0; i < LANG_OK; i++)
+		sum->lang_status[i] += add->lang_status[i];
 }
 
 /*
@@ -644,7 +644,7 @@ static enum unwind_stop user_frames(struct pipeline *p, const struct record_samp
 	enum unwind_stop stop;
 	p->user.nr = 0;
 	p->user.nr_guessed = p->user.nr_java = 0;
-	p->user.new_code = p->user.unread_code = false;
+	p->user.new_code = p->user.held_samples_code = false;
 	if ((pid_t)s->pid < 0) /* ended and unhashed: its process is unknown */
 		return UNWIND_NO_USER;
 	if (!hit->known) {
@@ -691,30 +691,30 @@ static void put_merged(struct pipeline *p, uint32_t first)
 }
 
 /* Merge the frames of @slot; returns the reason if the result is none. */
-static enum lang_none merge(struct pipeline *p, const struct lang_process *lang,
-			    const struct lang_slot *slot)
+static enum lang_status merge(struct pipeline *p, const struct lang_process *lang,
+			      const struct lang_slot *slot)
 {
 	if (lang->kind != LANG_NODE) {
 		merge_stacks(lang, &p->user, slot, &p->merged);
-		return LANG_NONE_MISMATCH;
+		return LANG_MISMATCH;
 	}
 	merge_v8(lang, p->tables->codes, &p->user, slot, &p->merged);
 	/* Values that were left on the stack look like frames. */
 	for (uint32_t i = 0; i < p->user.nr_v8; i++)
 		if (p->user.v8[i].javascript)
-			return LANG_NONE_MISMATCH;
-	return LANG_NONE_NO_FRAMES;
+			return LANG_MISMATCH;
+	return LANG_NO_FRAMES;
 }
 
 /* Find out why a sample of a JVM has no frames of Java. */
-static enum lang_none why_no_java(const struct pipeline *p)
+static enum lang_status why_no_java(const struct pipeline *p)
 {
-	if (p->hit.jvm_thread != LANG_NONE_NO_FRAMES)
-		return (enum lang_none)p->hit.jvm_thread;
+	if (p->hit.jvm_thread != LANG_NO_FRAMES)
+		return (enum lang_status)p->hit.jvm_thread;
 	if (p->user.new_code || p->stop == UNWIND_PENDING)
-		return LANG_NONE_NEW_CODE;
-	return p->stop == UNWIND_COMPLETE || p->stop == UNWIND_NO_USER ? LANG_NONE_NO_FRAMES
-								       : LANG_NONE_BAD_CHAIN;
+		return LANG_NEW_CODE;
+	return p->stop == UNWIND_COMPLETE || p->stop == UNWIND_NO_USER ? LANG_NO_FRAMES
+								       : LANG_BAD_CHAIN;
 }
 
 /* A JVM: frames of Java are native ones. */
@@ -726,7 +726,7 @@ static void judge_java(struct pipeline *p)
 	p->lang = !p->user.nr_java ? PIPELINE_LANG_NONE
 		  : whole	   ? PIPELINE_LANG_CERTAIN
 				   : PIPELINE_LANG_GUESSED;
-	p->lang_none = p->user.nr_java ? LANG_NONE_NR : why_no_java(p);
+	p->lang_status = p->user.nr_java ? LANG_OK : why_no_java(p);
 	p->merged.doubts = p->lang == PIPELINE_LANG_GUESSED ? MERGE_CUT : 0;
 }
 
@@ -750,19 +750,19 @@ static void add_language(struct pipeline *p, const struct record_sample *s,
 
 	p->lang_kind = hit->lang->kind;
 	p->lang = PIPELINE_LANG_NONE;
-	p->lang_none = hit->lang->refused  ? LANG_NONE_REFUSED
-		       : hit->lang->reason ? LANG_NONE_VERSION
-					   : LANG_NONE_NO_READER;
+	p->lang_status = hit->lang->refused  ? LANG_REFUSED
+			 : hit->lang->reason ? LANG_VERSION
+					     : LANG_NO_READER;
 	if (!slot || slot->process != hit->process)
 		return;
-	p->lang_none = (enum lang_none)slot->none;
+	p->lang_status = (enum lang_status)slot->none;
 	/* A thread of a library, as of BLAS, or a program that only links the interpreter. */
-	if (slot->none == LANG_NONE_NO_THREAD && !runs_loop(p, hit->lang))
-		p->lang_none = LANG_NONE_NO_FRAMES;
-	if (slot->none != LANG_NONE_NR)
+	if (slot->none == LANG_NO_THREAD && !runs_loop(p, hit->lang))
+		p->lang_status = LANG_NO_FRAMES;
+	if (slot->none != LANG_OK)
 		return;
 	p->user.stop = p->stop;
-	p->lang_none = merge(p, hit->lang, slot);
+	p->lang_status = merge(p, hit->lang, slot);
 	if (p->merged.verdict == MERGE_NONE)
 		return;
 	put_merged(p, first);
@@ -800,7 +800,7 @@ bool pipeline_get_frames(const struct pipeline *p, const struct record_sample *s
 	out->tid = s->tid;
 	out->language = (uint8_t)p->lang_kind;
 	out->outcome = outcomes[p->lang];
-	out->none = (uint8_t)MIN(p->lang_none, LANG_NONE_NR - 1);
+	out->none = (uint8_t)MIN(p->lang_status, LANG_OK - 1);
 	out->deep = p->lang != PIPELINE_LANG_NONE && m->deep;
 	out->nr_native = (uint16_t)p->user.nr;
 	out->nr = p->lang == PIPELINE_LANG_NONE ? 0 : (uint16_t)m->nr;
@@ -816,7 +816,7 @@ static bool mark_interpreter(const struct pipeline *p, uint32_t place, enum lang
 	const struct place *at = places_at(p->tables->places, place);
 	struct object *object = at ? objects_at(p->tables->objects, at->object) : NULL;
 
-	if (!object || object->identity.kind != OBJECT_FILE || describe_kind(object) != kind)
+	if (!object || object->identity.kind != OBJECT_FILE || detect_kind(object) != kind)
 		return false;
 	atomic_store_explicit(&object->interpreter, true, memory_order_relaxed);
 	return true;
@@ -850,7 +850,7 @@ static void put_recorded(struct pipeline *p, const struct lang_frames *f, uint32
 		  : f->outcome == LANG_OUTCOME_CERTAIN && f->nr_native == nr
 			  ? PIPELINE_LANG_CERTAIN
 			  : PIPELINE_LANG_GUESSED;
-	p->lang_none = (enum lang_none)f->none;
+	p->lang_status = (enum lang_status)f->none;
 	p->lang_kind = (enum lang_kind)f->language;
 	p->merged.doubts = 0; /* not recorded */
 	if (p->lang == PIPELINE_LANG_NONE)
@@ -948,7 +948,7 @@ void pipeline_stack(struct pipeline *p, struct pipeline_stack *out)
 		.nr_guessed = p->user.nr_guessed,
 		.lang = p->lang,
 		.doubts = p->merged.doubts,
-		.lang_none = p->lang_none,
+		.lang_status = p->lang_status,
 	};
 }
 

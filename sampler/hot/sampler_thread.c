@@ -192,7 +192,7 @@ static void sampler_thread_again(struct sampler_thread *t, struct sampler_thread
 {
 	struct again a = { t, stats };
 
-	unread_again(t->unread, t->now_ns, last, handle_again, &a);
+	held_samples_again(t->held_samples, t->now_ns, last, handle_again, &a);
 }
 
 /*
@@ -206,7 +206,7 @@ static void count_sample(struct sampler_thread *t, struct sampler_thread_stats *
 	bool may_wait = !s->nr_reads && !(t->queue && event == t->latency);
 
 	if (pipeline_sample(t->pipeline, &stats->samples, s, event, regs_mask, may_wait) ||
-	    unread_put(t->unread, h, t->now_ns))
+	    held_samples_put(t->held_samples, h, t->now_ns))
 		return;
 	pipeline_count(t->pipeline, &stats->samples, s, event);
 }
@@ -422,7 +422,7 @@ static void ask_reader(struct sampler_thread *t, const struct sampler_thread_sta
 	if (reader && t->now_ns - t->asked_ns < ASK_NS)
 		return;
 	t->asked_ns = t->now_ns;
-	if (!reader && (stats->samples.lang_none[LANG_NONE_NO_READER] < LANGREADER_SAMPLES ||
+	if (!reader && (stats->samples.lang_status[LANG_NO_READER] < LANGREADER_SAMPLES ||
 			atomic_exchange_explicit(&t->wish, true, memory_order_relaxed)))
 		return;
 	wake_send(t->shared->builder_fd);
@@ -482,7 +482,7 @@ static void run_batch(struct sampler_thread *t, bool last)
 	struct langreader *reader;
 	unsigned int nr = 0;
 
-	if (!ring_begin(ring) && !unread_any(t->unread) &&
+	if (!ring_begin(ring) && !held_samples_any(t->held_samples) &&
 	    !atomic_load_explicit(&t->barred, memory_order_relaxed))
 		return;
 	/* After the head: every mapping older than these samples. */
@@ -669,8 +669,8 @@ int sampler_thread_start(struct sampler_thread **out, struct sampler_thread_shar
 	if (code)
 		goto out;
 	t->deltas = deltas_new(THREAD_DELTAS);
-	t->unread = unread_new();
-	if (!t->deltas || !t->unread) {
+	t->held_samples = held_samples_new();
+	if (!t->deltas || !t->held_samples) {
 		code = err_set(e, -ENOMEM, "no memory for a sampler thread");
 		goto out;
 	}
@@ -683,7 +683,7 @@ int sampler_thread_start(struct sampler_thread **out, struct sampler_thread_shar
 out:
 	pipeline_free(t->pipeline);
 	deltas_free(t->deltas);
-	unread_free(t->unread);
+	held_samples_free(t->held_samples);
 	if (t->stop_fd >= 0)
 		close(t->stop_fd);
 	if (t->kick_fd >= 0)
@@ -709,7 +709,7 @@ void sampler_thread_stop(struct sampler_thread *t)
 	sampler_thread_finish(t);
 	pipeline_free(t->pipeline);
 	deltas_free(t->deltas);
-	unread_free(t->unread);
+	held_samples_free(t->held_samples);
 	close(t->stop_fd);
 	close(t->kick_fd);
 	free(t->notes);
@@ -934,8 +934,8 @@ static uint32_t id_of(const struct places *places, uint32_t id)
 	return symbol == SYMBOL_NONE ? ASSEMBLE_PLACE | id : symbol;
 }
 
-void hottest_fill(struct profile_cpu *cpu, const struct pipeline_stats *stats,
-		  const struct places *places)
+void hot_function_fill(struct profile_cpu *cpu, const struct pipeline_stats *stats,
+		       const struct places *places)
 {
 	struct candidate all[PIPELINE_HOT];
 	uint32_t nr = 0, sum = 0;

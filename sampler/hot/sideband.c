@@ -211,24 +211,26 @@ out:
  * Records one behind the other, oldest first. Runs on: the sampler thread.
  */
 
-#define UNREAD_BYTES (512U << 10) /* not touched, and so not resident, without such samples */
+#define HELD_SAMPLES_BYTES                                                                         \
+	(512U << 10) /* not touched, and so not resident, without such samples                     \
+		      */
 
 /* A helper reads code within some milliseconds; on a busy machine it waits for a CPU. */
-#define UNREAD_NS 150000000ULL
+#define HELD_SAMPLES_NS 150000000ULL
 
-struct unread {
+struct held_samples {
 	uint32_t used;
-	_Alignas(8) uint8_t bytes[UNREAD_BYTES];
+	_Alignas(8) uint8_t bytes[HELD_SAMPLES_BYTES];
 };
 
 /* In front of each record. */
-struct unread_head {
+struct held_samples_head {
 	uint64_t since_ns;
 };
 
-struct unread *unread_new(void)
+struct held_samples *held_samples_new(void)
 {
-	struct unread *h =
+	struct held_samples *h =
 		aligned_alloc(CACHELINE, sizeof(*h) + CACHELINE - sizeof(*h) % CACHELINE);
 
 	if (h)
@@ -236,19 +238,20 @@ struct unread *unread_new(void)
 	return h;
 }
 
-void unread_free(struct unread *h)
+void held_samples_free(struct held_samples *h)
 {
 	free(h);
 }
 
 static uint32_t size_of(const struct perf_event_header *record)
 {
-	return (uint32_t)(sizeof(struct unread_head) + (record->size + 7U) / 8 * 8);
+	return (uint32_t)(sizeof(struct held_samples_head) + (record->size + 7U) / 8 * 8);
 }
 
-bool unread_put(struct unread *h, const struct perf_event_header *record, uint64_t now_ns)
+bool held_samples_put(struct held_samples *h, const struct perf_event_header *record,
+		      uint64_t now_ns)
 {
-	const struct unread_head head = { .since_ns = now_ns };
+	const struct held_samples_head head = { .since_ns = now_ns };
 	uint8_t *to = h->bytes + h->used;
 
 	if (size_of(record) > sizeof(h->bytes) - h->used)
@@ -259,19 +262,20 @@ bool unread_put(struct unread *h, const struct perf_event_header *record, uint64
 	return true;
 }
 
-bool unread_any(const struct unread *h)
+bool held_samples_any(const struct held_samples *h)
 {
 	return h->used;
 }
 
-void unread_again(struct unread *h, uint64_t now_ns, bool last, unread_fn handle, void *ctx)
+void held_samples_again(struct held_samples *h, uint64_t now_ns, bool last, held_samples_fn handle,
+			void *ctx)
 {
 	uint32_t kept = 0, size;
 
 	for (uint32_t at = 0; at < h->used; at += size) {
-		const struct unread_head *head = (const void *)(h->bytes + at);
+		const struct held_samples_head *head = (const void *)(h->bytes + at);
 		const struct perf_event_header *record = (const void *)(head + 1);
-		bool late = last || now_ns - head->since_ns > UNREAD_NS;
+		bool late = last || now_ns - head->since_ns > HELD_SAMPLES_NS;
 
 		size = size_of(record);
 		if (handle(ctx, record, late) || late)

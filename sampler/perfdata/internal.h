@@ -18,7 +18,7 @@
 #include "symbols/script/script.h"
 #include "unwind/unwind.h"
 
-struct cage_answer;
+struct sandbox_answer;
 struct object_identity;
 struct perf_event_attr;
 struct perf_event_header;
@@ -51,7 +51,7 @@ int perfdata_accept_facts(struct perfdata *pd, const uint8_t *facts, size_t size
  * Add records and decompressed bytes, and take the totals. The events are there. The bytes of
  * @answer are taken over if some are kept. 0, -EBADMSG, or -EFBIG: too many are in memory.
  */
-int perfdata_accept_answer(struct perfdata *pd, struct cage_answer *answer);
+int perfdata_accept_answer(struct perfdata *pd, struct sandbox_answer *answer);
 
 /*
  * The build-ids of a recording's objects, by their names, from its header (or, in pipe mode, its
@@ -204,7 +204,7 @@ static inline const uint8_t *perfdata_bytes_at(struct perfdata_bytes *b, uint64_
 
 /*
  * Findings in the bytes of a recording, beside its events: places of records, and totals. Made in
- * the cage, checked by perfdata_accept.h.
+ * the sandbox, checked by perfdata_accept.h.
  *
  * Plain numbers without padding: they are sent as they are.
  */
@@ -279,8 +279,8 @@ void perfdata_events_fini(struct perfdata_events *t);
 void perfdata_order_sort(struct perfdata_ref *refs, uint64_t nr);
 
 /*
- * The messages between perfdata.h and its reader in the cage (perfdata_serve.c). Both have the same
- * program.
+ * The messages between perfdata.h and its reader in the sandbox (perfdata_serve.c). Both have the
+ * same program.
  */
 
 enum perfdata_call {
@@ -415,7 +415,7 @@ struct perfdata_scan {
  * The scan of a perf.data file: events and facts of its header, the places of its records, and
  * decompressed bytes, a part of the file at a time.
  *
- * Every byte is hostile: a scan runs in the cage (perfdata_serve.c). One thread.
+ * Every byte is hostile: a scan runs in the sandbox (perfdata_serve.c). One thread.
  */
 
 /* Make @s empty. */

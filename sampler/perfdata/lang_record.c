@@ -221,7 +221,7 @@ int lang_record_frames(const uint8_t *bytes, size_t size, struct lang_frames *ou
 		return -EINVAL;
 	memcpy(&f, bytes, sizeof(f));
 	if (f.language == LANG_NONE || f.language >= LANG_NR || f.outcome > LANG_OUTCOME_GUESSED ||
-	    f.none >= LANG_NONE_NR || f.nr > MERGE_FRAMES_MAX ||
+	    f.none >= LANG_OK || f.nr > MERGE_FRAMES_MAX ||
 	    (size - sizeof(f)) / sizeof(out->entries[0]) < f.nr)
 		return -EINVAL;
 	out->time_ns = f.time_ns;

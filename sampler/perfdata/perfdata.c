@@ -328,7 +328,7 @@ static int check_inflated(const struct perfdata *pd, uint64_t size)
 	return size > PERFDATA_ZSTD_MAX - pd->kept || pd->nr_chunks == CHUNKS_MAX ? -EFBIG : 0;
 }
 
-int perfdata_accept_answer(struct perfdata *pd, struct cage_answer *answer)
+int perfdata_accept_answer(struct perfdata *pd, struct sandbox_answer *answer)
 {
 	struct perfdata_chunk chunk = { .at = pd->inflated, .bytes = answer->bytes };
 	const uint64_t nr_before = pd->nr_refs;
@@ -460,10 +460,10 @@ int perfdata_accept_facts(struct perfdata *pd, const uint8_t *facts, size_t size
 }
 
 /* Bytes of a FEED. */
-#define PERFDATA_FEED_MAX (CAGE_REQUEST_MAX - sizeof(struct perfdata_request))
+#define PERFDATA_FEED_MAX (SANDBOX_REQUEST_MAX - sizeof(struct perfdata_request))
 
 /*
- * Call the reader of a recording, in the cage; check and keep its findings. Private to
+ * Call the reader of a recording, in the sandbox; check and keep its findings. Private to
  * perfdata.c.
  *
  * One thread; it may wait.
@@ -511,11 +511,11 @@ static bool is_stopped(void *ctx)
 
 /* Send a request, with @size bytes behind it. 0 (the caller frees the answer) or -errno. */
 static int call(struct perfdata *pd, struct perfdata_request *request, const uint8_t *bytes,
-		size_t size, int fd, struct cage_answer *a)
+		size_t size, int fd, struct sandbox_answer *a)
 {
-	uint8_t buf[CAGE_REQUEST_MAX];
-	const struct cage_wait wait = { TIMEOUT_NS, is_stopped, pd };
-	const int fds[CAGE_FDS_MAX] = { fd, -1 };
+	uint8_t buf[SANDBOX_REQUEST_MAX];
+	const struct sandbox_wait wait = { TIMEOUT_NS, is_stopped, pd };
+	const int fds[SANDBOX_FDS_MAX] = { fd, -1 };
 	int code;
 
 	/* The calls for a large file may be short, and many. */
@@ -525,8 +525,8 @@ static int call(struct perfdata *pd, struct perfdata_request *request, const uin
 	memcpy(buf, request, sizeof(*request));
 	if (size)
 		memcpy(buf + sizeof(*request), bytes, size);
-	code = cage_call_until(&perfdata_readers[pd->slot], buf, sizeof(*request) + size, fds,
-			       pd->generation, &wait, a);
+	code = sandbox_call_until(&perfdata_readers[pd->slot], buf, sizeof(*request) + size, fds,
+				  pd->generation, &wait, a);
 	if (!code)
 		pd->generation = a->generation;
 	return code;
@@ -536,7 +536,7 @@ static int call(struct perfdata *pd, struct perfdata_request *request, const uin
 static int have_facts(struct perfdata *pd, uint32_t version)
 {
 	struct perfdata_request request = { .call = PERFDATA_FACTS };
-	struct cage_answer a;
+	struct sandbox_answer a;
 	int code;
 
 	if (version == pd->version)
@@ -548,7 +548,7 @@ static int have_facts(struct perfdata *pd, uint32_t version)
 	if (!code) {
 		pd->facts_size += a.size;
 		code = perfdata_accept_facts(pd, a.bytes, a.size);
-		cage_answer_free(&a);
+		sandbox_answer_free(&a);
 	}
 	if (!code)
 		pd->version = version;
@@ -560,7 +560,7 @@ static int find(struct perfdata *pd, struct perfdata_request *request, const uin
 		size_t size)
 {
 	struct perfdata_found found;
-	struct cage_answer a;
+	struct sandbox_answer a;
 	int code = call(pd, request, bytes, size, -1, &a);
 
 	if (code)
@@ -570,7 +570,7 @@ static int find(struct perfdata *pd, struct perfdata_request *request, const uin
 		code = have_facts(pd, found.version);
 	if (!code)
 		code = perfdata_accept_answer(pd, &a);
-	cage_answer_free(&a);
+	sandbox_answer_free(&a);
 	return code;
 }
 
@@ -617,7 +617,7 @@ static int perfdata_call_all(struct perfdata *pd)
 		.size = pd->bytes.size,
 		.stopped = pd->bytes.stopped,
 	};
-	struct cage_answer a;
+	struct sandbox_answer a;
 	int code = have_reader(pd), fd;
 
 	if (code)
@@ -630,7 +630,7 @@ static int perfdata_call_all(struct perfdata *pd)
 	close(fd);
 	if (code)
 		return code;
-	cage_answer_free(&a);
+	sandbox_answer_free(&a);
 	code = find_more(pd, false);
 	/* The samples of each event are counted now. */
 	pd->version = 0;
@@ -663,17 +663,18 @@ static int perfdata_call_feed(struct perfdata *pd, const uint8_t *bytes, size_t 
 static void perfdata_call_end(struct perfdata *pd)
 {
 	struct perfdata_request request = { .call = PERFDATA_CLOSE };
-	struct cage_answer a;
+	struct sandbox_answer a;
 
 	if (pd->slot < 0)
 		return;
 	pd->step = NULL;
 	pd->stopped = NULL;
 	pd->cancelled = false;
-	/* Without a cage it is in this thread. A worker may not answer: cage_end() ends it. */
-	if (!cage_is_on() && !call(pd, &request, NULL, 0, -1, &a))
-		cage_answer_free(&a);
-	cage_end(&perfdata_readers[pd->slot]);
+	/* Without a sandbox it is in this thread. A worker may not answer: sandbox_end() ends it.
+	 */
+	if (!sandbox_is_on() && !call(pd, &request, NULL, 0, -1, &a))
+		sandbox_answer_free(&a);
+	sandbox_end(&perfdata_readers[pd->slot]);
 	atomic_store_explicit(&in_use[pd->slot], false, memory_order_relaxed);
 	pd->slot = -1;
 	pd->generation = 0;

@@ -70,7 +70,7 @@ struct lang_frames {
 	uint32_t pid, tid;
 	uint8_t language;   /* enum lang_kind */
 	uint8_t outcome;    /* enum lang_outcome */
-	uint8_t none;	    /* enum lang_none */
+	uint8_t none;	    /* enum lang_status */
 	bool deep;	    /* there were more frames; native ones beyond them are left out */
 	uint16_t nr_native; /* native frames of the user stack */
 	uint16_t nr;
@@ -274,9 +274,9 @@ uint64_t perfdata_written(const struct perfdata_writer *w);
 void perfdata_writer_close(struct perfdata_writer *w);
 
 /* As many recordings are opened at a time: of the session, and of --baseline. */
-#define PERFDATA_READERS (CAGE_RECORDING_LAST - CAGE_RECORDING + 1U)
+#define PERFDATA_READERS (SANDBOX_RECORDING_LAST - SANDBOX_RECORDING + 1U)
 
-extern const struct cage_reader perfdata_readers[PERFDATA_READERS];
+extern const struct sandbox_reader perfdata_readers[PERFDATA_READERS];
 
 /*
  * A perf.data file as perf record writes it: events and records in time order.

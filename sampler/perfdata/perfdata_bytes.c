@@ -96,7 +96,7 @@ static int refuse_read(const char *path, int code, struct err *e)
  */
 static int grow_memory(struct perfdata_bytes *b, size_t room)
 {
-	int fd = b->memory < 0 ? cage_file() : b->memory;
+	int fd = b->memory < 0 ? sandbox_file() : b->memory;
 	void *p;
 
 	if (fd < 0)

@@ -54,7 +54,7 @@ static struct perfdata_scan *new_scan(uint32_t slot)
 	return scans[slot];
 }
 
-static int put_found(struct cage_reply *reply, struct perfdata_scan *s)
+static int put_found(struct sandbox_reply *reply, struct perfdata_scan *s)
 {
 	struct perfdata_answer a = { .nr_refs = s->nr_refs, .found = s->found };
 	const uint8_t *inflated;
@@ -62,14 +62,14 @@ static int put_found(struct cage_reply *reply, struct perfdata_scan *s)
 
 	inflated = perfdata_scan_inflated(s, &size);
 	a.inflated = size;
-	cage_put(reply, inflated, size);
-	cage_put(reply, s->refs, s->nr_refs * sizeof(*s->refs));
-	cage_put(reply, &a, sizeof(a));
+	sandbox_put(reply, inflated, size);
+	sandbox_put(reply, s->refs, s->nr_refs * sizeof(*s->refs));
+	sandbox_put(reply, &a, sizeof(a));
 	perfdata_scan_clear(s);
 	return 0;
 }
 
-static void put_event(struct cage_reply *reply, const struct perfdata_events *t, uint32_t i)
+static void put_event(struct sandbox_reply *reply, const struct perfdata_events *t, uint32_t i)
 {
 	struct perfdata_fact_event ev = {
 		.attr = t->attrs[i],
@@ -78,10 +78,10 @@ static void put_event(struct cage_reply *reply, const struct perfdata_events *t,
 	};
 
 	memcpy(ev.name, t->events[i].event.name, sizeof(ev.name));
-	cage_put(reply, &ev, sizeof(ev));
+	sandbox_put(reply, &ev, sizeof(ev));
 }
 
-static int put_facts(struct cage_reply *reply, const struct perfdata_events *t)
+static int put_facts(struct sandbox_reply *reply, const struct perfdata_events *t)
 {
 	struct perfdata_facts f = {
 		.nr_events = t->nr,
@@ -93,17 +93,17 @@ static int put_facts(struct cage_reply *reply, const struct perfdata_events *t)
 
 	memcpy(f.machine, t->machine, sizeof(f.machine));
 	memcpy(f.host, t->host, sizeof(f.host));
-	cage_put(reply, &f, sizeof(f));
+	sandbox_put(reply, &f, sizeof(f));
 	for (uint32_t i = 0; i < t->nr; i++)
 		put_event(reply, t, i);
-	cage_put(reply, t->ids, t->nr_ids * sizeof(*t->ids));
-	cage_put(reply, t->build_ids.ids, t->build_ids.nr * sizeof(*t->build_ids.ids));
-	cage_put(reply, t->build_ids.names, t->build_ids.names_size);
+	sandbox_put(reply, t->ids, t->nr_ids * sizeof(*t->ids));
+	sandbox_put(reply, t->build_ids.ids, t->build_ids.nr * sizeof(*t->build_ids.ids));
+	sandbox_put(reply, t->build_ids.names, t->build_ids.names_size);
 	return 0;
 }
 
 /* Keep the file of the call, and read its header. */
-static int open_file(struct cage_call *c, const struct perfdata_request *r)
+static int open_file(struct sandbox_call *c, const struct perfdata_request *r)
 {
 	struct perfdata_scan *s = new_scan(r->slot);
 
@@ -118,7 +118,7 @@ static int open_file(struct cage_call *c, const struct perfdata_request *r)
 	return perfdata_scan_open(s);
 }
 
-static int serve_scan(struct cage_call *c, const struct perfdata_request *r)
+static int serve_scan(struct sandbox_call *c, const struct perfdata_request *r)
 {
 	struct perfdata_scan *s = scans[r->slot];
 	int code;
@@ -146,7 +146,7 @@ static int serve_scan(struct cage_call *c, const struct perfdata_request *r)
 	return code ? code : put_found(&c->reply, s);
 }
 
-static int serve(struct cage_call *c)
+static int serve(struct sandbox_call *c)
 {
 	struct perfdata_request r;
 
@@ -158,12 +158,12 @@ static int serve(struct cage_call *c)
 
 #define READER(nr)                                                                                 \
 	{                                                                                          \
-		.kind = CAGE_RECORDING + (nr), .name = "proftop-record", .serve = serve,           \
+		.kind = SANDBOX_RECORDING + (nr), .name = "proftop-record", .serve = serve,        \
 		.memory_max = 4ULL << 30, .reply_max = 1UL << 30, .stateful = true,                \
 	}
 
-const struct cage_reader perfdata_readers[PERFDATA_READERS] = { READER(0), READER(1), READER(2),
-								READER(3) };
+const struct sandbox_reader perfdata_readers[PERFDATA_READERS] = { READER(0), READER(1), READER(2),
+								   READER(3) };
 
 /*
  * Compressed blocks of perf.data (perf record -z): one zstd stream over all

@@ -603,24 +603,24 @@ static void hide_names(struct messages *n, const struct profile *p, uint64_t nr)
 static void note_unread(struct messages *n, const struct profile *p)
 {
 	static const struct {
-		enum lang_none why;
+		enum lang_status why;
 		const char *key, *text, *fix;
 	} reasons[] = {
-		{ LANG_NONE_VERSION, "lang-version", "interpreter of an unknown version or build",
+		{ LANG_VERSION, "lang-version", "interpreter of an unknown version or build",
 		  "native frames are shown; 'proftop --check' lists the versions" },
-		{ LANG_NONE_REFUSED, "lang-refused", "no permission to read interpreters",
+		{ LANG_REFUSED, "lang-refused", "no permission to read interpreters",
 		  "sudo proftop, or cap_sys_ptrace (make install SETCAP=1)" },
-		{ LANG_NONE_NO_ROOM, "lang-room", "too many functions of interpreters",
+		{ LANG_NO_ROOM, "lang-room", "too many functions of interpreters",
 		  "native frames are shown; restart proftop if it lasts" },
 	};
-	const struct profile_module *unread = find_module(p, false),
+	const struct profile_module *held_samples = find_module(p, false),
 				    *untried = find_module(p, true);
 	char title[LANG_TITLE_MAX];
 
 	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
 		/* An untried version that is read as another one may turn out to differ from it. */
-		bool differs = !unread && reasons[i].why == LANG_NONE_VERSION;
-		const struct profile_module *m = differs ? untried : unread;
+		bool differs = !held_samples && reasons[i].why == LANG_VERSION;
+		const struct profile_module *m = differs ? untried : held_samples;
 		uint64_t nr = p->lang.none_by[reasons[i].why];
 		struct profile_message *e;
 
@@ -629,7 +629,7 @@ static void note_unread(struct messages *n, const struct profile *p)
 		e = messages_note(n, reasons[i].key, is_loud(p, nr) ? MESSAGE_WARN : MESSAGE_INFO,
 				  nr, "%s", reasons[i].text);
 		messages_fix(n, e, MESSAGE_NONE, 0, "%s", reasons[i].fix);
-		if (!m || reasons[i].why == LANG_NONE_NO_ROOM)
+		if (!m || reasons[i].why == LANG_NO_ROOM)
 			continue;
 		messages_detail(e, "no functions of scripts: %s (%s): %s",
 				lang_title(title, m->language_version), m->name.str,
@@ -642,11 +642,11 @@ static void note_unread(struct messages *n, const struct profile *p)
 }
 
 /* Return the most frequent reason for samples without frames that can change, and their sum. */
-static enum lang_none find_most(const struct profile *p, uint64_t *sum)
+static enum lang_status find_most(const struct profile *p, uint64_t *sum)
 {
-	static const enum lang_none reasons[] = { LANG_NONE_NO_READER, LANG_NONE_NO_THREAD,
-						  LANG_NONE_BAD_CHAIN, LANG_NONE_MISMATCH };
-	enum lang_none most = LANG_NONE_NO_READER;
+	static const enum lang_status reasons[] = { LANG_NO_READER, LANG_NO_THREAD, LANG_BAD_CHAIN,
+						    LANG_MISMATCH };
+	enum lang_status most = LANG_NO_READER;
 
 	*sum = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
@@ -666,15 +666,15 @@ static const char *fix_late(const struct messages *n)
 /* Note a large share of samples without functions of scripts. */
 static void note_none(struct messages *n, const struct profile *p)
 {
-	static const char *const words[LANG_NONE_NR] = {
-		[LANG_NONE_NO_READER] = "the thread ran on before it was read",
-		[LANG_NONE_NO_THREAD] = "threads that the interpreter does not know",
-		[LANG_NONE_BAD_CHAIN] = "no valid chain of frames",
-		[LANG_NONE_MISMATCH] = "the frames do not fit the native stack",
+	static const char *const words[LANG_OK] = {
+		[LANG_NO_READER] = "the thread ran on before it was read",
+		[LANG_NO_THREAD] = "threads that the interpreter does not know",
+		[LANG_BAD_CHAIN] = "no valid chain of frames",
+		[LANG_MISMATCH] = "the frames do not fit the native stack",
 	};
 	bool dwarf = p->call_graph == CALL_GRAPH_DWARF;
 	struct profile_message *e;
-	enum lang_none most;
+	enum lang_status most;
 	uint64_t nr;
 
 	most = find_most(p, &nr);
@@ -691,9 +691,9 @@ static void note_none(struct messages *n, const struct profile *p)
 					 : "use DWARF unwinding: exact, more overhead");
 	else
 		messages_fix(n, e, MESSAGE_NONE, 0, "%s",
-			     most == LANG_NONE_NO_READER ? fix_late(n)
-							 : "none: native frames are shown there; "
-							   "report it if it lasts");
+			     most == LANG_NO_READER ? fix_late(n)
+						    : "none: native frames are shown there; "
+						      "report it if it lasts");
 }
 
 /* What most guesses are: of which language, and the doubt. */

@@ -53,9 +53,9 @@ const char *profile_drop_name(enum profile_drop reason)
 	return (unsigned int)reason < DROP_NR ? names[reason] : "?";
 }
 
-const char *profile_lang_none_name(unsigned int reason)
+const char *profile_lang_status_name(unsigned int reason)
 {
-	return lang_none_name((enum lang_none)reason);
+	return lang_status_name((enum lang_status)reason);
 }
 
 const char *profile_language_name(char kind)

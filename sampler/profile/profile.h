@@ -233,12 +233,12 @@ struct profile_waits {
 	pid_t hung;
 };
 
-#define PROFILE_NR_LANG_NONE 16 /* indexed by enum lang_none */
+#define PROFILE_NR_LANG_NONE 16 /* indexed by enum lang_status */
 #define PROFILE_NR_LANGUAGES 7
 #define PROFILE_NR_DOUBTS    8
 
 /* The key of a reason: "not_read". */
-const char *profile_lang_none_name(unsigned int reason);
+const char *profile_lang_status_name(unsigned int reason);
 /* The language of a function by its kind letter, "python"; NULL: it is native. */
 const char *profile_language_name(char kind);
 /* Return the language that @text begins with, "python:"; NULL: none. *size: with the colon. */

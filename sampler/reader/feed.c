@@ -233,7 +233,7 @@ static const struct lang_slot *take_slot(struct feed *f, const uint8_t *bytes, s
 	struct lang_slot *s = (struct lang_slot *)(void *)f->copy->slot;
 
 	memcpy(s, bytes, sizeof(*s));
-	if (s->nr > LANG_FRAMES_MAX || s->nr_here > s->nr || s->none > LANG_NONE_NR ||
+	if (s->nr > LANG_FRAMES_MAX || s->nr_here > s->nr || s->none > LANG_OK ||
 	    s->top > LANG_TOP_BODY || s->nr * sizeof(s->frames[0]) > size - sizeof(*s))
 		return NULL;
 	memcpy(s->frames, bytes + sizeof(*s), s->nr * sizeof(s->frames[0]));
@@ -521,7 +521,7 @@ static pid_t read_inner(pid_t pid, pid_t tid)
 	char text[4096];
 	uint64_t inner = (uint64_t)tid;
 
-	procfs_status_inner(text, foreign_read_task(text, sizeof(text), pid, tid, "status"),
+	procfs_status_inner(text, untrusted_read_task(text, sizeof(text), pid, tid, "status"),
 			    &inner);
 	return (pid_t)inner;
 }

@@ -43,19 +43,19 @@ enum { LANGREADER_DATA, LANGREADER_SHARE, LANGREADER_KICK };
  * One thread, about itself.
  */
 
-struct preemption {
+struct schedstat {
 	int fd; /* -1: closed */
 	uint64_t waited_ns, nr;
 };
 
 /* Open the calling thread's account. Where there is none, nothing is ever instant. */
-void preemption_open(struct preemption *p);
-void preemption_close(struct preemption *p);
+void schedstat_open(struct schedstat *p);
+void schedstat_close(struct schedstat *p);
 /*
  * Since the last call: was the thread switched in once, without a wait? Then no other task has run
  * on its CPU between its wake-up and now.
  */
-bool preemption_was_instant(struct preemption *p);
+bool schedstat_was_instant(struct schedstat *p);
 
 /*
  * Which process a reader reads, and since when: to find a read that hangs.

@@ -56,13 +56,13 @@ struct langreader_loop {
 	struct record_layout layout;
 	uint64_t at; /* position in the ring, all before it was looked at */
 	int epoll_fd, stop_fd, kick_fd;
-	atomic_int state;	      /* enum langreader_state; of a thread */
-	bool slow;		      /* no real-time priority */
-	struct preemption preemption; /* while slow */
-	bool looked;		      /* at it, since the last wake-up */
-	pid_t read_pid;		      /* the process that lang.memory reads */
-	uint64_t find_ns;	      /* no thread is looked for until then */
-	uint64_t kick_ns;	      /* no facts are requested until then */
+	atomic_int state;	    /* enum langreader_state; of a thread */
+	bool slow;		    /* no real-time priority */
+	struct schedstat schedstat; /* while slow */
+	bool looked;		    /* at it, since the last wake-up */
+	pid_t read_pid;		    /* the process that lang.memory reads */
+	uint64_t find_ns;	    /* no thread is looked for until then */
+	uint64_t kick_ns;	    /* no facts are requested until then */
 	struct feed_writer feed;
 	struct share_found found;
 	struct lang_chain chain;
@@ -258,7 +258,7 @@ static bool is_first(struct langreader_loop *r)
 	if (!r->slow)
 		return true;
 	r->looked = true;
-	return preemption_was_instant(&r->preemption);
+	return schedstat_was_instant(&r->schedstat);
 }
 
 static void copy_rest(void *ctx)
@@ -369,7 +369,7 @@ static void langreader_loop_go_first(struct langreader_loop *r)
 	shorten_slice();
 	if (is_asked(r))
 		return;
-	preemption_open(&r->preemption);
+	schedstat_open(&r->schedstat);
 	r->slow = true;
 	atomic_store_explicit(&r->share->slow, true, memory_order_relaxed);
 }
@@ -455,7 +455,7 @@ static int langreader_loop_new(struct langreader_loop **out, const struct langre
 	r->ring = *ring;
 	r->cpu = start->cpu;
 	r->layout = start->layout;
-	r->preemption.fd = r->epoll_fd = -1;
+	r->schedstat.fd = r->epoll_fd = -1;
 	r->at = ring_written(ring);
 	r->kick_fd = kick_fd;
 	r->stop_fd = stop_fd;
@@ -475,7 +475,7 @@ static void langreader_loop_free(struct langreader_loop *r)
 {
 	if (r->epoll_fd >= 0)
 		close(r->epoll_fd);
-	preemption_close(&r->preemption);
+	schedstat_close(&r->schedstat);
 	codes_free(r->lang.codes);
 	free(r);
 }
@@ -495,7 +495,7 @@ static void langreader_loop_run(struct langreader_loop *r)
 		/* Release: the slot; pairs with langreader_ask(). */
 		atomic_store_explicit(&r->share->read_to, r->at, memory_order_release);
 		if (r->slow && !r->looked)
-			preemption_was_instant(&r->preemption);
+			schedstat_was_instant(&r->schedstat);
 		r->looked = false;
 	}
 }
@@ -549,7 +549,7 @@ struct langreader {
 	uint64_t since_ns;
 	struct langreader_allowance allowance;
 	bool overspent;
-	struct cage_memory_reader process; /* pid 0: it is a thread */
+	struct sandbox_memory_reader process; /* pid 0: it is a thread */
 	/* Of a thread: */
 	pthread_t thread;
 	struct langreader_loop *loop;
@@ -697,19 +697,19 @@ static void free_owner(struct langreader *r)
 static int start(struct langreader *r, const struct langreader_start *start,
 		 const struct ring *ring, int data_fd, int kick_fd)
 {
-	int fds[CAGE_MEMORY_FDS] = {
+	int fds[SANDBOX_MEMORY_FDS] = {
 		[LANGREADER_DATA] = data_fd,
 		[LANGREADER_SHARE] = -1,
 		[LANGREADER_KICK] = kick_fd,
 	};
 	int rc = -ENOMEM;
 
-	r->share = r->known.share = cage_memory_share(sizeof(*r->share), &fds[LANGREADER_SHARE]);
+	r->share = r->known.share = sandbox_memory_share(sizeof(*r->share), &fds[LANGREADER_SHARE]);
 	if (r->share)
 		rc = feed_init(&r->feed, &r->share->feed, r->shared->codes);
-	if (!rc && cage_memory_is_on())
-		rc = cage_memory_fork(&r->process, start, sizeof(*start), fds);
-	else if (!rc && cage_memory_is_refused())
+	if (!rc && sandbox_memory_is_on())
+		rc = sandbox_memory_fork(&r->process, start, sizeof(*start), fds);
+	else if (!rc && sandbox_memory_is_refused())
 		rc = -EAGAIN;
 	else if (!rc)
 		rc = start_thread(r, start, ring, data_fd, kick_fd);
@@ -771,7 +771,7 @@ static int make_ring(struct langreader *r)
 	uint8_t *map;
 
 	r->wake_fd = wake_new();
-	map = cage_memory_share(page + ASKED_RING, &r->ring_fd);
+	map = sandbox_memory_share(page + ASKED_RING, &r->ring_fd);
 	if (!map || r->wake_fd < 0)
 		return -ENOMEM;
 	r->ring = (struct ring){ .page = (void *)map, .data = map + page, .size = ASKED_RING };
@@ -864,7 +864,7 @@ bool langreader_ask(struct langreader *r, const struct record_sample *s, uint64_
 /* Kill a process: it has nothing to save. */
 static void end_process(struct langreader *r)
 {
-	cage_memory_end(&r->process);
+	sandbox_memory_end(&r->process);
 	unmap(r->share);
 	free_owner(r);
 }
@@ -939,7 +939,7 @@ bool langreader_allow(struct langreader_allowance *a, uint64_t time_ns, uint64_t
 void langreader_charge(struct langreader *r, uint64_t nr_samples)
 {
 	if (!r->loop && !langreader_allow(&r->allowance, time_now_ns(),
-					  cage_memory_reader_cpu_ns(&r->process), nr_samples))
+					  sandbox_memory_reader_cpu_ns(&r->process), nr_samples))
 		r->overspent = true;
 }
 
@@ -947,7 +947,7 @@ bool langreader_is_dead(const struct langreader *r, pid_t *pid, uint32_t *proces
 {
 	bool senseless = atomic_load_explicit(&r->feed.nr_bad, memory_order_relaxed) > BAD_MAX;
 
-	if (r->loop || !(senseless || r->overspent || cage_memory_is_dead(&r->process)))
+	if (r->loop || !(senseless || r->overspent || sandbox_memory_is_dead(&r->process)))
 		return false;
 	*process = 0;
 	*pid = 0;
@@ -988,14 +988,14 @@ static bool map_ring(struct ring *r, int fd, uint64_t size)
 	return true;
 }
 
-void langreader_process(const void *bytes, size_t size, const int fds[CAGE_MEMORY_FDS])
+void langreader_process(const void *bytes, size_t size, const int fds[SANDBOX_MEMORY_FDS])
 {
 	struct langreader_loop *loop;
 	struct langreader_start start;
 	struct reader_share *share;
 	struct ring ring;
 
-	_Static_assert(sizeof(start) <= CAGE_MEMORY_START, "it is sent");
+	_Static_assert(sizeof(start) <= SANDBOX_MEMORY_START, "it is sent");
 	if (size != sizeof(start))
 		return;
 	memcpy(&start, bytes, sizeof(start));
@@ -1008,7 +1008,7 @@ void langreader_process(const void *bytes, size_t size, const int fds[CAGE_MEMOR
 				fds[LANGREADER_KICK], -1))
 		return;
 	langreader_loop_go_first(loop);
-	if (!cage_memory_lock(MEMORY_MAX))
+	if (!sandbox_memory_lock(MEMORY_MAX))
 		langreader_loop_run(loop);
 }
 
@@ -1024,24 +1024,24 @@ void langreader_process(const void *bytes, size_t size, const int fds[CAGE_MEMOR
  */
 #define INSTANT_NS 1000U
 
-void preemption_open(struct preemption *p)
+void schedstat_open(struct schedstat *p)
 {
-	*p = (struct preemption){ .fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC) };
-	preemption_was_instant(p);
+	*p = (struct schedstat){ .fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC) };
+	schedstat_was_instant(p);
 }
 
-void preemption_close(struct preemption *p)
+void schedstat_close(struct schedstat *p)
 {
 	if (p->fd >= 0)
 		close(p->fd);
 	p->fd = -1;
 }
 
-bool preemption_was_instant(struct preemption *p)
+bool schedstat_was_instant(struct schedstat *p)
 {
 	char text[96], *at = text;
 	ssize_t size = p->fd < 0 ? -1 : pread(p->fd, text, sizeof(text) - 1, 0);
-	struct preemption before = *p;
+	struct schedstat before = *p;
 
 	if (size <= 0)
 		return false;

@@ -69,7 +69,7 @@ struct feed {
 const struct lang_slot *feed_find(struct feed *f, uint64_t time_ns, uint32_t pid, uint32_t tid);
 
 /* Read with the struct langreader_start in @bytes, until it is killed; returns if it cannot. */
-void langreader_process(const void *bytes, size_t size, const int fds[CAGE_MEMORY_FDS]);
+void langreader_process(const void *bytes, size_t size, const int fds[SANDBOX_MEMORY_FDS]);
 
 /*
  * A reader: reads the frames of interpreters at each sample of one CPU.
@@ -79,7 +79,7 @@ void langreader_process(const void *bytes, size_t size, const int fds[CAGE_MEMOR
  * interrupt, before the sampled thread has gone on by one instruction.
  *
  * The memory that it parses is hostile. So it is a process that can read the memory of others and
- * nothing else (cage_memory.h): no file, no socket, no process. Only where proftop itself has no
+ * nothing else (sandbox_memory.h): no file, no socket, no process. Only where proftop itself has no
  * right that a process of its user lacks it is a thread. Both have one loop (langreader_loop.h) and
  * one way to pass frames on, which is not trusted (feed.h).
  *

@@ -61,7 +61,7 @@ static bool read_call(pid_t tid, struct call *out)
 	uint64_t a[7];
 	char text[256];
 
-	if (!foreign_read_task(text, sizeof(text), tid, tid, "syscall"))
+	if (!untrusted_read_task(text, sizeof(text), tid, tid, "syscall"))
 		return false;
 	if (sscanf(text, "%ld", &out->number) != 1)
 		return false; /* "running" */
@@ -81,7 +81,7 @@ static bool read_call(pid_t tid, struct call *out)
 static bool is_kthread(pid_t tid)
 {
 	char text[512];
-	size_t size = foreign_read_task(text, sizeof(text), tid, tid, "stat");
+	size_t size = untrusted_read_task(text, sizeof(text), tid, tid, "stat");
 	uint64_t flags;
 
 	return size && procfs_stat_flags(text, size, &flags) && flags & PROCFS_PF_KTHREAD;
@@ -91,7 +91,7 @@ static bool is_kthread(pid_t tid)
 static enum wait_kind kind_of_channel(pid_t tid)
 {
 	char text[64];
-	size_t size = foreign_read_task(text, sizeof(text), tid, tid, "wchan");
+	size_t size = untrusted_read_task(text, sizeof(text), tid, tid, "wchan");
 	enum wait_kind kind;
 
 	if (!size || !strcmp(text, "0"))
@@ -137,7 +137,7 @@ bool asleep_runs(pid_t tid, uint64_t *nr)
 {
 	char text[96];
 
-	return foreign_read_task(text, sizeof(text), tid, tid, "schedstat") &&
+	return untrusted_read_task(text, sizeof(text), tid, tid, "schedstat") &&
 	       sscanf(text, "%*u %*u %" SCNu64, nr) == 1;
 }
 

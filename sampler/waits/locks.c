@@ -35,7 +35,7 @@ static bool find_address(const struct lock_task *task, uint64_t *address, bool *
 	char text[256];
 	int number;
 
-	if (!foreign_read_task(text, sizeof(text), task->pid, task->tid, "syscall") ||
+	if (!untrusted_read_task(text, sizeof(text), task->pid, task->tid, "syscall") ||
 	    sscanf(text, "%d %llx %llx %llx", &number, &addr, &op, &value) != 4 ||
 	    number != SYS_futex)
 		return false;
@@ -48,7 +48,7 @@ static bool find_address(const struct lock_task *task, uint64_t *address, bool *
 /* Read the owner of a mutex; 0: not known. */
 static pid_t find_owner(pid_t pid, uint64_t address, bool inherits)
 {
-	int dir_fd = foreign_open_proc(pid);
+	int dir_fd = untrusted_open_proc(pid);
 	struct remote r = { .fd = dir_fd < 0 ? -1 : remote_open(dir_fd) };
 	uint32_t word = 0, owner = 0;
 	char text[16];
@@ -63,7 +63,7 @@ static pid_t find_owner(pid_t pid, uint64_t address, bool inherits)
 	if (dir_fd >= 0)
 		close(dir_fd);
 	return owner && owner <= INT32_MAX &&
-			       foreign_read_task(text, sizeof(text), pid, (pid_t)owner, "comm")
+			       untrusted_read_task(text, sizeof(text), pid, (pid_t)owner, "comm")
 		       ? (pid_t)owner
 		       : 0;
 }
@@ -73,12 +73,13 @@ static void look_at_owner(struct lock *lock)
 {
 	char text[512], *state;
 
-	if (!foreign_read_task(text, sizeof(text), lock->pid, lock->owner, "stat"))
+	if (!untrusted_read_task(text, sizeof(text), lock->pid, lock->owner, "stat"))
 		return;
 	state = strrchr(text, ')');
 	if (state && state[1] == ' ')
 		lock->state = state[2];
-	if (foreign_read_task(lock->wchan, sizeof(lock->wchan), lock->pid, lock->owner, "wchan") &&
+	if (untrusted_read_task(lock->wchan, sizeof(lock->wchan), lock->pid, lock->owner,
+				"wchan") &&
 	    !strcmp(lock->wchan, "0"))
 		lock->wchan[0] = '\0';
 }
@@ -100,19 +101,19 @@ static void name_variable(struct lock *lock, const struct procfs_map *first)
 {
 	const uint64_t at = lock->address - first->start;
 	char path[4096], name[ELFFACTS_NAME_MAX];
-	struct foreign_file file;
+	struct untrusted_file file;
 	struct err e;
 	uint64_t begin;
 
 	path[procfs_unescape(path, sizeof(path) - 1, first->path, first->path_size)] = '\0';
-	if (foreign_open(&(struct foreign_want){ .pid = lock->pid,
-						 .start = first->start,
-						 .end = first->end,
-						 .path = path,
-						 .maj = first->maj,
-						 .min = first->min,
-						 .ino = first->ino },
-			 &file, &e))
+	if (untrusted_open(&(struct untrusted_want){ .pid = lock->pid,
+						     .start = first->start,
+						     .end = first->end,
+						     .path = path,
+						     .maj = first->maj,
+						     .min = first->min,
+						     .ino = first->ino },
+			   &file, &e))
 		return;
 	if (file.same && !elffacts_variable(file.fd, file.size, at, name, &begin)) {
 		if (at == begin)
@@ -134,7 +135,7 @@ static void find_variable(struct lock *lock)
 	size_t size = 0;
 	struct procfs_text at;
 
-	if (foreign_read_proc(lock->pid, "maps", PROCFS_MAPS_SIZE_MAX, &text, &size))
+	if (untrusted_read_proc(lock->pid, "maps", PROCFS_MAPS_SIZE_MAX, &text, &size))
 		return;
 	at = (struct procfs_text){ .at = text, .end = text + size };
 	while (procfs_next_map(&at, &m)) {

@@ -78,7 +78,7 @@ static bool is_translated(int fd, bool inode_too)
  * Check that @fd is the wanted file. @mapped: it was opened by map_files, so it is
  * the file of the mapping even where numbers are translated.
  */
-static int check_identity(int fd, const struct stat *st, const struct foreign_want *want,
+static int check_identity(int fd, const struct stat *st, const struct untrusted_want *want,
 			  bool mapped, bool *same)
 {
 	bool same_dev = major(st->st_dev) == want->maj && minor(st->st_dev) == want->min;
@@ -94,10 +94,10 @@ static int check_identity(int fd, const struct stat *st, const struct foreign_wa
 }
 
 /* Check that the file at the O_PATH descriptor @fd may be read. */
-static int check_file(int fd, const struct foreign_want *want, bool mapped,
-		      struct foreign_file *out)
+static int check_file(int fd, const struct untrusted_want *want, bool mapped,
+		      struct untrusted_file *out)
 {
-	uint64_t size_max = want->size_max ? want->size_max : FOREIGN_SIZE_MAX;
+	uint64_t size_max = want->size_max ? want->size_max : UNTRUSTED_SIZE_MAX;
 	struct stat st;
 	int code;
 
@@ -139,8 +139,8 @@ static uint64_t generation_of(int fd)
 }
 
 /* Reopen a checked O_PATH descriptor for reading; closes @path_fd. */
-static int reopen(int path_fd, const struct foreign_want *want, bool mapped,
-		  struct foreign_file *out)
+static int reopen(int path_fd, const struct untrusted_want *want, bool mapped,
+		  struct untrusted_file *out)
 {
 	char link[64];
 	int code = check_file(path_fd, want, mapped, out);
@@ -161,7 +161,7 @@ static int reopen(int path_fd, const struct foreign_want *want, bool mapped,
 	return -ESTALE;
 }
 
-static int open_mapped(const struct foreign_want *want, struct foreign_file *out)
+static int open_mapped(const struct untrusted_want *want, struct untrusted_file *out)
 {
 	char link[96];
 	int fd;
@@ -188,8 +188,8 @@ static int open_below(int root_fd, const char *path, int flags)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-static int open_path(int root_fd, const char *path, const struct foreign_want *want,
-		     struct foreign_file *out)
+static int open_path(int root_fd, const char *path, const struct untrusted_want *want,
+		     struct untrusted_file *out)
 {
 	int fd = open_below(root_fd, path, want->owned && !want->linked ? O_NOFOLLOW : 0);
 
@@ -200,7 +200,7 @@ static int open_path(int root_fd, const char *path, const struct foreign_want *w
  * Open the path as it is, else without the " (deleted)" of the kernel, which only
  * the inode can prove.
  */
-static int open_named(int root_fd, const struct foreign_want *want, struct foreign_file *out)
+static int open_named(int root_fd, const struct untrusted_want *want, struct untrusted_file *out)
 {
 	size_t size = strlen(want->path);
 	int code = open_path(root_fd, want->path, want, out);
@@ -219,7 +219,8 @@ static int open_named(int root_fd, const struct foreign_want *want, struct forei
 	return bare == -ENOENT ? code : bare;
 }
 
-static int open_in_root(const char *root, const struct foreign_want *want, struct foreign_file *out)
+static int open_in_root(const char *root, const struct untrusted_want *want,
+			struct untrusted_file *out)
 {
 	int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int code;
@@ -248,7 +249,7 @@ static bool is_soft(int code)
 }
 
 /* Try all paths in order; return the error of the last one, but keep -ESTALE. */
-static int open_any(const struct foreign_want *want, struct foreign_file *out)
+static int open_any(const struct untrusted_want *want, struct untrusted_file *out)
 {
 	int code = -ENOENT, next;
 	char root[32];
@@ -290,7 +291,7 @@ static const char *reason(int code)
 	}
 }
 
-int foreign_open(const struct foreign_want *want, struct foreign_file *out, struct err *e)
+int untrusted_open(const struct untrusted_want *want, struct untrusted_file *out, struct err *e)
 {
 	int code;
 
@@ -304,7 +305,7 @@ int foreign_open(const struct foreign_want *want, struct foreign_file *out, stru
 		       want->path ? want->path : "the mapped file", (int)want->pid, reason(code));
 }
 
-int foreign_open_proc(pid_t pid)
+int untrusted_open_proc(pid_t pid)
 {
 	char path[32];
 	int fd;
@@ -316,7 +317,7 @@ int foreign_open_proc(pid_t pid)
 	return fd >= 0 ? fd : errno == ENOENT ? -ESRCH : -errno;
 }
 
-int foreign_read(int fd, size_t max, char **out, size_t *size)
+int untrusted_read(int fd, size_t max, char **out, size_t *size)
 {
 	size_t room = MIN(max, (size_t)4096), used = 0;
 	char *buf = malloc(room + 1), *larger;
@@ -351,31 +352,31 @@ int foreign_read(int fd, size_t max, char **out, size_t *size)
 	return 0;
 }
 
-int foreign_read_at(int dir_fd, const char *name, size_t max, char **out, size_t *size)
+int untrusted_read_at(int dir_fd, const char *name, size_t max, char **out, size_t *size)
 {
 	int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
 	int code;
 
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
-	code = foreign_read(fd, max, out, size);
+	code = untrusted_read(fd, max, out, size);
 	close(fd);
 	return code;
 }
 
-int foreign_read_proc(pid_t pid, const char *name, size_t max, char **out, size_t *size)
+int untrusted_read_proc(pid_t pid, const char *name, size_t max, char **out, size_t *size)
 {
-	int dir_fd = foreign_open_proc(pid);
+	int dir_fd = untrusted_open_proc(pid);
 	int code;
 
 	if (dir_fd < 0)
 		return dir_fd;
-	code = foreign_read_at(dir_fd, name, max, out, size);
+	code = untrusted_read_at(dir_fd, name, max, out, size);
 	close(dir_fd);
 	return code;
 }
 
-size_t foreign_read_task(char *buf, size_t size, pid_t pid, pid_t tid, const char *name)
+size_t untrusted_read_task(char *buf, size_t size, pid_t pid, pid_t tid, const char *name)
 {
 	char path[64];
 	ssize_t got;

@@ -35,14 +35,14 @@ struct err;
  * Threads: helpers and loaders only, as a read from a file system may hang; of /proc any.
  */
 
-#define FOREIGN_SIZE_MAX (2ULL << 30)
+#define UNTRUSTED_SIZE_MAX (2ULL << 30)
 
-struct foreign_want {
+struct untrusted_want {
 	pid_t pid;	     /* process with the mapping or the root; 0: our root */
 	uint64_t start, end; /* the mapping, for map_files; 0: unknown */
 	const char *path;    /* as the process sees it; NULL: map_files only */
 	const char *root;    /* with pid 0: a copy of the files of another machine; NULL: ours */
-	uint64_t size_max;   /* 0: FOREIGN_SIZE_MAX */
+	uint64_t size_max;   /* 0: UNTRUSTED_SIZE_MAX */
 	bool kernel;	     /* accept files of /proc and sparse ones of any size */
 	uint32_t maj, min;   /* expected device; 0:0: unknown */
 	uint64_t ino;	     /* expected inode; 0: unknown */
@@ -56,7 +56,7 @@ struct foreign_want {
 	uid_t uid;
 };
 
-struct foreign_file {
+struct untrusted_file {
 	int fd;
 	uint64_t size;
 	uint32_t maj, min;
@@ -72,26 +72,26 @@ struct foreign_file {
  * file with another inode or generation than expected is refused with -ESTALE. Returns 0, or
  * -errno with a message. The caller closes out->fd.
  */
-int foreign_open(const struct foreign_want *want, struct foreign_file *out, struct err *e);
+int untrusted_open(const struct untrusted_want *want, struct untrusted_file *out, struct err *e);
 /*
  * Read @fd to its end, at most @max bytes, into malloc'ed memory, and append a NUL.
  * 0 or -errno.
  */
-int foreign_read(int fd, size_t max, char **out, size_t *size);
-/* Read a small file of /proc/PID, as foreign_read(). */
-int foreign_read_proc(pid_t pid, const char *name, size_t max, char **out, size_t *size);
+int untrusted_read(int fd, size_t max, char **out, size_t *size);
+/* Read a small file of /proc/PID, as untrusted_read(). */
+int untrusted_read_proc(pid_t pid, const char *name, size_t max, char **out, size_t *size);
 /*
  * Open the directory /proc/PID, which never shows another process when the pid is reused. fd or
  * -errno.
  */
-int foreign_open_proc(pid_t pid);
-/* Read a file below such a directory, as foreign_read(). -ESRCH: the process has ended. */
-int foreign_read_at(int dir_fd, const char *name, size_t max, char **out, size_t *size);
+int untrusted_open_proc(pid_t pid);
+/* Read a file below such a directory, as untrusted_read(). -ESRCH: the process has ended. */
+int untrusted_read_at(int dir_fd, const char *name, size_t max, char **out, size_t *size);
 /*
  * Read the file @name of a task, at most @size - 1 bytes, with a NUL behind. Return their number;
  * 0: none. @pid may be the number of any thread of the process.
  */
-size_t foreign_read_task(char *buf, size_t size, pid_t pid, pid_t tid, const char *name);
+size_t untrusted_read_task(char *buf, size_t size, pid_t pid, pid_t tid, const char *name);
 
 /*
  * The invoking user, and the rights of that user.

@@ -123,7 +123,7 @@ static void refuse_file(struct reading *r, int code)
 static bool is_replaced(const struct load_where *where)
 {
 	struct load_where named = *where;
-	struct foreign_file file;
+	struct untrusted_file file;
 	int code;
 
 	if (!where->seen.pid || !where->identity.ino || !where->seen.path)
@@ -139,7 +139,7 @@ static bool is_replaced(const struct load_where *where)
  * A recording may have no inode: then the build-id identifies the file. One that was written in
  * place has another than the image.
  */
-static bool is_of_build(const struct reading *r, const struct foreign_file *file)
+static bool is_of_build(const struct reading *r, const struct untrusted_file *file)
 {
 	const struct object_identity *id = &r->where.identity;
 	const struct elffacts_input in = { .fd = file->fd, .size = file->size };
@@ -158,7 +158,7 @@ static bool is_of_build(const struct reading *r, const struct foreign_file *file
 
 static void read_file(struct reading *r)
 {
-	struct foreign_file file;
+	struct untrusted_file file;
 	int code = load_open(&r->where, &r->job.watch, &file);
 
 	if (code) {
@@ -211,7 +211,7 @@ static void read_kernel(struct reading *r)
 
 	if (!r->kcore_path || (r->kcore_below && !root) || !make_room(r))
 		return;
-	got = kernel_cage_memory(root, r->kcore_path, r->offset, r->bytes, r->nr_bytes);
+	got = kernel_sandbox_memory(root, r->kcore_path, r->offset, r->bytes, r->nr_bytes);
 	cut(r, got, NULL, NULL);
 	if (got <= 0)
 		refuse_kernel(r, got);
@@ -324,12 +324,12 @@ static const char *why_no_lines(int code)
 /* Find the line of each part of the code. */
 static void read_rows(struct reading *r)
 {
-	struct dwarf_cage *file = NULL;
+	struct dwarf_sandbox *file = NULL;
 	int rc = dwarf_object_open(&r->where, false, &file);
 
 	if (!rc)
-		rc = dwarf_cage_lines(file, r->l->vaddr, r->l->size, tell_line, r);
-	dwarf_cage_close(file);
+		rc = dwarf_sandbox_lines(file, r->l->vaddr, r->l->size, tell_line, r);
+	dwarf_sandbox_close(file);
 	if (rc)
 		r->l->no_source = why_no_lines(rc);
 	else if (!r->l->nr_files)

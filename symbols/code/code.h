@@ -24,7 +24,7 @@
 struct reading;
 struct symtab;
 
-extern const struct cage_reader disasm_reader;
+extern const struct sandbox_reader disasm_reader;
 
 /*
  * One function to show: its instructions as text, their jumps and calls, and the

@@ -132,7 +132,7 @@ static int add_insn(struct work *w, uint32_t at, const struct decoded *d)
 }
 
 /* Take the next instruction of a reply. Return false at the end of the reply. */
-static bool take_insn(const struct cage_answer *a, size_t *at, struct decoded *out)
+static bool take_insn(const struct sandbox_answer *a, size_t *at, struct decoded *out)
 {
 	const char *text = (const char *)a->bytes + *at + sizeof(out->is);
 
@@ -149,7 +149,7 @@ static bool take_insn(const struct cage_answer *a, size_t *at, struct decoded *o
 }
 
 /* Test that a reply covers all bytes of the code, without gaps, and has nothing more. */
-static bool is_whole(const struct cage_answer *a, uint32_t nr_bytes)
+static bool is_whole(const struct sandbox_answer *a, uint32_t nr_bytes)
 {
 	struct decoded d;
 	uint32_t done = 0;
@@ -161,22 +161,22 @@ static bool is_whole(const struct cage_answer *a, uint32_t nr_bytes)
 	return done == nr_bytes && at == a->size;
 }
 
-/* Disassemble everything in the cage. -ENOMEM; other errors: there are no instructions. */
+/* Disassemble everything in the sandbox. -ENOMEM; other errors: there are no instructions. */
 static int decode(struct listing *l, const struct disasm_code *c)
 {
 	const struct disasm_request r = {
 		.vaddr = c->vaddr, .nr_bytes = c->nr_bytes, .machine = c->machine, .wide = c->wide
 	};
-	int fds[CAGE_FDS_MAX] = { cage_wrap(c->bytes, c->nr_bytes), -1 };
+	int fds[SANDBOX_FDS_MAX] = { sandbox_wrap(c->bytes, c->nr_bytes), -1 };
 	struct work w = { .l = l, .c = c };
-	struct cage_answer a;
+	struct sandbox_answer a;
 	struct decoded d;
 	size_t at = 0;
 	int rc;
 
 	if (fds[0] < 0)
 		return fds[0];
-	rc = cage_call(&disasm_reader, &r, sizeof(r), fds, 0, TIMEOUT_NS, &a);
+	rc = sandbox_call(&disasm_reader, &r, sizeof(r), fds, 0, TIMEOUT_NS, &a);
 	close(fds[0]);
 	if (rc)
 		return rc;
@@ -185,7 +185,7 @@ static int decode(struct listing *l, const struct disasm_code *c)
 	for (uint32_t done = 0; !rc && done < c->nr_bytes; done += d.is.size) {
 		rc = take_insn(&a, &at, &d) ? add_insn(&w, done, &d) : -EBADMSG;
 	}
-	cage_answer_free(&a);
+	sandbox_answer_free(&a);
 	return rc;
 }
 
@@ -229,8 +229,8 @@ int disasm(struct listing *l, const struct disasm_code *c)
  *
  * Bytes of code → instructions, by capstone.
  *
- * Runs in the worker of the cage, or in the thread of the call. The library is loaded before the
- * cage is locked; no other state between calls.
+ * Runs in the worker of the sandbox, or in the thread of the call. The library is loaded before the
+ * sandbox is locked; no other state between calls.
  */
 
 #ifdef HAVE_CAPSTONE
@@ -283,7 +283,7 @@ static uint64_t target_of(const cs_insn *insn)
 	return *end ? 0 : target;
 }
 
-static void put_insn(struct cage_reply *reply, csh handle, const cs_insn *insn)
+static void put_insn(struct sandbox_reply *reply, csh handle, const cs_insn *insn)
 {
 	struct disasm_insn out = {
 		.size = (uint8_t)insn->size,
@@ -295,9 +295,9 @@ static void put_insn(struct cage_reply *reply, csh handle, const cs_insn *insn)
 
 	if (out.jump || out.call)
 		out.target = target_of(insn);
-	cage_put(reply, &out, sizeof(out));
-	cage_put(reply, insn->mnemonic, out.mnemonic_size);
-	cage_put(reply, insn->op_str, out.operands_size);
+	sandbox_put(reply, &out, sizeof(out));
+	sandbox_put(reply, insn->mnemonic, out.mnemonic_size);
+	sandbox_put(reply, insn->op_str, out.operands_size);
 }
 
 static int open_machine(csh *handle, const struct disasm_request *r)
@@ -320,7 +320,7 @@ static int open_machine(csh *handle, const struct disasm_request *r)
 	return 0;
 }
 
-static int disasm_serve_decode(struct cage_reply *reply, const struct disasm_request *r,
+static int disasm_serve_decode(struct sandbox_reply *reply, const struct disasm_request *r,
 			       const uint8_t *code)
 {
 	uint8_t unit = r->machine == EM_AARCH64 ? 4 : 1;
@@ -340,7 +340,7 @@ static int disasm_serve_decode(struct cage_reply *reply, const struct disasm_req
 			put_insn(reply, handle, insn);
 			continue;
 		}
-		cage_put(reply, &none, sizeof(none));
+		sandbox_put(reply, &none, sizeof(none));
 		code += none.size;
 		vaddr += none.size;
 		left -= none.size;
@@ -356,14 +356,14 @@ static void load(void)
 {
 }
 
-static int disasm_serve_decode(struct cage_reply *reply, const struct disasm_request *r,
+static int disasm_serve_decode(struct sandbox_reply *reply, const struct disasm_request *r,
 			       const uint8_t *code)
 {
 	return -ENOTSUP;
 }
 #endif
 
-static int serve(struct cage_call *c)
+static int serve(struct sandbox_call *c)
 {
 	struct disasm_request r;
 	uint8_t *code;
@@ -372,7 +372,7 @@ static int serve(struct cage_call *c)
 	if (c->size != sizeof(r) || c->fds[0] < 0)
 		return -EINVAL;
 	memcpy(&r, c->request, sizeof(r));
-	rc = cage_take(c, 0, r.nr_bytes, &code);
+	rc = sandbox_take(c, 0, r.nr_bytes, &code);
 	if (rc)
 		return rc;
 	rc = disasm_serve_decode(&c->reply, &r, code);
@@ -380,8 +380,8 @@ static int serve(struct cage_call *c)
 	return rc;
 }
 
-const struct cage_reader disasm_reader = {
-	.kind = CAGE_DISASM,
+const struct sandbox_reader disasm_reader = {
+	.kind = SANDBOX_DISASM,
 	.name = "proftop-disasm",
 	.prepare = load,
 	.serve = serve,

@@ -23,7 +23,7 @@ uint32_t listing_add_text(struct listing *l, const char *text, size_t size);
 struct listing_insn *listing_add_insn(struct listing *l, uint64_t vaddr, uint8_t size);
 
 /*
- * Bytes → instructions as text, by the disassembler in the cage. Without one (HAVE_CAPSTONE), or
+ * Bytes → instructions as text, by the disassembler in the sandbox. Without one (HAVE_CAPSTONE), or
  * when its worker dies or is too slow, lines of bytes.
  *
  * The bytes are hostile: the disassembler gets them with their length, its output

@@ -78,21 +78,21 @@ void source_parse(struct listing *l, struct listing_file *file, const struct sou
 		file->why = room ? "has fewer lines: another version" : "too many lines";
 }
 
-static int open_source(const struct source_want *want, struct foreign_file *out)
+static int open_source(const struct source_want *want, struct untrusted_file *out)
 {
-	struct foreign_want f = {
+	struct untrusted_want f = {
 		.path = want->path,
 		.pid = want->pid,
 		.root = want->root,
 		.size_max = SOURCE_SIZE_MAX,
 	};
-	int rc = foreign_open(&f, out, NULL);
+	int rc = untrusted_open(&f, out, NULL);
 
 	if (!rc || (!want->pid && !want->root))
 		return rc;
 	f.pid = 0;
 	f.root = NULL;
-	return foreign_open(&f, out, NULL);
+	return untrusted_open(&f, out, NULL);
 }
 
 static const char *reason(int code)
@@ -113,7 +113,7 @@ static const char *reason(int code)
 
 void source_read(struct listing *l, struct listing_file *file, const struct source_want *want)
 {
-	struct foreign_file f;
+	struct untrusted_file f;
 	size_t size;
 	char *text;
 	int rc;
@@ -131,7 +131,7 @@ void source_read(struct listing *l, struct listing_file *file, const struct sour
 		file->why = reason(rc);
 		return;
 	}
-	rc = foreign_read(f.fd, SOURCE_SIZE_MAX, &text, &size);
+	rc = untrusted_read(f.fd, SOURCE_SIZE_MAX, &text, &size);
 	close(f.fd);
 	if (rc) {
 		file->why = reason(rc);
@@ -316,7 +316,7 @@ static int64_t started_ns(pid_t pid)
 	char *text;
 	size_t size;
 
-	if (pid <= 0 || foreign_read_proc(pid, "stat", 4096, &text, &size))
+	if (pid <= 0 || untrusted_read_proc(pid, "stat", 4096, &text, &size))
 		return 0;
 	if (!procfs_stat_field(text, size, 22, &ticks))
 		ticks = 0;
@@ -324,16 +324,16 @@ static int64_t started_ns(pid_t pid)
 	return procfs_start_ns(ticks);
 }
 
-static int open_path(const struct script_want *want, const char *path, struct foreign_file *out)
+static int open_path(const struct script_want *want, const char *path, struct untrusted_file *out)
 {
-	const struct foreign_want f = {
+	const struct untrusted_want f = {
 		.path = path,
 		.pid = want->pid,
 		.root = want->root,
 		.size_max = SOURCE_SIZE_MAX,
 	};
 
-	return foreign_open(&f, out, NULL);
+	return untrusted_open(&f, out, NULL);
 }
 
 /* Get the current directory of the process, below its root. */
@@ -351,7 +351,7 @@ static bool folder_of(pid_t pid, char *path, size_t size)
 }
 
 /* Open a relative path: from the current directory; of Java, also in the usual folders there. */
-static int open_relative(const struct script_want *want, char *path, struct foreign_file *out)
+static int open_relative(const struct script_want *want, char *path, struct untrusted_file *out)
 {
 	static const char *const folders[] = { "", "src/", "src/main/java/", "src/test/java/",
 					       "java/" };
@@ -377,7 +377,7 @@ static int open_relative(const struct script_want *want, char *path, struct fore
 	return code;
 }
 
-static int open_script(const struct script_want *want, char *path, struct foreign_file *out)
+static int open_script(const struct script_want *want, char *path, struct untrusted_file *out)
 {
 	if (want->path[0] != '/')
 		return open_relative(want, path, out);
@@ -416,14 +416,14 @@ static int add_lines(struct listing *l, const char *path, struct script_span spa
 
 static void read_file(struct listing *l, const struct script_want *want)
 {
-	struct foreign_file f;
+	struct untrusted_file f;
 	char path[PATH_MAX], *text;
 	int64_t started;
 	size_t size;
 	int code = open_script(want, path, &f);
 
 	if (!code) {
-		code = foreign_read(f.fd, SOURCE_SIZE_MAX, &text, &size);
+		code = untrusted_read(f.fd, SOURCE_SIZE_MAX, &text, &size);
 		close(f.fd);
 	}
 	if (code) {

@@ -18,7 +18,7 @@
 #include "symbols/sandbox/sandbox.h"
 
 struct chains;
-struct dwarf_cage;
+struct dwarf_sandbox;
 struct hotspots_chain;
 struct lines_job;
 struct lines_object;
@@ -74,7 +74,7 @@ typedef void (*dwarf_line_fn)(void *ctx, uint64_t vaddr, const struct dwarf_fram
 /* Join @dir and @file, unless @file is absolute, into @buf. */
 void dwarf_path(char *buf, size_t size, const char *dir, const char *file);
 
-extern const struct cage_reader dwarf_cage_reader, dwarf_cage_others;
+extern const struct sandbox_reader dwarf_sandbox_reader, dwarf_sandbox_others;
 
 /*
  * Look up inlined functions and lines of sampled places.
@@ -126,10 +126,10 @@ bool lines_work(struct lines *l, bool now);
 /* Return true while a helper is busy. */
 bool lines_busy(const struct lines *l);
 
-void dwarf_cage_close(struct dwarf_cage *d);
-/* As dwarf_lines(), at most DWARF_CAGE_ROWS rows. */
-int dwarf_cage_lines(struct dwarf_cage *d, uint64_t vaddr, uint64_t size, dwarf_line_fn fn,
-		     void *ctx);
+void dwarf_sandbox_close(struct dwarf_sandbox *d);
+/* As dwarf_lines(), at most DWARF_SANDBOX_ROWS rows. */
+int dwarf_sandbox_lines(struct dwarf_sandbox *d, uint64_t vaddr, uint64_t size, dwarf_line_fn fn,
+			void *ctx);
 
 /*
  * Find the debug information of an object, in the object or in its debug file, and open it.
@@ -139,9 +139,9 @@ int dwarf_cage_lines(struct dwarf_cage *d, uint64_t vaddr, uint64_t size, dwarf_
 
 /*
  * Open it for many look-ups: 0, -ESTALE (not the file of the image), or -errno as
- * dwarf_cage_open(); then the caller owns *out.
+ * dwarf_sandbox_open(); then the caller owns *out.
  */
-int dwarf_object_open(const struct load_where *where, bool no_lines, struct dwarf_cage **out);
+int dwarf_object_open(const struct load_where *where, bool no_lines, struct dwarf_sandbox **out);
 /* Return the words for a result of dwarf_object_open(), as object->debug. Static. */
 const char *dwarf_object_words(int code);
 

@@ -298,11 +298,11 @@ int dwarf_open_permitted(int fd)
 /* Open @path, if it has this build-id. Return a descriptor or -errno. */
 static int open_dwz(const char *path, const struct elfdwarf_alt *alt)
 {
-	struct foreign_want want = { .path = path, .size_max = ELFDWARF_SIZE_MAX };
+	struct untrusted_want want = { .path = path, .size_max = ELFDWARF_SIZE_MAX };
 	struct elffacts_input in = { .fd = -1 };
-	struct foreign_file file;
+	struct untrusted_file file;
 	struct elffacts facts;
-	int rc = foreign_open(&want, &file, NULL);
+	int rc = untrusted_open(&want, &file, NULL);
 
 	if (rc)
 		return rc;
@@ -410,12 +410,12 @@ const Elf_Data *dwarf_open_section(Dwarf *dw, const char *name)
 
 /* Replace the object by the file with its debug information, if that is another one. */
 static int to_debug_file(const struct elffacts_input *in, const struct load_where *object,
-			 struct foreign_file *file, struct elffacts *facts, uint64_t *bias)
+			 struct untrusted_file *file, struct elffacts *facts, uint64_t *bias)
 {
 	const struct debugfile_where where = { DEBUGFILE_ROOT,	 object->seen.path,
 					       object->seen.pid, object->root,
 					       in->fd,		 in->watch };
-	struct foreign_file debug;
+	struct untrusted_file debug;
 	struct elffacts found;
 	int rc;
 
@@ -431,10 +431,10 @@ static int to_debug_file(const struct elffacts_input *in, const struct load_wher
 	return 0;
 }
 
-int dwarf_object_open(const struct load_where *where, bool no_lines, struct dwarf_cage **out)
+int dwarf_object_open(const struct load_where *where, bool no_lines, struct dwarf_sandbox **out)
 {
 	struct elffacts_input in = { .fd = -1 };
-	struct foreign_file file;
+	struct untrusted_file file;
 	struct elffacts facts;
 	uint64_t bias;
 	int rc = load_open(where, NULL, &file);
@@ -449,7 +449,7 @@ int dwarf_object_open(const struct load_where *where, bool no_lines, struct dwar
 	if (!rc)
 		rc = to_debug_file(&in, where, &file, &facts, &bias);
 	if (!rc)
-		rc = dwarf_cage_open(out, &file, &facts, bias, no_lines);
+		rc = dwarf_sandbox_open(out, &file, &facts, bias, no_lines);
 	close(file.fd);
 	return rc;
 }

@@ -18,7 +18,7 @@
 #include "symbols/sandbox/sandbox.h"
 
 /*
- * The client side of DWARF in the cage: requests, and answers checked before they are used.
+ * The client side of DWARF in the sandbox: requests, and answers checked before they are used.
  *
  * Runs on: a helper.
  */
@@ -26,8 +26,8 @@
 /* The CPU time limits of dwarf.h, on a machine with other work. */
 #define CALL_TIMEOUT_NS 4000000000ULL
 
-struct dwarf_cage {
-	const struct cage_reader *reader;
+struct dwarf_sandbox {
+	const struct sandbox_reader *reader;
 	uint32_t handle, generation;
 	uint64_t size;
 	bool split;
@@ -44,26 +44,26 @@ struct answer {
  * Choose the worker for a file. One that a stranger wrote may take over its worker, which then must
  * not have the files of others.
  */
-static int choose_reader(struct dwarf_cage *d, int fd)
+static int choose_reader(struct dwarf_sandbox *d, int fd)
 {
 	int rc = dwarf_open_permitted(fd);
 
-	d->reader = rc ? &dwarf_cage_others : &dwarf_cage_reader;
-	return rc == -EPERM && cage_is_on() ? 0 : rc;
+	d->reader = rc ? &dwarf_sandbox_others : &dwarf_sandbox_reader;
+	return rc == -EPERM && sandbox_is_on() ? 0 : rc;
 }
 
-int dwarf_cage_open(struct dwarf_cage **out, const struct foreign_file *file,
-		    const struct elffacts *facts, uint64_t bias, bool no_lines)
+int dwarf_sandbox_open(struct dwarf_sandbox **out, const struct untrusted_file *file,
+		       const struct elffacts *facts, uint64_t bias, bool no_lines)
 {
 	struct dwarf_wire_request r = {
 		.kind = DWARF_WIRE_OPEN,
 		.bias = bias,
 		.no_lines = no_lines,
 	};
-	int fds[CAGE_FDS_MAX] = { file->fd, -1 };
-	struct dwarf_cage *d = calloc(1, sizeof(*d));
+	int fds[SANDBOX_FDS_MAX] = { file->fd, -1 };
+	struct dwarf_sandbox *d = calloc(1, sizeof(*d));
 	struct dwarf_wire_opened opened;
-	struct cage_answer a;
+	struct sandbox_answer a;
 	int rc = d ? facts->dwarf : -ENOMEM;
 
 	if (!rc)
@@ -73,7 +73,7 @@ int dwarf_cage_open(struct dwarf_cage **out, const struct foreign_file *file,
 	r.size = file->size;
 	r.alt = fds[1] >= 0;
 	if (!rc)
-		rc = cage_call(d->reader, &r, sizeof(r), fds, 0, DWARF_CAGE_OPEN_NS, &a);
+		rc = sandbox_call(d->reader, &r, sizeof(r), fds, 0, DWARF_SANDBOX_OPEN_NS, &a);
 	if (fds[1] >= 0)
 		close(fds[1]);
 	if (!rc && a.size != sizeof(opened)) {
@@ -94,25 +94,25 @@ int dwarf_cage_open(struct dwarf_cage **out, const struct foreign_file *file,
 	return 0;
 }
 
-void dwarf_cage_close(struct dwarf_cage *d)
+void dwarf_sandbox_close(struct dwarf_sandbox *d)
 {
 	struct dwarf_wire_request r = { .kind = DWARF_WIRE_CLOSE };
-	struct cage_answer a;
+	struct sandbox_answer a;
 
 	if (!d)
 		return;
 	r.handle = d->handle;
-	if (!cage_call(d->reader, &r, sizeof(r), NULL, d->generation, CALL_TIMEOUT_NS, &a))
+	if (!sandbox_call(d->reader, &r, sizeof(r), NULL, d->generation, CALL_TIMEOUT_NS, &a))
 		free(a.bytes);
 	free(d);
 }
 
-bool dwarf_cage_is_split(const struct dwarf_cage *d)
+bool dwarf_sandbox_is_split(const struct dwarf_sandbox *d)
 {
 	return d->split;
 }
 
-uint64_t dwarf_cage_size(const struct dwarf_cage *d)
+uint64_t dwarf_sandbox_size(const struct dwarf_sandbox *d)
 {
 	return d->size;
 }
@@ -129,7 +129,8 @@ static const uint8_t *take(struct answer *a, size_t size)
 }
 
 /* Take the head of an answer: the texts are at its end. False: invalid. */
-static bool take_head(struct answer *a, const struct cage_answer *from, struct dwarf_wire_head *h)
+static bool take_head(struct answer *a, const struct sandbox_answer *from,
+		      struct dwarf_wire_head *h)
 {
 	const uint8_t *at;
 
@@ -193,7 +194,7 @@ static bool take_lengths(struct answer *a, uint32_t nr, struct dwarf_chains *out
 }
 
 /* Fill @out from @from, and take over its bytes. False: invalid. */
-static bool take_chains(const struct cage_answer *from, uint32_t nr, struct dwarf_chains *out)
+static bool take_chains(const struct sandbox_answer *from, uint32_t nr, struct dwarf_chains *out)
 {
 	struct dwarf_wire_head h;
 	struct answer a;
@@ -219,20 +220,20 @@ static bool take_chains(const struct cage_answer *from, uint32_t nr, struct dwar
 	return a.at == a.end;
 }
 
-int dwarf_cage_chains(struct dwarf_cage *d, const uint64_t *vaddrs, uint32_t nr,
-		      struct dwarf_chains *out)
+int dwarf_sandbox_chains(struct dwarf_sandbox *d, const uint64_t *vaddrs, uint32_t nr,
+			 struct dwarf_chains *out)
 {
 	struct dwarf_wire_request r = {
 		.kind = DWARF_WIRE_CHAINS,
 		.handle = d->handle,
 		.nr = nr,
 	};
-	struct cage_answer a;
+	struct sandbox_answer a;
 	int rc;
 
-	assert(nr <= DWARF_CAGE_PLACES);
+	assert(nr <= DWARF_SANDBOX_PLACES);
 	memcpy(r.vaddrs, vaddrs, nr * sizeof(*vaddrs));
-	rc = cage_call(d->reader, &r, sizeof(r), NULL, d->generation, CALL_TIMEOUT_NS, &a);
+	rc = sandbox_call(d->reader, &r, sizeof(r), NULL, d->generation, CALL_TIMEOUT_NS, &a);
 	if (rc)
 		return rc;
 	if (take_chains(&a, nr, out))
@@ -249,14 +250,14 @@ void dwarf_chains_free(struct dwarf_chains *c)
 }
 
 /* Pass on the rows: in order, inside of the code. False: invalid. */
-static bool pass_rows(const struct cage_answer *from, uint64_t vaddr, uint64_t size,
+static bool pass_rows(const struct sandbox_answer *from, uint64_t vaddr, uint64_t size,
 		      dwarf_line_fn fn, void *ctx)
 {
 	struct dwarf_wire_head h;
 	uint64_t last = 0;
 	struct answer a;
 
-	if (!take_head(&a, from, &h) || h.nr > DWARF_CAGE_ROWS)
+	if (!take_head(&a, from, &h) || h.nr > DWARF_SANDBOX_ROWS)
 		return false;
 	for (uint32_t i = 0; i < h.nr; i++) {
 		const uint8_t *at = take(&a, sizeof(uint64_t));
@@ -275,8 +276,8 @@ static bool pass_rows(const struct cage_answer *from, uint64_t vaddr, uint64_t s
 	return a.at == a.end;
 }
 
-int dwarf_cage_lines(struct dwarf_cage *d, uint64_t vaddr, uint64_t size, dwarf_line_fn fn,
-		     void *ctx)
+int dwarf_sandbox_lines(struct dwarf_sandbox *d, uint64_t vaddr, uint64_t size, dwarf_line_fn fn,
+			void *ctx)
 {
 	struct dwarf_wire_request r = {
 		.kind = DWARF_WIRE_LINES,
@@ -285,8 +286,8 @@ int dwarf_cage_lines(struct dwarf_cage *d, uint64_t vaddr, uint64_t size, dwarf_
 		.nr = 1,
 		.vaddrs = { vaddr },
 	};
-	struct cage_answer a;
-	int rc = cage_call(d->reader, &r, sizeof(r), NULL, d->generation, CALL_TIMEOUT_NS, &a);
+	struct sandbox_answer a;
+	int rc = sandbox_call(d->reader, &r, sizeof(r), NULL, d->generation, CALL_TIMEOUT_NS, &a);
 
 	if (rc)
 		return rc;

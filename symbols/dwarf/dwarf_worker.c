@@ -29,7 +29,7 @@ static struct open_file files[FILES_MAX];
 
 /* Texts of an answer in the making: each is there once, if it is the last one of its kind. */
 struct texts {
-	struct cage_reply bytes;
+	struct sandbox_reply bytes;
 	const char *last[3];
 	uint32_t at[3];
 };
@@ -47,7 +47,7 @@ static void close_file(struct open_file *f)
 	malloc_trim(0);
 }
 
-static int serve_open(struct cage_call *c, const struct dwarf_wire_request *r)
+static int serve_open(struct sandbox_call *c, const struct dwarf_wire_request *r)
 {
 	struct dwarf_wire_opened opened = { .handle = 0 };
 	struct open_file *f = files;
@@ -70,7 +70,7 @@ static int serve_open(struct cage_call *c, const struct dwarf_wire_request *r)
 	opened.split = dwarf_is_split(f->dwarf);
 	f->alt_fd = c->fds[1];
 	c->fds[0] = c->fds[1] = -1;
-	cage_put(&c->reply, &opened, sizeof(opened));
+	sandbox_put(&c->reply, &opened, sizeof(opened));
 	return 0;
 }
 
@@ -79,12 +79,12 @@ static uint32_t put_text(struct texts *t, unsigned int kind, const char *text)
 	if (!text)
 		return DWARF_WIRE_NONE;
 	if (t->last[kind] != text)
-		t->at[kind] = (uint32_t)cage_put(&t->bytes, text, strlen(text) + 1);
+		t->at[kind] = (uint32_t)sandbox_put(&t->bytes, text, strlen(text) + 1);
 	t->last[kind] = text;
 	return t->at[kind];
 }
 
-static void put_frame(struct cage_reply *to, struct texts *t, const struct dwarf_frame *f)
+static void put_frame(struct sandbox_reply *to, struct texts *t, const struct dwarf_frame *f)
 {
 	const struct dwarf_wire_frame w = {
 		.name = put_text(t, 0, f->name),
@@ -95,19 +95,19 @@ static void put_frame(struct cage_reply *to, struct texts *t, const struct dwarf
 		.identity = { (uint32_t)f->identity, (uint32_t)(f->identity >> 32) },
 	};
 
-	cage_put(to, &w, sizeof(w));
+	sandbox_put(to, &w, sizeof(w));
 }
 
 /* Join head, @lengths, @frames and texts to the reply, and free them. */
-static int finish(struct cage_call *c, uint32_t nr, struct cage_reply *lengths,
-		  struct cage_reply *frames, struct texts *t)
+static int finish(struct sandbox_call *c, uint32_t nr, struct sandbox_reply *lengths,
+		  struct sandbox_reply *frames, struct texts *t)
 {
 	const struct dwarf_wire_head head = { .nr = nr, .texts_size = (uint32_t)t->bytes.size };
 
-	cage_put(&c->reply, &head, sizeof(head));
-	cage_put(&c->reply, lengths->bytes, lengths->size);
-	cage_put(&c->reply, frames->bytes, frames->size);
-	cage_put(&c->reply, t->bytes.bytes, t->bytes.size);
+	sandbox_put(&c->reply, &head, sizeof(head));
+	sandbox_put(&c->reply, lengths->bytes, lengths->size);
+	sandbox_put(&c->reply, frames->bytes, frames->size);
+	sandbox_put(&c->reply, t->bytes.bytes, t->bytes.size);
 	c->reply.full |= lengths->full || frames->full || t->bytes.full;
 	free(lengths->bytes);
 	free(frames->bytes);
@@ -115,9 +115,9 @@ static int finish(struct cage_call *c, uint32_t nr, struct cage_reply *lengths,
 	return 0;
 }
 
-static int serve_chains(struct cage_call *c, struct dwarf *d, const struct dwarf_wire_request *r)
+static int serve_chains(struct sandbox_call *c, struct dwarf *d, const struct dwarf_wire_request *r)
 {
-	struct cage_reply lengths = { 0 }, frames = { 0 };
+	struct sandbox_reply lengths = { 0 }, frames = { 0 };
 	uint64_t end_ns = time_now_ns() + SLICE_NS;
 	struct texts texts = { 0 };
 	uint32_t done = 0;
@@ -126,7 +126,7 @@ static int serve_chains(struct cage_call *c, struct dwarf *d, const struct dwarf
 		struct dwarf_frame chain[DWARF_FRAMES_MAX];
 		int32_t nr = dwarf_chain(d, r->vaddrs[done++], chain);
 
-		cage_put(&lengths, &nr, sizeof(nr));
+		sandbox_put(&lengths, &nr, sizeof(nr));
 		for (int32_t i = 0; i < nr; i++)
 			put_frame(&frames, &texts, &chain[i]);
 		/* The next chain may free the texts: do not compare with them. */
@@ -136,7 +136,7 @@ static int serve_chains(struct cage_call *c, struct dwarf *d, const struct dwarf
 }
 
 struct rows {
-	struct cage_reply frames;
+	struct sandbox_reply frames;
 	struct texts texts;
 	uint32_t nr;
 };
@@ -145,16 +145,16 @@ static void put_row(void *ctx, uint64_t vaddr, const struct dwarf_frame *at)
 {
 	struct rows *r = ctx;
 
-	if (r->nr == DWARF_CAGE_ROWS)
+	if (r->nr == DWARF_SANDBOX_ROWS)
 		return;
 	r->nr++;
-	cage_put(&r->frames, &vaddr, sizeof(vaddr));
+	sandbox_put(&r->frames, &vaddr, sizeof(vaddr));
 	put_frame(&r->frames, &r->texts, at);
 }
 
-static int serve_lines(struct cage_call *c, struct dwarf *d, const struct dwarf_wire_request *r)
+static int serve_lines(struct sandbox_call *c, struct dwarf *d, const struct dwarf_wire_request *r)
 {
-	struct cage_reply none = { 0 };
+	struct sandbox_reply none = { 0 };
 	struct rows rows = { .nr = 0 };
 	int rc = dwarf_lines(d, r->vaddrs[0], r->size, put_row, &rows);
 
@@ -162,7 +162,7 @@ static int serve_lines(struct cage_call *c, struct dwarf *d, const struct dwarf_
 	return rc;
 }
 
-static int serve(struct cage_call *c)
+static int serve(struct sandbox_call *c)
 {
 	struct dwarf_wire_request r;
 	struct dwarf *d;
@@ -173,7 +173,7 @@ static int serve(struct cage_call *c)
 	if (r.kind == DWARF_WIRE_OPEN)
 		return serve_open(c, &r);
 	d = r.handle < FILES_MAX ? files[r.handle].dwarf : NULL;
-	if (!d || r.nr > DWARF_CAGE_PLACES)
+	if (!d || r.nr > DWARF_SANDBOX_PLACES)
 		return -EINVAL;
 	switch (r.kind) {
 	case DWARF_WIRE_CLOSE:
@@ -188,16 +188,16 @@ static int serve(struct cage_call *c)
 	}
 }
 
-const struct cage_reader dwarf_cage_reader = {
-	.kind = CAGE_DWARF,
+const struct sandbox_reader dwarf_sandbox_reader = {
+	.kind = SANDBOX_DWARF,
 	.name = "proftop-dwarf",
 	.prepare = dwarf_inflate_prepare,
 	.serve = serve,
 	.memory_max = MEMORY,
 };
 
-const struct cage_reader dwarf_cage_others = {
-	.kind = CAGE_DWARF_OTHERS,
+const struct sandbox_reader dwarf_sandbox_others = {
+	.kind = SANDBOX_DWARF_OTHERS,
 	.name = "proftop-dwarf-o",
 	.prepare = dwarf_inflate_prepare,
 	.serve = serve,

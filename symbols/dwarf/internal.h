@@ -14,11 +14,11 @@
 #include "symbols/name/name.h"
 #include "symbols/sandbox/sandbox.h"
 
-#define DWARF_CAGE_ROWS 65536U /* rows of lines in one call */
+#define DWARF_SANDBOX_ROWS 65536U /* rows of lines in one call */
 
 struct chains;
 struct dwarf;
-struct dwarf_cage;
+struct dwarf_sandbox;
 struct dwarf_frame;
 
 #define CHAINS_MEMORY_MAX (128UL << 20)
@@ -52,7 +52,7 @@ uint32_t chains_intern_file(struct chains *c, uint32_t object, const char *path)
  */
 int dwarf_open(struct dwarf **out, const struct elffile *f, uint64_t bias);
 /*
- * The same without checks, with the dwz file @alt_fd (-1: none), both borrowed: in the cage.
+ * The same without checks, with the dwz file @alt_fd (-1: none), both borrowed: in the sandbox.
  * @no_lines: chains have functions only.
  */
 int dwarf_open_fds(struct dwarf **out, const struct elffile *f, uint64_t bias, int alt_fd,
@@ -73,7 +73,7 @@ uint64_t dwarf_size(const struct dwarf *d);
  * Debug sections inflated, by libdeflate where it is installed: it takes two fifths of the time of
  * zlib, which libdw uses.
  *
- * Runs in the worker of the cage, or in the thread of the call.
+ * Runs in the worker of the sandbox, or in the thread of the call.
  */
 
 /* Load libdeflate: the worker cannot open it. */
@@ -111,12 +111,12 @@ int dwarf_open_begin(struct dwarf_opened *out, int fd, bool lines);
 void dwarf_open_end(struct dwarf_opened *d);
 
 /*
- * Requests and answers of DWARF in the cage. An answer is a head, then for chains the length of
+ * Requests and answers of DWARF in the sandbox. An answer is a head, then for chains the length of
  * each (int32_t) and their frames, for lines an address (uint64_t) and a frame for each row, then
  * texts.
  */
 
-#define DWARF_CAGE_PLACES 64U /* addresses in one call */
+#define DWARF_SANDBOX_PLACES 64U /* addresses in one call */
 
 enum dwarf_wire_kind { DWARF_WIRE_OPEN, DWARF_WIRE_CLOSE, DWARF_WIRE_CHAINS, DWARF_WIRE_LINES };
 
@@ -128,7 +128,7 @@ struct dwarf_wire_request {
 	uint32_t nr;	     /* of vaddrs */
 	bool alt;	     /* open: the second descriptor is its dwz file */
 	bool no_lines;	     /* open: functions only */
-	uint64_t vaddrs[DWARF_CAGE_PLACES];
+	uint64_t vaddrs[DWARF_SANDBOX_PLACES];
 };
 
 struct dwarf_wire_opened {
@@ -147,10 +147,10 @@ struct dwarf_wire_frame {
 	uint32_t identity[2];
 };
 
-_Static_assert(sizeof(struct dwarf_wire_request) <= CAGE_REQUEST_MAX, "a request is one packet");
+_Static_assert(sizeof(struct dwarf_wire_request) <= SANDBOX_REQUEST_MAX, "a request is one packet");
 
 /*
- * DWARF, read in the cage: the functions of dwarf.h for a file that a worker has open.
+ * DWARF, read in the sandbox: the functions of dwarf.h for a file that a worker has open.
  *
  * The caller opens the files and sends their descriptors; libdw and libelf run in the worker only.
  * Each answer is checked here: lengths, offsets, the order of addresses. The worker has a file open
@@ -159,27 +159,27 @@ _Static_assert(sizeof(struct dwarf_wire_request) <= CAGE_REQUEST_MAX, "a request
  * Threads: one at a time for each struct; helpers only, since a call may wait.
  */
 
-#define DWARF_CAGE_OPEN_NS 8000000000ULL /* limit of opening; other calls have less */
+#define DWARF_SANDBOX_OPEN_NS 8000000000ULL /* limit of opening; other calls have less */
 
-/* As dwarf_open(); also the errors of cage_call(). */
-int dwarf_cage_open(struct dwarf_cage **out, const struct foreign_file *file,
-		    const struct elffacts *facts, uint64_t bias, bool no_lines);
+/* As dwarf_open(); also the errors of sandbox_call(). */
+int dwarf_sandbox_open(struct dwarf_sandbox **out, const struct untrusted_file *file,
+		       const struct elffacts *facts, uint64_t bias, bool no_lines);
 /* Return the bytes of debug sections. */
-uint64_t dwarf_cage_size(const struct dwarf_cage *d);
-bool dwarf_cage_is_split(const struct dwarf_cage *d);
+uint64_t dwarf_sandbox_size(const struct dwarf_sandbox *d);
+bool dwarf_sandbox_is_split(const struct dwarf_sandbox *d);
 
 /* Chains at some addresses; the texts of @frames are in @texts. */
 struct dwarf_chains {
-	uint32_t nr;			   /* addresses done: the worker stops after its slice */
-	int nr_frames[DWARF_CAGE_PLACES];  /* as dwarf_chain() */
-	uint32_t first[DWARF_CAGE_PLACES]; /* of them, in frames */
+	uint32_t nr;			      /* addresses done: the worker stops after its slice */
+	int nr_frames[DWARF_SANDBOX_PLACES];  /* as dwarf_chain() */
+	uint32_t first[DWARF_SANDBOX_PLACES]; /* of them, in frames */
 	struct dwarf_frame *frames;
 	uint8_t *texts;
 };
 
-/* Get the chains at @nr addresses. 0; -ESTALE, or another error of cage_call(). */
-int dwarf_cage_chains(struct dwarf_cage *d, const uint64_t *vaddrs, uint32_t nr,
-		      struct dwarf_chains *out);
+/* Get the chains at @nr addresses. 0; -ESTALE, or another error of sandbox_call(). */
+int dwarf_sandbox_chains(struct dwarf_sandbox *d, const uint64_t *vaddrs, uint32_t nr,
+			 struct dwarf_chains *out);
 void dwarf_chains_free(struct dwarf_chains *c);
 
 #endif

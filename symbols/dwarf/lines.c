@@ -32,9 +32,9 @@
  * The limit of a job: it hangs then, and its file is not read again. A call takes a quarter at
  * most, on a busy machine; a job may wait for calls of the code view.
  */
-#define JOB_MAX_NS (4 * 2 * DWARF_CAGE_OPEN_NS)
+#define JOB_MAX_NS (4 * 2 * DWARF_SANDBOX_OPEN_NS)
 
-#define JOB_PLACES	DWARF_CAGE_PLACES
+#define JOB_PLACES	DWARF_SANDBOX_PLACES
 #define OPEN_MAX	16U
 #define OPEN_SIZE_MAX	(256ULL << 20)
 #define LATE_MAX	3U /* look-ups that took too long: no more in that file */
@@ -51,7 +51,8 @@ struct lines_object {
 	uint32_t object;
 	uint32_t *queue;
 	uint32_t nr, max;
-	struct dwarf_cage *file; /* used by one thread at a time; NULL: closed, or lent to a job */
+	struct dwarf_sandbox
+		*file; /* used by one thread at a time; NULL: closed, or lent to a job */
 	uint64_t used_ns;
 	uint32_t nr_late, nr_lost;
 	bool refused; /* permanently */
@@ -62,8 +63,8 @@ struct lines_job {
 	struct job job;
 	struct load_where where; /* to open */
 	bool no_lines;
-	struct dwarf_cage *file; /* to look up in, or just opened */
-	struct lines_object *of; /* the loader's, not used by the job */
+	struct dwarf_sandbox *file; /* to look up in, or just opened */
+	struct lines_object *of;    /* the loader's, not used by the job */
 	uint64_t began_ns;
 	int rc;	   /* of opening, or of the look-up */
 	bool lost; /* the worker that had the file open was replaced: open it again */
@@ -88,13 +89,13 @@ static void drop_job(struct job *job)
 {
 	struct lines_job *j = (struct lines_job *)job;
 
-	dwarf_cage_close(j->file);
+	dwarf_sandbox_close(j->file);
 	load_where_fini(&j->where);
 	dwarf_chains_free(&j->chains);
 	free(j);
 }
 
-static struct lines_job *new_job(void (*run)(struct job *job), struct dwarf_cage *file)
+static struct lines_job *new_job(void (*run)(struct job *job), struct dwarf_sandbox *file)
 {
 	struct lines_job *j = calloc(1, sizeof(*j));
 
@@ -110,7 +111,7 @@ static void run_close(struct job *job)
 {
 	struct lines_job *j = (struct lines_job *)job;
 
-	dwarf_cage_close(j->file);
+	dwarf_sandbox_close(j->file);
 	j->file = NULL;
 }
 
@@ -307,12 +308,12 @@ static void run_look_up(struct job *job)
 {
 	struct lines_job *j = (struct lines_job *)job;
 
-	j->rc = dwarf_cage_chains(j->file, j->vaddrs, j->nr, &j->chains);
+	j->rc = dwarf_sandbox_chains(j->file, j->vaddrs, j->nr, &j->chains);
 	/* Not of run_open(): there it is a file that was replaced on disk. */
 	j->lost = j->rc == -ESTALE;
 	/* Its worker is gone, and with it the open file. */
 	if (j->rc) {
-		dwarf_cage_close(j->file);
+		dwarf_sandbox_close(j->file);
 		j->file = NULL;
 	}
 }
@@ -330,7 +331,7 @@ static void make_room(struct lines *l, uint64_t now_ns, bool for_one)
 
 			if (!o->file)
 				continue;
-			size += dwarf_cage_size(o->file);
+			size += dwarf_sandbox_size(o->file);
 			nr++;
 			if (!oldest || o->used_ns < oldest->used_ns)
 				oldest = o;
@@ -506,7 +507,7 @@ static void tell(struct lines *l, const struct lines_object *o, int code)
 	struct object *object = objects_at(l->images->objects, o->object);
 
 	/* Its lines are read; a file that was closed is read again. */
-	if (!code && o->file && dwarf_cage_is_split(o->file))
+	if (!code && o->file && dwarf_sandbox_is_split(o->file))
 		code = -ENOTSUP;
 	atomic_store_explicit(&object->debug, dwarf_object_words(code), memory_order_relaxed);
 }

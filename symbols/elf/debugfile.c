@@ -114,13 +114,14 @@ static uint64_t bias_of(const struct elffile *object, const struct elffile *debu
 	return a && b ? a->p_vaddr - b->p_vaddr : 0;
 }
 
-static int open_path(const struct foreign_want *want, struct watch *watch, struct foreign_file *out)
+static int open_path(const struct untrusted_want *want, struct watch *watch,
+		     struct untrusted_file *out)
 {
 	int rc = watch_begin(watch);
 
 	if (rc)
 		return rc;
-	rc = foreign_open(want, out, NULL);
+	rc = untrusted_open(want, out, NULL);
 	watch_end(watch, 0);
 	return rc;
 }
@@ -175,12 +176,12 @@ static int link_path(const struct debugfile_names *n, enum link_folder folder,
 
 /* Try the link: place @i, first all of them below the root of the object, then below ours. */
 static int try_link(const struct debugfile_names *n, unsigned int i,
-		    const struct debugfile_where *where, struct foreign_file *out)
+		    const struct debugfile_where *where, struct untrusted_file *out)
 {
 	bool elsewhere = where->pid > 0 || where->root, there = elsewhere && i < LINK_FOLDERS;
 	enum link_folder folder = i % LINK_FOLDERS;
 	char path[PATH_SIZE_MAX];
-	struct foreign_want want = {
+	struct untrusted_want want = {
 		.path = path,
 		.size_max = DEBUGFILE_CRC_MAX,
 		.pid = there ? where->pid : 0,
@@ -201,10 +202,10 @@ static int try_link(const struct debugfile_names *n, unsigned int i,
 }
 
 int debugfile_try(const struct debugfile_names *n, unsigned int i,
-		  const struct debugfile_where *where, struct foreign_file *out, bool *by_link)
+		  const struct debugfile_where *where, struct untrusted_file *out, bool *by_link)
 {
 	char path[PATH_SIZE_MAX];
-	struct foreign_want want = { .path = path, .size_max = DEBUG_SIZE_MAX };
+	struct untrusted_want want = { .path = path, .size_max = DEBUG_SIZE_MAX };
 	unsigned int nr = 0;
 
 	*by_link = false;
@@ -388,7 +389,7 @@ bool buildidcache_path(const char *home, const uint8_t *build_id, size_t size, b
 }
 
 /* The name is no proof: test for the build-id in the file. */
-static bool has_build_id(const struct foreign_file *file, const uint8_t *build_id, size_t size)
+static bool has_build_id(const struct untrusted_file *file, const uint8_t *build_id, size_t size)
 {
 	const struct elffacts_input in = { .fd = file->fd, .size = file->size };
 	struct elffacts facts;
@@ -401,17 +402,17 @@ static bool has_build_id(const struct foreign_file *file, const uint8_t *build_i
 
 /* Open the file in the cache below @home, which @uid or root made. */
 static int open_below(const char *home, uid_t uid, const uint8_t *build_id, size_t size,
-		      struct foreign_file *out)
+		      struct untrusted_file *out)
 {
 	char path[PATH_SIZE_MAX];
 
 	for (int old = 0; old < 2; old++) {
-		const struct foreign_want want = {
+		const struct untrusted_want want = {
 			.path = path, .owned = true, .linked = true, .uid = uid
 		};
 
 		if (!buildidcache_path(home, build_id, size, old, path, sizeof(path)) ||
-		    foreign_open(&want, out, NULL))
+		    untrusted_open(&want, out, NULL))
 			continue;
 		if (has_build_id(out, build_id, size))
 			return 0;
@@ -420,7 +421,7 @@ static int open_below(const char *home, uid_t uid, const uint8_t *build_id, size
 	return -ENOENT;
 }
 
-int buildidcache_open(const uint8_t *build_id, size_t size, struct foreign_file *out)
+int buildidcache_open(const uint8_t *build_id, size_t size, struct untrusted_file *out)
 {
 	const char *home = getenv("HOME"), *own = invoker_home() ? invoker_home() : home;
 	struct invoker_saved saved;

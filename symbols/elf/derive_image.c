@@ -2,7 +2,7 @@
 /*
  * The code of an ELF file that has no unwind tables -> records of .eh_frame.
  *
- * Runs on: the cage.
+ * Runs on: the sandbox.
  */
 #include "symbols/elf/internal.h"
 

@@ -33,7 +33,7 @@ struct watch;
  * behind sudo then in that of root. Only a file that belongs to that user or to root. 0 or -ENOENT;
  * the caller closes out->fd.
  */
-int buildidcache_open(const uint8_t *build_id, size_t size, struct foreign_file *out);
+int buildidcache_open(const uint8_t *build_id, size_t size, struct untrusted_file *out);
 
 /*
  * Translate .debug_frame into .eh_frame, so that one reader serves both.
@@ -94,14 +94,14 @@ int xz_decode(const void *in, size_t in_size, void **out, size_t *out_size);
 
 /* The messages between elfcage.h and its workers. Both have the same program. */
 
-#define ELFCAGE_FILES 2
+#define ELF_SANDBOX_FILES 2
 
 /* The missed parts follow, else the answer of the reader. */
-struct elfcage_answer {
-	_Alignas(16) uint32_t nr_missed[ELFCAGE_FILES];
+struct elf_sandbox_answer {
+	_Alignas(16) uint32_t nr_missed[ELF_SANDBOX_FILES];
 };
 
-#define ELFCAGE_ANSWER sizeof(struct elfcage_answer)
+#define ELF_SANDBOX_ANSWER sizeof(struct elf_sandbox_answer)
 
 /*
  * The headers of an ELF file, read strictly, and a bounded reader of its bytes
@@ -203,7 +203,7 @@ struct debugfile_where {
 	const char *folder; /* of installed debug files: DEBUGFILE_ROOT */
 	const char *path;   /* of the object; or NULL */
 	pid_t pid;	    /* it is below the root of this process; 0: below ours */
-	const char *root;   /* with pid 0: as in foreign_want */
+	const char *root;   /* with pid 0: as in untrusted_want */
 	int fd;		    /* of the object: its owner may have put a debug file beside it */
 	struct watch *watch;
 };
@@ -213,7 +213,7 @@ struct debugfile_where {
  * -ENOENT: not there, -ERANGE: there are no more places, or -errno. The caller closes out->fd.
  */
 int debugfile_try(const struct debugfile_names *n, unsigned int i,
-		  const struct debugfile_where *where, struct foreign_file *out, bool *by_link);
+		  const struct debugfile_where *where, struct untrusted_file *out, bool *by_link);
 
 /* Whether a debug file is the one of the object. */
 enum debugfile_match { DEBUGFILE_OTHER, DEBUGFILE_CRC_DECIDES, DEBUGFILE_SAME };
@@ -265,7 +265,7 @@ struct ehframe {
 uint32_t ehframe_cies(const struct ehframe *eh, uint32_t offsets[EHFRAME_CIES_MAX]);
 
 /*
- * Read ELF files in the cage: their bytes here, their meaning in a worker.
+ * Read ELF files in the sandbox: their bytes here, their meaning in a worker.
  *
  * A read may hang, and a worker that waits for a file would hold up all others. So the worker reads
  * parts that this thread has read before: from the page cache, of a file system that is a disk or
@@ -276,7 +276,7 @@ uint32_t ehframe_cies(const struct ehframe *eh, uint32_t offsets[EHFRAME_CIES_MA
  */
 
 /* A file, and its parts that the worker may read. */
-struct elfcage_file {
+struct elf_sandbox_file {
 	int fd; /* borrowed; -1: none */
 	uint64_t size;
 	int copy; /* a memfd; -1: the worker reads the file itself */
@@ -284,38 +284,38 @@ struct elfcage_file {
 	struct elfparts there;
 };
 
-struct elfcage {
+struct elf_sandbox {
 	struct watch *watch; /* progress; may be NULL */
-	uint64_t memory_max; /* of all large files that are read at a time; ELFCAGE_MEMORY */
-	uint64_t time_ns;    /* of all calls; ELFCAGE_TIME_NS */
+	uint64_t memory_max; /* of all large files that are read at a time; ELF_SANDBOX_MEMORY */
+	uint64_t time_ns;    /* of all calls; ELF_SANDBOX_TIME_NS */
 	bool copied;	     /* the worker gets a copy, as of any file system that may hang */
 	/* Private: */
-	struct elfcage_file files[ELFCAGE_FILES];
-	uint64_t sum, held;		  /* bytes that were read; of these counted for all */
-	uint64_t took_ns;		  /* of time_ns */
-	const struct cage_reader *reader; /* of the last answer, with its generation */
+	struct elf_sandbox_file files[ELF_SANDBOX_FILES];
+	uint64_t sum, held;		     /* bytes that were read; of these counted for all */
+	uint64_t took_ns;		     /* of time_ns */
+	const struct sandbox_reader *reader; /* of the last answer, with its generation */
 	uint32_t generation;
 	uint8_t *buf;
 	unsigned int nr_calls;
-	uint8_t request[CAGE_REQUEST_MAX];
+	uint8_t request[SANDBOX_REQUEST_MAX];
 };
 
 /* Make a reading of files, none of which is open, with the limits above. NULL: no memory. */
-struct elfcage *elfcage_new(void);
-void elfcage_free(struct elfcage *c);
+struct elf_sandbox *elf_sandbox_new(void);
+void elf_sandbox_free(struct elf_sandbox *c);
 /* Begin with both ends of file @i. 0, -ENOEXEC: it is empty, or -errno. */
-int elfcage_open(struct elfcage *c, int i, int fd, uint64_t size);
-void elfcage_close(struct elfcage *c, int i);
+int elf_sandbox_open(struct elf_sandbox *c, int i, int fd, uint64_t size);
+void elf_sandbox_close(struct elf_sandbox *c, int i);
 /*
  * Call @reader with @request until it misses no part of the files. Its answer is behind
- * ELFCAGE_ANSWER bytes of @out, which the caller frees. 0; -EAGAIN while other large files are
+ * ELF_SANDBOX_ANSWER bytes of @out, which the caller frees. 0; -EAGAIN while other large files are
  * read; -ENOEXEC, -ENOENT, -ESTALE, -E2BIG, -ENOSPC or -ENOMEM of the reader; -EBADMSG: other
- * errors, or an invalid answer; other errors of cage_call(), or -errno.
+ * errors, or an invalid answer; other errors of sandbox_call(), or -errno.
  */
-int elfcage_ask(struct elfcage *c, const struct cage_reader *reader, const void *request,
-		size_t size, struct cage_answer *out);
+int elf_sandbox_ask(struct elf_sandbox *c, const struct sandbox_reader *reader, const void *request,
+		    size_t size, struct sandbox_answer *out);
 /* Refuse the last answer, which is invalid: its worker ends. Returns -EBADMSG. */
-int elfcage_refuse(struct elfcage *c);
+int elf_sandbox_refuse(struct elf_sandbox *c);
 
 /*
  * The sections with DWARF in an ELF file, before libdw may see it: their sizes, and the file with
@@ -361,30 +361,32 @@ struct elfvar {
  */
 
 /* The files of a call. */
-struct elfcage_serve {
-	struct elfparts there[ELFCAGE_FILES], missed[ELFCAGE_FILES];
-	struct elffile file[ELFCAGE_FILES];
-	uint64_t size[ELFCAGE_FILES];
+struct elf_sandbox_serve {
+	struct elfparts there[ELF_SANDBOX_FILES], missed[ELF_SANDBOX_FILES];
+	struct elffile file[ELF_SANDBOX_FILES];
+	uint64_t size[ELF_SANDBOX_FILES];
 	const uint8_t *request; /* of the reader */
 	size_t request_size;
 };
 
-typedef int (*elfcage_serve_fn)(struct elfcage_serve *v, struct cage_call *c, const void *request);
+typedef int (*elf_sandbox_serve_fn)(struct elf_sandbox_serve *v, struct sandbox_call *c,
+				    const void *request);
 
 /*
  * Serve a call by @fn: it opens files and puts the answer. @request: room for the request, of @size
  * bytes. The files are closed afterwards. As @fn, or -EINVAL: another size, or no file.
  */
-int elfcage_serve_call(struct cage_call *c, void *request, size_t size, elfcage_serve_fn fn);
+int elf_sandbox_serve_call(struct sandbox_call *c, void *request, size_t size,
+			   elf_sandbox_serve_fn fn);
 /* Open file @i; as elffile_open(). */
-int elfcage_serve_open(struct elfcage_serve *v, const struct cage_call *c, int i);
+int elf_sandbox_serve_open(struct elf_sandbox_serve *v, const struct sandbox_call *c, int i);
 /* Test whether parts were missed: then the result is not used. */
-bool elfcage_serve_misses(const struct elfcage_serve *v);
+bool elf_sandbox_serve_misses(const struct elf_sandbox_serve *v);
 /*
  * Begin the answer, with the missed parts. @rc: of the reader, which counts if nothing was missed;
  * then its answer follows. Returns the result of the call.
  */
-int elfcage_serve_begin(const struct elfcage_serve *v, struct cage_call *c, int rc);
+int elf_sandbox_serve_begin(const struct elf_sandbox_serve *v, struct sandbox_call *c, int rc);
 
 /*
  * The parts of an object file in memory: load segments, unwind tables, symbols.
@@ -485,7 +487,7 @@ struct elffacts {
 };
 
 /*
- * Facts about an ELF file, read in the cage: build-id, addresses of some symbols, debug
+ * Facts about an ELF file, read in the sandbox: build-id, addresses of some symbols, debug
  * information, and the debug file that it has elsewhere.
  *
  * Runs on: a helper; may hang. Numbers are foreign; texts end, and build-ids have a valid size.
@@ -501,7 +503,7 @@ struct elffacts_input {
 	struct watch *watch; /* progress; may be NULL */
 };
 
-/* Read the facts. 0, -ENOEXEC, or another error as of elfcage_ask(). */
+/* Read the facts. 0, -ENOEXEC, or another error as of elf_sandbox_ask(). */
 int elffacts_read(struct elffacts *out, const struct elffacts_input *in);
 /*
  * Find the variable that is @at bytes behind the first byte of the file in memory: its name,
@@ -515,13 +517,13 @@ int elffacts_variable(int fd, uint64_t size, uint64_t at, char name[static ELFFA
  * file->fd), or -ENOENT.
  */
 int elffacts_open_debug(const struct elffacts_input *object, const struct elffacts *facts,
-			const struct debugfile_where *where, struct foreign_file *file,
+			const struct debugfile_where *where, struct untrusted_file *file,
 			struct elffacts *out, uint64_t *bias);
 /* Collect the facts that need no request. */
 void elffacts_collect(struct elffacts *out, const struct elffile *f);
 
-/* The reader, for the cage. */
-extern const struct cage_reader elffacts_reader;
+/* The reader, for the sandbox. */
+extern const struct sandbox_reader elffacts_reader;
 
 /*
  * The code of an object that returns from signal handlers: the signal frame of the

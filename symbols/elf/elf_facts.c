@@ -51,25 +51,25 @@ static bool is_valid(const struct elffacts *f)
 }
 
 /* Call the reader with the files that are open, and check its answer. */
-static int ask(struct elfcage *c, const struct elffacts_request *r, struct elffacts_answer *out)
+static int ask(struct elf_sandbox *c, const struct elffacts_request *r, struct elffacts_answer *out)
 {
-	struct cage_answer a;
-	int rc = elfcage_ask(c, &elffacts_reader, r, sizeof(*r), &a);
+	struct sandbox_answer a;
+	int rc = elf_sandbox_ask(c, &elffacts_reader, r, sizeof(*r), &a);
 
 	if (rc)
 		return rc;
-	if (a.size == ELFCAGE_ANSWER + sizeof(*out))
-		memcpy(out, a.bytes + ELFCAGE_ANSWER, sizeof(*out));
+	if (a.size == ELF_SANDBOX_ANSWER + sizeof(*out))
+		memcpy(out, a.bytes + ELF_SANDBOX_ANSWER, sizeof(*out));
 	else
 		rc = -EBADMSG;
-	cage_answer_free(&a);
-	return !rc && is_valid(&out->facts) ? 0 : elfcage_refuse(c);
+	sandbox_answer_free(&a);
+	return !rc && is_valid(&out->facts) ? 0 : elf_sandbox_refuse(c);
 }
 
 int elffacts_read(struct elffacts *out, const struct elffacts_input *in)
 {
 	struct elffacts_request r = { .offset = in->offset, .nr_vars = in->nr_vars };
-	struct elfcage *c = elfcage_new();
+	struct elf_sandbox *c = elf_sandbox_new();
 	struct elffacts_answer a;
 	int rc = c ? 0 : -ENOMEM;
 
@@ -79,12 +79,12 @@ int elffacts_read(struct elffacts *out, const struct elffacts_input *in)
 		strncpy(r.names[i], in->vars[i].name, sizeof(r.names[i]) - 1);
 	if (!rc) {
 		c->watch = in->watch;
-		rc = elfcage_open(c, ELFFACTS_OBJECT, in->fd, in->size);
+		rc = elf_sandbox_open(c, ELFFACTS_OBJECT, in->fd, in->size);
 	}
 	if (!rc)
 		rc = ask(c, &r, &a);
 	if (c)
-		elfcage_free(c);
+		elf_sandbox_free(c);
 	if (rc)
 		return rc;
 	for (uint32_t i = 0; i < in->nr_vars; i++) {
@@ -99,14 +99,14 @@ int elffacts_variable(int fd, uint64_t size, uint64_t at, char name[static ELFFA
 		      uint64_t *begin)
 {
 	const struct elffacts_request r = { .at = at };
-	struct elfcage *c = elfcage_new();
+	struct elf_sandbox *c = elf_sandbox_new();
 	struct elffacts_answer a;
-	int rc = c ? elfcage_open(c, ELFFACTS_OBJECT, fd, size) : -ENOMEM;
+	int rc = c ? elf_sandbox_open(c, ELFFACTS_OBJECT, fd, size) : -ENOMEM;
 
 	if (!rc)
 		rc = ask(c, &r, &a);
 	if (c)
-		elfcage_free(c);
+		elf_sandbox_free(c);
 	if (rc || !a.at[0] || !memchr(a.at, 0, sizeof(a.at)))
 		return rc ? rc : -ENOENT;
 	memcpy(name, a.at, sizeof(a.at));
@@ -115,9 +115,9 @@ int elffacts_variable(int fd, uint64_t size, uint64_t at, char name[static ELFFA
 }
 
 /* Return whether a debug file has the CRC @wanted. Waits while the CRC of another is computed. */
-static bool has_crc(struct elfcage *c, const struct foreign_file *file, uint32_t wanted)
+static bool has_crc(struct elf_sandbox *c, const struct untrusted_file *file, uint32_t wanted)
 {
-	uint64_t end_ns = time_now_ns() + ELFCAGE_TIME_NS;
+	uint64_t end_ns = time_now_ns() + ELF_SANDBOX_TIME_NS;
 	uint32_t crc;
 	int rc;
 
@@ -129,17 +129,17 @@ static bool has_crc(struct elfcage *c, const struct foreign_file *file, uint32_t
 }
 
 /* Read the facts of a debug file, if it is the one of the object. 0, -ENOENT or -errno. */
-static int read_debug(struct elfcage *c, const struct elffacts *object,
-		      const struct foreign_file *file, bool by_link, struct elffacts *out,
+static int read_debug(struct elf_sandbox *c, const struct elffacts *object,
+		      const struct untrusted_file *file, bool by_link, struct elffacts *out,
 		      uint64_t *bias)
 {
 	const struct elffacts_request r = { .by_link = by_link };
 	struct elffacts_answer a;
-	int rc = elfcage_open(c, ELFFACTS_DEBUG, file->fd, file->size);
+	int rc = elf_sandbox_open(c, ELFFACTS_DEBUG, file->fd, file->size);
 
 	if (!rc)
 		rc = ask(c, &r, &a);
-	elfcage_close(c, ELFFACTS_DEBUG);
+	elf_sandbox_close(c, ELFFACTS_DEBUG);
 	if (rc)
 		return rc;
 	if (a.match == DEBUGFILE_CRC_DECIDES && has_crc(c, file, object->names.crc))
@@ -150,16 +150,16 @@ static int read_debug(struct elfcage *c, const struct elffacts *object,
 }
 
 int elffacts_open_debug(const struct elffacts_input *object, const struct elffacts *facts,
-			const struct debugfile_where *where, struct foreign_file *file,
+			const struct debugfile_where *where, struct untrusted_file *file,
 			struct elffacts *out, uint64_t *bias)
 {
-	struct elfcage *c = elfcage_new();
+	struct elf_sandbox *c = elf_sandbox_new();
 	bool by_link, found = false;
 	int rc = c ? 0 : -ENOMEM;
 
 	if (!rc) {
 		c->watch = object->watch;
-		rc = elfcage_open(c, ELFFACTS_OBJECT, object->fd, object->size);
+		rc = elf_sandbox_open(c, ELFFACTS_OBJECT, object->fd, object->size);
 	}
 	if (rc)
 		rc = -ERANGE;
@@ -172,7 +172,7 @@ int elffacts_open_debug(const struct elffacts_input *object, const struct elffac
 			close(file->fd);
 	}
 	if (c)
-		elfcage_free(c);
+		elf_sandbox_free(c);
 	return found ? 0 : -ENOENT;
 }
 
@@ -204,18 +204,18 @@ static void find_vars(struct elffacts_answer *a, const struct elffile *f,
 	}
 }
 
-static int serve_files(struct elfcage_serve *v, struct cage_call *c, const void *request)
+static int serve_files(struct elf_sandbox_serve *v, struct sandbox_call *c, const void *request)
 {
 	const struct elffacts_request *r = request;
 	const struct elffile *object = &v->file[ELFFACTS_OBJECT];
 	const struct elffile *debug = &v->file[ELFFACTS_DEBUG];
 	struct elffacts_answer a = { .match = DEBUGFILE_OTHER };
 	bool pair = c->fds[ELFFACTS_DEBUG] >= 0;
-	int rc = r->nr_vars <= ELFFACTS_VARS_MAX ? elfcage_serve_open(v, c, ELFFACTS_OBJECT)
+	int rc = r->nr_vars <= ELFFACTS_VARS_MAX ? elf_sandbox_serve_open(v, c, ELFFACTS_OBJECT)
 						 : -EINVAL;
 
 	if (!rc && pair)
-		rc = elfcage_serve_open(v, c, ELFFACTS_DEBUG);
+		rc = elf_sandbox_serve_open(v, c, ELFFACTS_DEBUG);
 	if (!rc) {
 		elffacts_collect(&a.facts, pair ? debug : object);
 		a.facts.has_vaddr = elfvar_vaddr(object, r->offset, &a.facts.vaddr);
@@ -227,21 +227,21 @@ static int serve_files(struct elfcage_serve *v, struct cage_call *c, const void 
 		    elfvar_at(object, a.facts.vaddr + r->at, a.at, sizeof(a.at), &a.at_begin))
 			a.at_begin -= a.facts.vaddr;
 	}
-	rc = elfcage_serve_begin(v, c, rc);
-	if (!rc && !elfcage_serve_misses(v))
-		cage_put(&c->reply, &a, sizeof(a));
+	rc = elf_sandbox_serve_begin(v, c, rc);
+	if (!rc && !elf_sandbox_serve_misses(v))
+		sandbox_put(&c->reply, &a, sizeof(a));
 	return rc;
 }
 
-static int serve(struct cage_call *c)
+static int serve(struct sandbox_call *c)
 {
 	struct elffacts_request r;
 
-	return elfcage_serve_call(c, &r, sizeof(r), serve_files);
+	return elf_sandbox_serve_call(c, &r, sizeof(r), serve_files);
 }
 
-const struct cage_reader elffacts_reader = {
-	.kind = CAGE_ELF,
+const struct sandbox_reader elffacts_reader = {
+	.kind = SANDBOX_ELF,
 	.name = "proftop-elf",
 	.serve = serve,
 	.memory_max = 2ULL << 30,

@@ -21,9 +21,9 @@
 #include "symbols/sandbox/sandbox.h"
 
 /* The lists of parts that are there follow, then the request of the reader. */
-struct elfcage_request {
-	uint64_t size[ELFCAGE_FILES];
-	uint32_t nr_parts[ELFCAGE_FILES];
+struct elf_sandbox_request {
+	uint64_t size[ELF_SANDBOX_FILES];
+	uint32_t nr_parts[ELF_SANDBOX_FILES];
 };
 
 /*
@@ -31,7 +31,7 @@ struct elfcage_request {
  */
 
 /* Of a reading that is not told otherwise. A call may take twice its time on a busy machine. */
-#define ELFCAGE_MEMORY (256ULL << 20)
+#define ELF_SANDBOX_MEMORY (256ULL << 20)
 
 #define CALLS_MAX 24U	       /* for one answer */
 #define PIECE	  (64UL << 10) /* bytes of one read */
@@ -61,7 +61,8 @@ static bool is_cached(int fd, uint64_t offset, size_t size)
 }
 
 /* Read a piece of the file, to the same place of the copy. Return how many bytes, or -errno. */
-static ssize_t read_piece(struct elfcage *c, struct elfcage_file *s, uint64_t offset, size_t size)
+static ssize_t read_piece(struct elf_sandbox *c, struct elf_sandbox_file *s, uint64_t offset,
+			  size_t size)
 {
 	ssize_t nr;
 
@@ -76,7 +77,7 @@ static ssize_t read_piece(struct elfcage *c, struct elfcage_file *s, uint64_t of
 }
 
 /* Read a part, watched. 0 or -errno. */
-static int read_part(struct elfcage *c, struct elfcage_file *s, struct elfpart part)
+static int read_part(struct elf_sandbox *c, struct elf_sandbox_file *s, struct elfpart part)
 {
 	struct watch *w = c->watch;
 
@@ -101,7 +102,7 @@ static int read_part(struct elfcage *c, struct elfcage_file *s, struct elfpart p
 /*
  * Reserve memory for @size bytes more. -ENOSPC: they never fit; -EAGAIN: other files are read now.
  */
-static int hold(struct elfcage *c, uint64_t size)
+static int hold(struct elf_sandbox *c, uint64_t size)
 {
 	uint64_t max = c->memory_max, more, now;
 
@@ -122,7 +123,7 @@ static int hold(struct elfcage *c, uint64_t size)
 }
 
 /* Read the @nr parts at @list, of which the worker chose the numbers. */
-static int read_parts(struct elfcage *c, struct elfcage_file *s, const struct elfpart *list,
+static int read_parts(struct elf_sandbox *c, struct elf_sandbox_file *s, const struct elfpart *list,
 		      uint32_t nr)
 {
 	uint64_t before = elfparts_sum(&s->there), sum = 0;
@@ -147,9 +148,9 @@ static int read_parts(struct elfcage *c, struct elfcage_file *s, const struct el
 	return rc;
 }
 
-void elfcage_close(struct elfcage *c, int i)
+void elf_sandbox_close(struct elf_sandbox *c, int i)
 {
-	struct elfcage_file *s = &c->files[i];
+	struct elf_sandbox_file *s = &c->files[i];
 
 	if (s->copy >= 0) {
 		close(s->copy);
@@ -181,31 +182,31 @@ static bool is_local(int fd, struct watch *w)
 }
 
 /* Make an empty copy, of which the worker gets a descriptor that it can only read. */
-static int make_copy(struct elfcage_file *s)
+static int make_copy(struct elf_sandbox_file *s)
 {
 	char path[64];
 
-	s->copy = cage_file();
+	s->copy = sandbox_file();
 	if (s->copy < 0)
 		return s->copy;
 	if (ftruncate(s->copy, (off_t)s->size))
 		return -ENOMEM;
-	cage_fix_size(s->copy);
+	sandbox_fix_size(s->copy);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->copy);
 	s->sent = open(path, O_RDONLY | O_CLOEXEC);
 	return s->sent < 0 ? -errno : 0;
 }
 
-int elfcage_open(struct elfcage *c, int i, int fd, uint64_t size)
+int elf_sandbox_open(struct elf_sandbox *c, int i, int fd, uint64_t size)
 {
-	struct elfcage_file *s = &c->files[i];
+	struct elf_sandbox_file *s = &c->files[i];
 	uint64_t part = size <= WHOLE_SIZE ? size : ENDS_SIZE;
 	const struct elfpart ends[2] = { { 0, part }, { size - part, size } };
 	int rc = 0;
 
 	if (!size)
 		return -ENOEXEC;
-	*s = (struct elfcage_file){ .fd = fd, .size = size, .copy = -1, .sent = fd };
+	*s = (struct elf_sandbox_file){ .fd = fd, .size = size, .copy = -1, .sent = fd };
 	if (c->copied || !is_local(fd, c->watch)) {
 		s->sent = -1;
 		rc = make_copy(s);
@@ -214,13 +215,13 @@ int elfcage_open(struct elfcage *c, int i, int fd, uint64_t size)
 }
 
 /* Write the head and the lists of the request; return their size. */
-static size_t make_request(struct elfcage *c)
+static size_t make_request(struct elf_sandbox *c)
 {
-	struct elfcage_request head = { .size = { 0 } };
+	struct elf_sandbox_request head = { .size = { 0 } };
 	size_t at = sizeof(head);
 
-	for (int i = 0; i < ELFCAGE_FILES; i++) {
-		const struct elfcage_file *s = &c->files[i];
+	for (int i = 0; i < ELF_SANDBOX_FILES; i++) {
+		const struct elf_sandbox_file *s = &c->files[i];
 		uint32_t nr = s->fd < 0 ? 0 : s->there.nr;
 
 		head.size[i] = s->size;
@@ -233,9 +234,9 @@ static size_t make_request(struct elfcage *c)
 }
 
 /* Read the parts that the worker misses. *@more: there are some. */
-static int read_missed(struct elfcage *c, const struct cage_answer *a, bool *more)
+static int read_missed(struct elf_sandbox *c, const struct sandbox_answer *a, bool *more)
 {
-	struct elfcage_answer head;
+	struct elf_sandbox_answer head;
 	const struct elfpart *list = (const void *)(a->bytes + sizeof(head));
 	int rc = 0;
 
@@ -246,7 +247,7 @@ static int read_missed(struct elfcage *c, const struct cage_answer *a, bool *mor
 	if ((uint64_t)head.nr_missed[0] + head.nr_missed[1] >
 	    (a->size - sizeof(head)) / sizeof(struct elfpart))
 		return -EBADMSG;
-	for (int i = 0; i < ELFCAGE_FILES && !rc; i++) {
+	for (int i = 0; i < ELF_SANDBOX_FILES && !rc; i++) {
 		uint32_t nr = head.nr_missed[i];
 
 		if (nr && c->files[i].fd < 0)
@@ -275,10 +276,10 @@ static int known_error(int rc)
 }
 
 /* Call the reader once. The calls of a reading have one limit of number and time. */
-static int call(struct elfcage *c, const struct cage_reader *reader, const void *request,
-		size_t size, struct cage_answer *out)
+static int call(struct elf_sandbox *c, const struct sandbox_reader *reader, const void *request,
+		size_t size, struct sandbox_answer *out)
 {
-	const int fds[CAGE_FDS_MAX] = { c->files[0].sent, c->files[1].sent };
+	const int fds[SANDBOX_FDS_MAX] = { c->files[0].sent, c->files[1].sent };
 	size_t at = make_request(c);
 	int rc;
 
@@ -286,21 +287,21 @@ static int call(struct elfcage *c, const struct cage_reader *reader, const void 
 		return -EBADMSG;
 	c->nr_calls++;
 	memcpy(c->request + at, request, size);
-	rc = cage_call(reader, c->request, at + size, fds, 0, c->time_ns - c->took_ns, out);
+	rc = sandbox_call(reader, c->request, at + size, fds, 0, c->time_ns - c->took_ns, out);
 	c->took_ns += out->took_ns;
 	c->reader = reader;
 	c->generation = out->generation;
 	return rc ? known_error(rc) : 0;
 }
 
-int elfcage_refuse(struct elfcage *c)
+int elf_sandbox_refuse(struct elf_sandbox *c)
 {
-	cage_refuse(c->reader, c->generation);
+	sandbox_refuse(c->reader, c->generation);
 	return -EBADMSG;
 }
 
-int elfcage_ask(struct elfcage *c, const struct cage_reader *reader, const void *request,
-		size_t size, struct cage_answer *out)
+int elf_sandbox_ask(struct elf_sandbox *c, const struct sandbox_reader *reader, const void *request,
+		    size_t size, struct sandbox_answer *out)
 {
 	bool more = true;
 
@@ -312,23 +313,23 @@ int elfcage_ask(struct elfcage *c, const struct cage_reader *reader, const void 
 		rc = read_missed(c, out, &more);
 		if (!rc && !more)
 			return 0;
-		cage_answer_free(out);
+		sandbox_answer_free(out);
 		if (rc == -EBADMSG)
-			elfcage_refuse(c);
+			elf_sandbox_refuse(c);
 		if (rc)
 			return rc;
 	}
 }
 
-struct elfcage *elfcage_new(void)
+struct elf_sandbox *elf_sandbox_new(void)
 {
-	struct elfcage *c = calloc(1, sizeof(*c));
+	struct elf_sandbox *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
-	c->memory_max = ELFCAGE_MEMORY;
-	c->time_ns = ELFCAGE_TIME_NS;
-	for (int i = 0; i < ELFCAGE_FILES; i++)
+	c->memory_max = ELF_SANDBOX_MEMORY;
+	c->time_ns = ELF_SANDBOX_TIME_NS;
+	for (int i = 0; i < ELF_SANDBOX_FILES; i++)
 		c->files[i].fd = c->files[i].copy = c->files[i].sent = -1;
 	c->buf = malloc(PIECE);
 	if (c->buf)
@@ -337,23 +338,23 @@ struct elfcage *elfcage_new(void)
 	return NULL;
 }
 
-void elfcage_free(struct elfcage *c)
+void elf_sandbox_free(struct elf_sandbox *c)
 {
-	for (int i = 0; i < ELFCAGE_FILES; i++)
-		elfcage_close(c, i);
+	for (int i = 0; i < ELF_SANDBOX_FILES; i++)
+		elf_sandbox_close(c, i);
 	atomic_fetch_sub_explicit(&all_reading, c->held, memory_order_relaxed);
 	free(c->buf);
 	free(c);
 }
 
 /*
- * Files in the cage.
+ * Files in the sandbox.
  */
 
 /* Take the lists of the request. False: invalid. */
-static bool take_request(struct elfcage_serve *v, const struct cage_call *c)
+static bool take_request(struct elf_sandbox_serve *v, const struct sandbox_call *c)
 {
-	struct elfcage_request r;
+	struct elf_sandbox_request r;
 	const uint8_t *at = (const uint8_t *)c->request + sizeof(r);
 	size_t left;
 
@@ -361,7 +362,7 @@ static bool take_request(struct elfcage_serve *v, const struct cage_call *c)
 		return false;
 	memcpy(&r, c->request, sizeof(r));
 	left = c->size - sizeof(r);
-	for (int i = 0; i < ELFCAGE_FILES; i++) {
+	for (int i = 0; i < ELF_SANDBOX_FILES; i++) {
 		size_t size = r.nr_parts[i] * sizeof(struct elfpart);
 
 		if (r.nr_parts[i] > ELFPARTS_MAX || size > left)
@@ -379,9 +380,10 @@ static bool take_request(struct elfcage_serve *v, const struct cage_call *c)
 	return true;
 }
 
-int elfcage_serve_call(struct cage_call *c, void *request, size_t size, elfcage_serve_fn fn)
+int elf_sandbox_serve_call(struct sandbox_call *c, void *request, size_t size,
+			   elf_sandbox_serve_fn fn)
 {
-	struct elfcage_serve *v = calloc(1, sizeof(*v));
+	struct elf_sandbox_serve *v = calloc(1, sizeof(*v));
 	int rc = -EINVAL;
 
 	if (!v)
@@ -390,31 +392,31 @@ int elfcage_serve_call(struct cage_call *c, void *request, size_t size, elfcage_
 		memcpy(request, v->request, size);
 		rc = fn(v, c, request);
 	}
-	for (int i = 0; i < ELFCAGE_FILES; i++)
+	for (int i = 0; i < ELF_SANDBOX_FILES; i++)
 		elffile_close(&v->file[i]);
 	free(v);
 	return rc;
 }
 
-int elfcage_serve_open(struct elfcage_serve *v, const struct cage_call *c, int i)
+int elf_sandbox_serve_open(struct elf_sandbox_serve *v, const struct sandbox_call *c, int i)
 {
 	return elffile_open_parts(&v->file[i], c->fds[i], v->size[i], &v->there[i], &v->missed[i],
 				  NULL);
 }
 
-bool elfcage_serve_misses(const struct elfcage_serve *v)
+bool elf_sandbox_serve_misses(const struct elf_sandbox_serve *v)
 {
 	return v->missed[0].nr || v->missed[1].nr;
 }
 
-int elfcage_serve_begin(const struct elfcage_serve *v, struct cage_call *c, int rc)
+int elf_sandbox_serve_begin(const struct elf_sandbox_serve *v, struct sandbox_call *c, int rc)
 {
-	struct elfcage_answer a = { .nr_missed = { v->missed[0].nr, v->missed[1].nr } };
+	struct elf_sandbox_answer a = { .nr_missed = { v->missed[0].nr, v->missed[1].nr } };
 
-	if (!elfcage_serve_misses(v) && rc)
+	if (!elf_sandbox_serve_misses(v) && rc)
 		return rc;
-	cage_put(&c->reply, &a, sizeof(a));
-	for (int i = 0; i < ELFCAGE_FILES; i++)
-		cage_put(&c->reply, v->missed[i].list, v->missed[i].nr * sizeof(struct elfpart));
+	sandbox_put(&c->reply, &a, sizeof(a));
+	for (int i = 0; i < ELF_SANDBOX_FILES; i++)
+		sandbox_put(&c->reply, v->missed[i].list, v->missed[i].nr * sizeof(struct elfpart));
 	return v->missed[0].full || v->missed[1].full ? -E2BIG : 0;
 }

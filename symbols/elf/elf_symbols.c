@@ -955,7 +955,7 @@ int elfplt_add(struct elfsym *t, const struct elffile *f)
  * description); the second word of a description is the offset of the name, the fifth that of the
  * depths of the stack.
  *
- * Runs in the cage. Every byte is hostile.
+ * Runs in the sandbox. Every byte is hostile.
  */
 
 #define TABLE_SIZE_MAX	(512UL << 20)

@@ -46,7 +46,7 @@ static inline uint64_t ehhdr_base(uint64_t eh_frame)
 }
 
 /*
- * The parts of a file that a reader in the cage has. A helper, which may hang, copies them; the
+ * The parts of a file that a reader in the sandbox has. A helper, which may hang, copies them; the
  * reader goes as far as it can, notes the missed ones, and is called again with them.
  *
  * Pure; one thread.
@@ -96,7 +96,7 @@ bool elffile_relative(const struct elffile *f, bool (*fn)(const Elf64_Rela *r, v
 /* Get the pointer at @address: as it is relocated, or as it is in the file. False: none. */
 bool elffile_pointer(const struct elffile *f, uint64_t address, uint64_t *value);
 
-#define ELFCAGE_TIME_NS 10000000000ULL
+#define ELF_SANDBOX_TIME_NS 10000000000ULL
 
 /* Sum up the sizes. 0, -ENODATA: no debug information, or -EFBIG. */
 int elfdwarf_size(const struct elffile *f, uint64_t *size);

@@ -50,10 +50,11 @@ struct backoff {
  * Build the image of an object from its file: pread, never a mapping, since the
  * file can be truncated at any time.
  *
- * image_read() reads the bytes in this thread, and has them parsed in the cage, by image_build().
+ * image_read() reads the bytes in this thread, and has them parsed in the sandbox, by
+ * image_build().
  */
 
-#define IMAGE_READERS (CAGE_IMAGE_LAST - CAGE_IMAGE + 1)
+#define IMAGE_READERS (SANDBOX_IMAGE_LAST - SANDBOX_IMAGE + 1)
 
 /* Build an image from a descriptor alone. */
 int image_read_fd(struct image **out, int fd, uint64_t file_size, struct err *e);
@@ -71,8 +72,8 @@ struct image_parts {
  */
 int image_build(struct image **out, const struct image_parts *parts);
 
-/* The readers, for the cage: all are the same. */
-extern const struct cage_reader image_readers[IMAGE_READERS];
+/* The readers, for the sandbox: all are the same. */
+extern const struct sandbox_reader image_readers[IMAGE_READERS];
 
 /*
  * One object that holds code: its identity, and its image once loaded.
@@ -328,7 +329,7 @@ bool fetch_busy(const struct fetch_desk *d);
 struct load_where {
 	struct object_identity identity;
 	struct object_sighting seen; /* seen.path is owned */
-	char *root;		     /* as in foreign_want; owned */
+	char *root;		     /* as in untrusted_want; owned */
 	bool recorded;		     /* of a recording: perf's cache has it perhaps */
 	uint32_t object;
 	uint8_t build_id[20]; /* of the image; size 0: it has none, or is not loaded */
@@ -346,7 +347,7 @@ void load_where_fini(struct load_where *w);
  * Open the file (OBJECT_FILE). 0 or -errno; the caller closes out->fd. May hang:
  * helpers only.
  */
-int load_open(const struct load_where *w, struct watch *watch, struct foreign_file *out);
+int load_open(const struct load_where *w, struct watch *watch, struct untrusted_file *out);
 /*
  * Test whether a file has the build-id of the image: one that was written in place has the same
  * inode.

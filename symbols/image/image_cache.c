@@ -278,10 +278,10 @@ bool load_is_of_image(const struct load_where *w, const uint8_t *build_id, size_
 	       (size == w->build_id_size && !memcmp(build_id, w->build_id, size));
 }
 
-int load_open(const struct load_where *w, struct watch *watch, struct foreign_file *out)
+int load_open(const struct load_where *w, struct watch *watch, struct untrusted_file *out)
 {
 	const struct object_identity *id = &w->identity;
-	struct foreign_want want = {
+	struct untrusted_want want = {
 		.pid = w->seen.pid,
 		.start = w->seen.start,
 		.end = w->seen.end,
@@ -302,11 +302,11 @@ int load_open(const struct load_where *w, struct watch *watch, struct foreign_fi
 		watch_end(watch, 0);
 		return 0;
 	}
-	rc = foreign_open(&want, out, NULL);
+	rc = untrusted_open(&want, out, NULL);
 	/* Another file, perhaps with the same contents: compare the build-id. */
 	if (rc == -ESTALE && id->build_id_size && w->seen.pid <= 0) {
 		want.ino = 0;
-		rc = foreign_open(&want, out, NULL);
+		rc = untrusted_open(&want, out, NULL);
 	}
 	watch_end(watch, 0);
 	return rc;
@@ -356,7 +356,7 @@ static bool is_other(const struct object_identity *id, const struct image *image
  * Test whether the file has changed since it was opened: parts of the image may not
  * match then.
  */
-static bool has_changed(const struct foreign_file *file)
+static bool has_changed(const struct untrusted_file *file)
 {
 	struct stat st;
 
@@ -374,7 +374,7 @@ static int load_file(struct load *l)
 		.memory_max = l->memory_max,
 		.watch = &l->job.watch,
 	};
-	struct foreign_file file;
+	struct untrusted_file file;
 	int rc = load_open(&l->where, in.watch, &file);
 
 	if (rc)

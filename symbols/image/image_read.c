@@ -3,8 +3,8 @@
  * An image from the parts of a file, in the sandbox; as one piece of bytes, checked when it comes
  * out; the messages.
  *
- * Runs in the cage. Missing or damaged parts beyond the headers give a smaller image, not an error:
- * segments alone still give names by address.
+ * Runs in the sandbox. Missing or damaged parts beyond the headers give a smaller image, not an
+ * error: segments alone still give names by address.
  */
 #include "symbols/image/internal.h"
 
@@ -24,7 +24,7 @@
 #include "symbols/sandbox/sandbox.h"
 
 /*
- * An image as one piece of bytes without pointers, as it comes out of the cage: a head, then
+ * An image as one piece of bytes without pointers, as it comes out of the sandbox: a head, then
  * segments, symbols, FDEs, names and the bytes of .eh_frame, each aligned.
  *
  * The bytes are foreign: all that look-ups rely on is checked when they are taken.
@@ -93,18 +93,18 @@ static struct places places_of(const struct flat *f)
 }
 
 /* Append @size bytes at @at bytes after @base. */
-static void put_at(struct cage_reply *reply, size_t base, uint64_t at, const void *bytes,
+static void put_at(struct sandbox_reply *reply, size_t base, uint64_t at, const void *bytes,
 		   size_t size)
 {
 	static const uint8_t zeros[ALIGNMENT];
 	size_t here = reply->written + reply->size;
 
-	cage_put(reply, zeros, (size_t)(base + at - here) % ALIGNMENT);
-	cage_put(reply, bytes, size);
+	sandbox_put(reply, zeros, (size_t)(base + at - here) % ALIGNMENT);
+	sandbox_put(reply, bytes, size);
 }
 
 /* Append @image; the reply before it is a multiple of 16 bytes. */
-static void image_flat_put(struct cage_reply *reply, const struct image *image)
+static void image_flat_put(struct sandbox_reply *reply, const struct image *image)
 {
 	struct flat f = {
 		.sigreturn = image->sigreturn,
@@ -206,7 +206,7 @@ static bool is_valid(const struct flat *f, const uint8_t *bytes, size_t size)
 }
 
 /* Copy small answers to pages of their own, which go back to the kernel whole. */
-static int to_pages(struct cage_answer *a)
+static int to_pages(struct sandbox_answer *a)
 {
 	void *pages;
 
@@ -257,7 +257,7 @@ static int point(struct image *image, const struct flat *f, uint8_t *bytes)
 	return ehframe_meet(&image->eh, f->cies, f->nr_cies);
 }
 
-int image_flat_take(struct image **out, struct cage_answer *a, size_t at)
+int image_flat_take(struct image **out, struct sandbox_answer *a, size_t at)
 {
 	struct image *image;
 	struct flat f;
@@ -275,7 +275,7 @@ int image_flat_take(struct image **out, struct cage_answer *a, size_t at)
 	image->block = a->bytes;
 	image->block_size = a->size;
 	rc = point(image, &f, a->bytes + at);
-	*a = (struct cage_answer){ 0 };
+	*a = (struct sandbox_answer){ 0 };
 	if (rc) {
 		image_free(image);
 		return rc;
@@ -760,7 +760,7 @@ struct kept {
 	uint64_t serial;
 };
 
-/* Atomic for the calling threads of programs without a cage; relaxed would do in a worker. */
+/* Atomic for the calling threads of programs without a sandbox; relaxed would do in a worker. */
 static _Atomic(struct kept *) kept;
 
 /* Take the kept image if it is the one of @serial; else it is freed. */
@@ -792,7 +792,7 @@ static void keep(struct image *image, uint64_t serial)
 }
 
 /* Build the image of the open files, but for the signal return. */
-static int build(struct elfcage_serve *v, const struct image_request *r, bool debug,
+static int build(struct elf_sandbox_serve *v, const struct image_request *r, bool debug,
 		 struct image_answer *a, struct image **image)
 {
 	struct image_parts parts = {
@@ -817,35 +817,35 @@ static int build(struct elfcage_serve *v, const struct image_request *r, bool de
 }
 
 /* Find the signal return and derive tables, or keep the image until its code is there. */
-static void finish(struct elfcage_serve *v, const struct image_request *r, struct image **image)
+static void finish(struct elf_sandbox_serve *v, const struct image_request *r, struct image **image)
 {
-	if (elfcage_serve_misses(v) || !*image)
+	if (elf_sandbox_serve_misses(v) || !*image)
 		return;
 	elfsig_find(*image, &v->file[IMAGE_OBJECT]);
 	derive_image(*image, &v->file[IMAGE_OBJECT]);
-	if (elfcage_serve_misses(v)) {
+	if (elf_sandbox_serve_misses(v)) {
 		keep(*image, r->serial);
 		*image = NULL;
 	}
 }
 
-static int serve_files(struct elfcage_serve *v, struct cage_call *c, const void *request)
+static int serve_files(struct elf_sandbox_serve *v, struct sandbox_call *c, const void *request)
 {
 	const struct image_request *r = request;
 	struct image *image = NULL;
 	struct image_answer a = { .match = DEBUGFILE_OTHER };
-	int rc = elfcage_serve_open(v, c, IMAGE_OBJECT);
+	int rc = elf_sandbox_serve_open(v, c, IMAGE_OBJECT);
 	bool debug;
 
 	/* Go on without a debug file that cannot be opened. */
-	debug = !rc && c->fds[IMAGE_DEBUG] >= 0 && !elfcage_serve_open(v, c, IMAGE_DEBUG);
+	debug = !rc && c->fds[IMAGE_DEBUG] >= 0 && !elf_sandbox_serve_open(v, c, IMAGE_DEBUG);
 	if (!rc)
 		rc = build(v, r, debug, &a, &image);
 	if (!rc)
 		finish(v, r, &image);
-	rc = elfcage_serve_begin(v, c, rc);
-	if (!rc && !elfcage_serve_misses(v)) {
-		cage_put(&c->reply, &a, sizeof(a));
+	rc = elf_sandbox_serve_begin(v, c, rc);
+	if (!rc && !elf_sandbox_serve_misses(v)) {
+		sandbox_put(&c->reply, &a, sizeof(a));
 		if (image)
 			image_flat_put(&c->reply, image);
 	}
@@ -853,46 +853,46 @@ static int serve_files(struct elfcage_serve *v, struct cage_call *c, const void 
 	return rc;
 }
 
-static int serve(struct cage_call *c)
+static int serve(struct sandbox_call *c)
 {
 	struct image_request r;
 
-	return elfcage_serve_call(c, &r, sizeof(r), serve_files);
+	return elf_sandbox_serve_call(c, &r, sizeof(r), serve_files);
 }
 
 #define READER(nr)                                                                                 \
 	{                                                                                          \
-		.kind = CAGE_IMAGE + (nr), .name = "proftop-image", .serve = serve,                \
+		.kind = SANDBOX_IMAGE + (nr), .name = "proftop-image", .serve = serve,             \
 		.memory_max = 8ULL << 30, .reply_max = 2UL << 30, .map_reply = true,               \
 	}
 
-const struct cage_reader image_readers[IMAGE_READERS] = { READER(0), READER(1), READER(2),
-							  READER(3) };
+const struct sandbox_reader image_readers[IMAGE_READERS] = { READER(0), READER(1), READER(2),
+							     READER(3) };
 
 /*
- * Read an image: the bytes of the file by elfcage.h, their meaning in the cage.
+ * Read an image: the bytes of the file by elfcage.h, their meaning in the sandbox.
  *
  * Runs on: a helper.
  */
 
 static atomic_ullong last_serial; /* relaxed */
 
-struct image_cage_reading {
+struct image_sandbox_reading {
 	const struct image_input *in;
-	struct elfcage *files;
+	struct elf_sandbox *files;
 	bool by_link, same_crc;
 	struct image_answer answer;
 };
 
 /* Check the head of an answer. */
-static int take_head(struct image_cage_reading *r, const struct cage_answer *a)
+static int take_head(struct image_sandbox_reading *r, const struct sandbox_answer *a)
 {
 	struct image_answer *head = &r->answer;
 	struct debugfile_names *n = &head->names;
 
-	if (a->size < ELFCAGE_ANSWER + sizeof(*head))
+	if (a->size < ELF_SANDBOX_ANSWER + sizeof(*head))
 		return -EBADMSG;
-	memcpy(head, a->bytes + ELFCAGE_ANSWER, sizeof(*head));
+	memcpy(head, a->bytes + ELF_SANDBOX_ANSWER, sizeof(*head));
 	if (n->build_id_size > sizeof(n->build_id) || !memchr(n->link, 0, sizeof(n->link)) ||
 	    (n->link[0] && !debugfile_link_ok(n->link)))
 		return -EBADMSG;
@@ -900,7 +900,7 @@ static int take_head(struct image_cage_reading *r, const struct cage_answer *a)
 }
 
 /* Call the worker. 0 (the caller frees the answer), or -errno. */
-static int ask(struct image_cage_reading *r, struct cage_answer *a)
+static int ask(struct image_sandbox_reading *r, struct sandbox_answer *a)
 {
 	const struct image_request request = {
 		.serial = atomic_fetch_add_explicit(&last_serial, 1, memory_order_relaxed) + 1,
@@ -908,25 +908,25 @@ static int ask(struct image_cage_reading *r, struct cage_answer *a)
 		.by_link = r->by_link,
 		.same_crc = r->same_crc,
 	};
-	const struct cage_reader *reader =
-		&image_readers[cage_idle(CAGE_IMAGE, CAGE_IMAGE_LAST) - CAGE_IMAGE];
-	int rc = elfcage_ask(r->files, reader, &request, sizeof(request), a);
+	const struct sandbox_reader *reader =
+		&image_readers[sandbox_idle(SANDBOX_IMAGE, SANDBOX_IMAGE_LAST) - SANDBOX_IMAGE];
+	int rc = elf_sandbox_ask(r->files, reader, &request, sizeof(request), a);
 
 	if (rc)
 		return rc;
 	if (!take_head(r, a))
 		return 0;
-	cage_answer_free(a);
-	return elfcage_refuse(r->files);
+	sandbox_answer_free(a);
+	return elf_sandbox_refuse(r->files);
 }
 
 /* Take the image of an answer, which is freed. */
-static int take_image(struct image_cage_reading *r, struct cage_answer *a, struct image **out)
+static int take_image(struct image_sandbox_reading *r, struct sandbox_answer *a, struct image **out)
 {
-	int rc = image_flat_take(out, a, ELFCAGE_ANSWER + sizeof(struct image_answer));
+	int rc = image_flat_take(out, a, ELF_SANDBOX_ANSWER + sizeof(struct image_answer));
 
-	cage_answer_free(a);
-	return rc == -EBADMSG ? elfcage_refuse(r->files) : rc;
+	sandbox_answer_free(a);
+	return rc == -EBADMSG ? elf_sandbox_refuse(r->files) : rc;
 }
 
 static bool is_from_debug_file(const struct image *image)
@@ -935,7 +935,8 @@ static bool is_from_debug_file(const struct image *image)
 }
 
 /* Without a build-id the CRC decides: if it is the one of the link, call again. */
-static int compare_crc(struct image_cage_reading *r, int fd, uint64_t size, struct cage_answer *a)
+static int compare_crc(struct image_sandbox_reading *r, int fd, uint64_t size,
+		       struct sandbox_answer *a)
 {
 	uint32_t crc;
 	int rc = debugfile_crc(fd, size, r->in->watch, DEBUGFILE_CRC_NS, &crc);
@@ -944,16 +945,16 @@ static int compare_crc(struct image_cage_reading *r, int fd, uint64_t size, stru
 		return rc;
 	if (rc || crc != r->answer.names.crc)
 		return 0;
-	cage_answer_free(a);
+	sandbox_answer_free(a);
 	r->same_crc = true;
 	return ask(r, a);
 }
 
 /* Read the image again with the debug file @fd. NULL: of another object, or without functions. */
-static int read_with(struct image_cage_reading *r, int fd, uint64_t size, struct image **out)
+static int read_with(struct image_sandbox_reading *r, int fd, uint64_t size, struct image **out)
 {
-	struct cage_answer a = { 0 };
-	int rc = elfcage_open(r->files, IMAGE_DEBUG, fd, size);
+	struct sandbox_answer a = { 0 };
+	int rc = elf_sandbox_open(r->files, IMAGE_DEBUG, fd, size);
 
 	r->same_crc = false;
 	if (!rc)
@@ -962,8 +963,8 @@ static int read_with(struct image_cage_reading *r, int fd, uint64_t size, struct
 		rc = compare_crc(r, fd, size, &a);
 	if (!rc && r->answer.match == DEBUGFILE_SAME)
 		rc = take_image(r, &a, out);
-	cage_answer_free(&a);
-	elfcage_close(r->files, IMAGE_DEBUG);
+	sandbox_answer_free(&a);
+	elf_sandbox_close(r->files, IMAGE_DEBUG);
 	if (!rc && *out && !is_from_debug_file(*out)) {
 		image_free(*out);
 		*out = NULL;
@@ -975,13 +976,13 @@ static int read_with(struct image_cage_reading *r, int fd, uint64_t size, struct
  * Replace @image by one with the functions of its debug file: by build-id, else by link. 0, or
  * -EAGAIN; after other errors the image is as before.
  */
-static int add_debug_file(struct image_cage_reading *r, struct image **image)
+static int add_debug_file(struct image_sandbox_reading *r, struct image **image)
 {
 	const struct debugfile_names names = r->answer.names;
 	const struct debugfile_where where = { DEBUGFILE_ROOT, r->in->path, r->in->pid,
 					       r->in->root,    r->in->fd,   r->in->watch };
 	struct image *better = NULL;
-	struct foreign_file file;
+	struct untrusted_file file;
 	int rc = 0;
 
 	watch_aside(r->in->watch, true);
@@ -1000,10 +1001,10 @@ static int add_debug_file(struct image_cage_reading *r, struct image **image)
 	return rc == -EAGAIN ? rc : 0;
 }
 
-static int read_image(struct image_cage_reading *r, struct image **image)
+static int read_image(struct image_sandbox_reading *r, struct image **image)
 {
-	struct cage_answer a = { 0 };
-	int rc = elfcage_open(r->files, IMAGE_OBJECT, r->in->fd, r->in->size);
+	struct sandbox_answer a = { 0 };
+	int rc = elf_sandbox_open(r->files, IMAGE_OBJECT, r->in->fd, r->in->size);
 
 	if (!rc)
 		rc = ask(r, &a);
@@ -1016,7 +1017,7 @@ static int read_image(struct image_cage_reading *r, struct image **image)
 
 int image_read(struct image **out, const struct image_input *in, struct err *e)
 {
-	struct image_cage_reading r = { .in = in, .files = elfcage_new() };
+	struct image_sandbox_reading r = { .in = in, .files = elf_sandbox_new() };
 	struct image *image = NULL;
 	int rc = -ENOMEM;
 
@@ -1025,7 +1026,7 @@ int image_read(struct image **out, const struct image_input *in, struct err *e)
 		r.files->memory_max = in->memory_max;
 		r.files->copied = in->copied;
 		rc = read_image(&r, &image);
-		elfcage_free(r.files);
+		elf_sandbox_free(r.files);
 	}
 	if (rc) {
 		image_free(image);

@@ -54,7 +54,7 @@ void backoff_cancelled(struct backoff *d, uint32_t maj, uint32_t min);
  * Make an image of the bytes from @at on, which it owns: *@a is empty then. The caller frees *@a
  * after an error. 0, -EBADMSG or -ENOMEM.
  */
-int image_flat_take(struct image **out, struct cage_answer *a, size_t at);
+int image_flat_take(struct image **out, struct sandbox_answer *a, size_t at);
 
 /* An ELF file to read. */
 struct image_input {
@@ -62,9 +62,9 @@ struct image_input {
 	uint64_t size;
 	const char *path; /* a hint for debug files; may be NULL */
 	pid_t pid;	  /* it is below the root of this process; 0: below @root */
-	const char *root; /* as in foreign_want */
+	const char *root; /* as in untrusted_want */
 	bool no_debug_files;
-	bool copied; /* the cage gets a copy, as of any file system that may hang */
+	bool copied; /* the sandbox gets a copy, as of any file system that may hang */
 	uint64_t
 		memory_max; /* of all large tables read at a time; larger ones: not read; 0: none */
 	struct watch *watch; /* progress; may be NULL */
@@ -72,7 +72,7 @@ struct image_input {
 
 /*
  * Build an image from an ELF file. 0, or -errno with a message; -EAGAIN while other large files
- * are read; the errors of cage_call(). Helpers only: slow; may hang.
+ * are read; the errors of sandbox_call(). Helpers only: slow; may hang.
  */
 int image_read(struct image **out, const struct image_input *in, struct err *e);
 /* Build an image from ELF bytes in memory (the vdso), in this thread. */

@@ -551,7 +551,7 @@ static int find_variables(struct hotspot_tables *t, struct remote *r, const stru
 {
 	char path[4096];
 	size_t size = procfs_unescape(path, sizeof(path) - 1, map->path, map->path_size);
-	struct foreign_want want = {
+	struct untrusted_want want = {
 		.pid = r->pid,
 		.start = map->start,
 		.end = map->end,
@@ -566,12 +566,12 @@ static int find_variables(struct hotspot_tables *t, struct remote *r, const stru
 		.nr_vars = VMSTRUCTS_VARIABLES,
 		.watch = r->watch,
 	};
-	struct foreign_file file;
+	struct untrusted_file file;
 	struct elffacts facts;
 	int rc;
 
 	path[size] = '\0';
-	rc = foreign_open(&want, &file, NULL);
+	rc = untrusted_open(&want, &file, NULL);
 	if (rc)
 		return rc;
 	vmstructs_want(t->vars);
@@ -591,7 +591,7 @@ int hotspot_find_tables(struct hotspot_tables *t, struct remote *r)
 	struct procfs_map map;
 	size_t size;
 	char *maps;
-	int rc = foreign_read_proc(r->pid, "maps", PROCFS_MAPS_SIZE_MAX, &maps, &size);
+	int rc = untrusted_read_proc(r->pid, "maps", PROCFS_MAPS_SIZE_MAX, &maps, &size);
 
 	if (rc)
 		return rc;

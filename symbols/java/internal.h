@@ -12,7 +12,7 @@
 #include "symbols/sandbox/sandbox.h"
 #include "symbols/script/script.h"
 
-struct cage_answer;
+struct sandbox_answer;
 struct code_log;
 struct code_text;
 struct hotspot;
@@ -167,7 +167,7 @@ int hotspot_method(const struct hotspot *h, struct remote *r, uint64_t method,
 struct hotspot_job *hotspot_job_new(pid_t pid, void (*run)(struct job *job));
 /*
  * Read the tables, if the JVM is not open, then all that the job lists, by @j->remote: without a
- * cage, or in its worker. 0 or -errno.
+ * sandbox, or in its worker. 0 or -errno.
  */
 int hotspot_job_read(struct hotspot_job *j, const struct hotspot_tables *t);
 /* Make room for the frames of one chain, j->frames. 0 or -ENOMEM. */
@@ -185,34 +185,34 @@ void hotspot_job_forget(struct hotspot_job *r);
 void hotspot_job_free_chains(struct hotspot_job_chain *chains, uint32_t nr);
 
 /*
- * Read a JVM in the cage: a worker parses its memory, which is read here, piece by piece, as the
+ * Read a JVM in the sandbox: a worker parses its memory, which is read here, piece by piece, as the
  * worker requests it. The worker's result is checked like the memory of a JVM.
  *
  * A worker reads one JVM at a time. When a helper hangs in a read, the loader abandons its job and
  * gives the worker to other jobs.
  *
- * Threads: a helper; hotspot_cage_leave() of the loader.
+ * Threads: a helper; hotspot_sandbox_leave() of the loader.
  */
 
 /*
- * Find the JVM of a struct hotspot_job and read it in a worker, or here if there is no cage: run()
- * of the job.
+ * Find the JVM of a struct hotspot_job and read it in a worker, or here if there is no sandbox:
+ * run() of the job.
  */
-void hotspot_cage_run(struct job *job);
+void hotspot_sandbox_run(struct job *job);
 /*
  * Do hotspot_job_read() in a worker. 0 or its -errno; -EAGAIN: all workers are busy; -EPIPE,
  * -ETIME, -EBADMSG, -ESTALE: the worker ended, was too slow, or its answer makes no sense.
  */
-int hotspot_cage_read(struct hotspot_job *j, const struct hotspot_tables *t);
+int hotspot_sandbox_read(struct hotspot_job *j, const struct hotspot_tables *t);
 /*
  * Take the result of a worker, foreign bytes, into the job; it took @cpu_ns. 0, -errno in it, or
- * -EBADMSG. Only for hotspot_cage_read() and its tests.
+ * -EBADMSG. Only for hotspot_sandbox_read() and its tests.
  */
-int hotspot_cage_take(struct hotspot_job *j, const struct cage_answer *a, uint64_t cpu_ns);
+int hotspot_sandbox_take(struct hotspot_job *j, const struct sandbox_answer *a, uint64_t cpu_ns);
 /* End the worker that has read for @j, which does not run. The loader. */
-void hotspot_cage_end(const struct hotspot_job *j);
+void hotspot_sandbox_end(const struct hotspot_job *j);
 /* Take the worker from a job that is abandoned. */
-void hotspot_cage_leave(struct hotspot_job *j);
+void hotspot_sandbox_leave(struct hotspot_job *j);
 
 #define HOTSPOT_WIRE_SIZE (32U << 20) /* bytes of one question */
 #define HOTSPOT_WANTS_MAX 4096U	      /* addresses of a kind in a job */

@@ -287,10 +287,10 @@ static void end_reading(struct hotspots_entry *e)
 	if (!e->reading)
 		return;
 	if (e->runs) {
-		hotspot_cage_leave(e->reading);
+		hotspot_sandbox_leave(e->reading);
 		hotspot_job_leave(e->reading);
 	} else {
-		hotspot_cage_end(e->reading);
+		hotspot_sandbox_end(e->reading);
 		hotspot_job_drop(&e->reading->job);
 	}
 	e->reading = NULL;
@@ -426,7 +426,7 @@ struct hotspots_entry *hotspots_add_entry(struct hotspots *h, const struct objec
 	e->methods_object = OBJECT_ID_UNKNOWN;
 	e->pid = seen.pid;
 	e->uid = uid;
-	e->reading = hotspot_job_new(seen.pid, hotspot_cage_run);
+	e->reading = hotspot_job_new(seen.pid, hotspot_sandbox_run);
 	h->entries[h->nr_entries++] = e;
 	return e;
 }

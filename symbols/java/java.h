@@ -148,7 +148,7 @@ struct hotspot_job_chain {
 struct hotspot_job {
 	struct job job;
 	uint64_t id;		 /* never used again; not 0 */
-	_Atomic uint64_t worker; /* hotspot_cage.h; 0: none */
+	_Atomic uint64_t worker; /* hotspot_sandbox.h; 0: none */
 	struct remote remote;
 	int dir_fd; /* of /proc/PID: the process that was opened */
 	bool open;
@@ -175,7 +175,7 @@ struct hotspot_job {
 
 #define HOTSPOT_READERS 8U
 
-extern const struct cage_reader hotspot_readers[HOTSPOT_READERS];
+extern const struct sandbox_reader hotspot_readers[HOTSPOT_READERS];
 
 /* One thing that was read. In the byte order of the machine. */
 struct hotspots_kept {

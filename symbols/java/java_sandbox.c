@@ -138,16 +138,16 @@ static inline int hotspot_wire_take_vm(struct hotspot *h, const struct hotspot_w
 #define INLINE_MAX (48U << 10)	  /* bytes of pieces in a request */
 
 /* A worker: the reading that has it, by its number, and the last one that had it. */
-struct hotspot_cage_slot {
+struct hotspot_sandbox_slot {
 	_Atomic uint64_t
 		reading;       /* 0: free. Acquire to take it, release to leave it, else relaxed */
 	_Atomic uint64_t last; /* relaxed; 0: it has not been used, or it was ended */
 	_Atomic uint64_t job;  /* of the last reading; relaxed */
 };
 
-static struct hotspot_cage_slot slots[HOTSPOT_READERS];
+static struct hotspot_sandbox_slot slots[HOTSPOT_READERS];
 
-static bool take_slot(struct hotspot_cage_slot *s, uint64_t number)
+static bool take_slot(struct hotspot_sandbox_slot *s, uint64_t number)
 {
 	uint64_t none = 0;
 
@@ -157,13 +157,13 @@ static bool take_slot(struct hotspot_cage_slot *s, uint64_t number)
 
 /* Choose a free worker: the one that @j had before, else the one that had no reading for longest.
  */
-static struct hotspot_cage_slot *choose_slot(const struct hotspot_job *j)
+static struct hotspot_sandbox_slot *choose_slot(const struct hotspot_job *j)
 {
-	struct hotspot_cage_slot *best = NULL;
+	struct hotspot_sandbox_slot *best = NULL;
 	uint64_t last, best_last = 0;
 
 	for (uint32_t i = 0; i < HOTSPOT_READERS; i++) {
-		struct hotspot_cage_slot *s = &slots[i];
+		struct hotspot_sandbox_slot *s = &slots[i];
 
 		if (atomic_load_explicit(&s->reading, memory_order_relaxed))
 			continue;
@@ -182,12 +182,12 @@ static struct hotspot_cage_slot *choose_slot(const struct hotspot_job *j)
  * Take a free worker for @j. It reads one JVM, then it is replaced: one that was taken over must
  * not see the memory of another JVM.
  */
-static const struct cage_reader *take_worker(struct hotspot_job *j)
+static const struct sandbox_reader *take_worker(struct hotspot_job *j)
 {
 	static _Atomic uint64_t next = 1;
 	uint64_t number = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed);
-	const struct cage_reader *reader;
-	struct hotspot_cage_slot *s;
+	const struct sandbox_reader *reader;
+	struct hotspot_sandbox_slot *s;
 
 	do {
 		s = choose_slot(j);
@@ -198,12 +198,12 @@ static const struct cage_reader *take_worker(struct hotspot_job *j)
 	reader = &hotspot_readers[s - slots];
 	if (atomic_exchange_explicit(&s->last, number, memory_order_relaxed) &&
 	    atomic_load_explicit(&s->job, memory_order_relaxed) != j->id)
-		cage_end(reader);
+		sandbox_end(reader);
 	atomic_store_explicit(&s->job, j->id, memory_order_relaxed);
 	return reader;
 }
 
-void hotspot_cage_leave(struct hotspot_job *j)
+void hotspot_sandbox_leave(struct hotspot_job *j)
 {
 	uint64_t number = atomic_exchange_explicit(&j->worker, 0, memory_order_relaxed);
 
@@ -215,17 +215,17 @@ void hotspot_cage_leave(struct hotspot_job *j)
 	}
 }
 
-void hotspot_cage_end(const struct hotspot_job *j)
+void hotspot_sandbox_end(const struct hotspot_job *j)
 {
 	for (uint32_t i = 0; i < HOTSPOT_READERS; i++) {
-		struct hotspot_cage_slot *s = &slots[i];
+		struct hotspot_sandbox_slot *s = &slots[i];
 
 		if (atomic_load_explicit(&s->job, memory_order_relaxed) != j->id ||
 		    !take_slot(s, UINT64_MAX))
 			continue;
 		/* Another job may have had it since. */
 		if (atomic_load_explicit(&s->job, memory_order_relaxed) == j->id) {
-			cage_end(&hotspot_readers[i]);
+			sandbox_end(&hotspot_readers[i]);
 			atomic_store_explicit(&s->job, 0, memory_order_relaxed);
 			atomic_store_explicit(&s->last, 0, memory_order_relaxed);
 		}
@@ -243,7 +243,7 @@ static void mark(const struct hotspot *h, uint64_t addr, uint8_t *marks)
 }
 
 /* Put the known blobs that the job needs: all for a scan, else the ones at its addresses. */
-static uint32_t put_blobs(struct cage_reply *w, const struct hotspot_job *j)
+static uint32_t put_blobs(struct sandbox_reply *w, const struct hotspot_job *j)
 {
 	uint8_t *marks = calloc(MAX(j->vm.nr_blobs, 1U), 1);
 	struct hotspot_wire_blob blob;
@@ -257,7 +257,7 @@ static uint32_t put_blobs(struct cage_reply *w, const struct hotspot_job *j)
 		if (!j->scan && !marks[i])
 			continue;
 		blob = hotspot_wire_blob(&j->vm.blobs[i], HOTSPOT_WIRE_NONE);
-		cage_put(w, &blob, sizeof(blob));
+		sandbox_put(w, &blob, sizeof(blob));
 		nr++;
 	}
 	w->full |= !marks;
@@ -274,7 +274,7 @@ static int put_job(const struct hotspot_job *j, const struct hotspot_tables *t, 
 					 .nr_pcs = j->nr_pcs,
 					 .nr_methods = j->nr_methods,
 					 .nr_chains = j->nr_chains };
-	struct cage_reply w = { .bytes = NULL };
+	struct sandbox_reply w = { .bytes = NULL };
 	int fd = -ENOMEM;
 
 	for (uint32_t i = 0; i < VMSTRUCTS_VARIABLES; i++)
@@ -282,16 +282,16 @@ static int put_job(const struct hotspot_job *j, const struct hotspot_tables *t, 
 	hotspot_wire_put_vm(&head.vm, &j->vm);
 	memcpy(head.first, j->first, sizeof(head.first));
 	head.nr_first = j->nr_first;
-	cage_put(&w, &head, sizeof(head));
+	sandbox_put(&w, &head, sizeof(head));
 	head.nr_blobs = put_blobs(&w, j);
-	cage_put(&w, j->pcs, j->nr_pcs * sizeof(*j->pcs));
+	sandbox_put(&w, j->pcs, j->nr_pcs * sizeof(*j->pcs));
 	for (uint32_t i = 0; i < j->nr_methods; i++)
-		cage_put(&w, &j->methods[i].method, sizeof(uint64_t));
+		sandbox_put(&w, &j->methods[i].method, sizeof(uint64_t));
 	for (uint32_t i = 0; i < j->nr_chains; i++)
-		cage_put(&w, &j->chains[i].addr, sizeof(uint64_t));
+		sandbox_put(&w, &j->chains[i].addr, sizeof(uint64_t));
 	if (!w.full) {
 		memcpy(w.bytes, &head, sizeof(head));
-		fd = cage_wrap(w.bytes, w.size);
+		fd = sandbox_wrap(w.bytes, w.size);
 	}
 	*size = w.size;
 	free(w.bytes);
@@ -316,8 +316,8 @@ static int read_pieces(struct hotspot_job *j, const struct hotspot_wire_ask *ask
 /* A call, from the job to its result. */
 struct session {
 	struct hotspot_job *j;
-	const struct cage_reader *reader;
-	struct cage_answer a;
+	const struct sandbox_reader *reader;
+	struct sandbox_answer a;
 	uint64_t cpu_ns; /* of the worker */
 	uint8_t *pieces; /* of the answers to its questions, used again */
 	uint32_t pieces_room;
@@ -325,16 +325,16 @@ struct session {
 
 static int call(struct session *s, const void *request, size_t size, int fd)
 {
-	const int fds[CAGE_FDS_MAX] = { fd, -1 };
+	const int fds[SANDBOX_FDS_MAX] = { fd, -1 };
 	uint32_t generation = s->a.generation;
 	int rc;
 
-	cage_answer_free(&s->a);
-	rc = cage_call(s->reader, request, size, fds, generation, TIMEOUT_NS, &s->a);
+	sandbox_answer_free(&s->a);
+	rc = sandbox_call(s->reader, request, size, fds, generation, TIMEOUT_NS, &s->a);
 	s->cpu_ns += s->a.cpu_ns;
 	/* The worker may still wait for the answer to its question. */
 	if (rc && generation)
-		cage_refuse(s->reader, generation);
+		sandbox_refuse(s->reader, generation);
 	return rc;
 }
 
@@ -361,7 +361,7 @@ static int answer(struct session *s)
 	memset(bytes, 0, ask.nr + size);
 	rc = read_pieces(s->j, &ask, s->a.bytes + sizeof(ask), bytes, bytes + ask.nr);
 	if (!rc && size > INLINE_MAX) {
-		fd = cage_wrap(bytes + ask.nr, size);
+		fd = sandbox_wrap(bytes + ask.nr, size);
 		size = 0;
 		rc = fd < 0 ? fd : 0;
 	}
@@ -380,7 +380,7 @@ struct result {
 };
 
 /* Find the parts. 0, -EBADMSG, or the -errno in it. */
-static int split(struct result *r, const struct hotspot_job *j, const struct cage_answer *a)
+static int split(struct result *r, const struct hotspot_job *j, const struct sandbox_answer *a)
 {
 	struct hotspot_wire_result *h = &r->head;
 	const uint8_t *at = a->bytes;
@@ -516,7 +516,7 @@ static int take_chains(struct hotspot_job *j, const struct result *r)
 	return rc;
 }
 
-int hotspot_cage_take(struct hotspot_job *j, const struct cage_answer *a, uint64_t cpu_ns)
+int hotspot_sandbox_take(struct hotspot_job *j, const struct sandbox_answer *a, uint64_t cpu_ns)
 {
 	struct result r = { .blobs = NULL };
 	int rc = split(&r, j, a);
@@ -538,7 +538,7 @@ int hotspot_cage_take(struct hotspot_job *j, const struct cage_answer *a, uint64
 	return rc ? rc : take_chains(j, &r);
 }
 
-int hotspot_cage_read(struct hotspot_job *j, const struct hotspot_tables *t)
+int hotspot_sandbox_read(struct hotspot_job *j, const struct hotspot_tables *t)
 {
 	struct session s = { .j = j, .reader = take_worker(j) };
 	uint64_t size;
@@ -554,18 +554,18 @@ int hotspot_cage_read(struct hotspot_job *j, const struct hotspot_tables *t)
 		rc = answer(&s);
 		/* The worker waits for an answer that is not sent. */
 		if (rc && s.a.generation)
-			cage_refuse(s.reader, s.a.generation);
+			sandbox_refuse(s.reader, s.a.generation);
 	}
 	if (!rc) {
-		rc = hotspot_cage_take(j, &s.a, s.cpu_ns);
+		rc = hotspot_sandbox_take(j, &s.a, s.cpu_ns);
 		if (rc == -EBADMSG)
-			cage_refuse(s.reader, s.a.generation);
+			sandbox_refuse(s.reader, s.a.generation);
 	}
 	if (!rc)
 		j->open = true;
 	free(s.pieces);
-	cage_answer_free(&s.a);
-	hotspot_cage_leave(j);
+	sandbox_answer_free(&s.a);
+	hotspot_sandbox_leave(j);
 	return rc;
 }
 
@@ -574,7 +574,7 @@ static int check_alive(const struct hotspot_job *r)
 {
 	char *text;
 	size_t size;
-	int rc = foreign_read_at(r->dir_fd, "stat", 4096, &text, &size);
+	int rc = untrusted_read_at(r->dir_fd, "stat", 4096, &text, &size);
 
 	if (!rc)
 		free(text);
@@ -588,7 +588,7 @@ static int check_alive(const struct hotspot_job *r)
 static int open_process(struct hotspot_job *r)
 {
 	if (r->dir_fd < 0)
-		r->dir_fd = foreign_open_proc(r->remote.pid);
+		r->dir_fd = untrusted_open_proc(r->remote.pid);
 	if (r->dir_fd < 0)
 		return r->dir_fd;
 	if (r->remote.fd < 0)
@@ -608,11 +608,12 @@ static int read_process(struct hotspot_job *r)
 	if (!r->open)
 		rc = hotspot_find_tables(&tables, &r->remote);
 	if (!rc)
-		rc = cage_is_on() ? hotspot_cage_read(r, &tables) : hotspot_job_read(r, &tables);
+		rc = sandbox_is_on() ? hotspot_sandbox_read(r, &tables)
+				     : hotspot_job_read(r, &tables);
 	return rc ? rc : check_alive(r);
 }
 
-void hotspot_cage_run(struct job *job)
+void hotspot_sandbox_run(struct job *job)
 {
 	struct hotspot_job *r = (struct hotspot_job *)job;
 	bool scan_alone = r->open && !r->nr_pcs && !r->nr_methods && !r->nr_chains;
@@ -655,7 +656,7 @@ struct page {
 struct hotspot_serve_session {
 	struct hotspot_job job;
 	struct hotspot_tables tables;
-	struct cage_call *call;
+	struct sandbox_call *call;
 	struct page **pages;
 	uint32_t nr_pages, max_pages;
 	struct hashset index;		      /* of the pages, by address */
@@ -664,7 +665,7 @@ struct hotspot_serve_session {
 	uint64_t first[HOTSPOT_FIRST_MAX]; /* pages to fetch first, as the last reading needed them
 					    */
 	uint32_t nr_first;
-	struct cage_reply texts; /* of the result */
+	struct sandbox_reply texts; /* of the result */
 };
 
 static struct hotspot_serve_session *session_of(const struct remote *r)
@@ -675,7 +676,7 @@ static struct hotspot_serve_session *session_of(const struct remote *r)
 }
 
 /* Take the @size bytes behind @at in the request, or in its file. */
-static int take_bytes(const struct cage_call *c, size_t at, uint8_t *buf, size_t size)
+static int take_bytes(const struct sandbox_call *c, size_t at, uint8_t *buf, size_t size)
 {
 	if (c->fds[0] >= 0)
 		return pread(c->fds[0], buf, size, 0) == (ssize_t)size ? 0 : -EIO;
@@ -690,14 +691,14 @@ static int ask(struct hotspot_serve_session *s, const uint64_t *addrs, uint32_t 
 	       uint8_t *buf, bool *got)
 {
 	const struct hotspot_wire_ask head = { nr, (uint32_t)size };
-	struct cage_call *c = s->call;
+	struct sandbox_call *c = s->call;
 	int rc;
 
 	if (size > HOTSPOT_WIRE_SIZE / nr)
 		return -E2BIG;
-	cage_put(&c->reply, &head, sizeof(head));
-	cage_put(&c->reply, addrs, nr * sizeof(*addrs));
-	rc = cage_ask(c);
+	sandbox_put(&c->reply, &head, sizeof(head));
+	sandbox_put(&c->reply, addrs, nr * sizeof(*addrs));
+	rc = sandbox_ask(c);
 	if (rc)
 		return rc;
 	if (c->size < nr)
@@ -950,7 +951,7 @@ static int take_job(struct hotspot_serve_session *s, const uint8_t *bytes, size_
 /* Append a text to the ones of the result; its offset. */
 static uint32_t put_text(struct hotspot_serve_session *s, const char *text)
 {
-	return text ? (uint32_t)cage_put(&s->texts, text, strlen(text) + 1) : HOTSPOT_WIRE_NONE;
+	return text ? (uint32_t)sandbox_put(&s->texts, text, strlen(text) + 1) : HOTSPOT_WIRE_NONE;
 }
 
 static void hotspot_serve_put_blobs(struct hotspot_serve_session *s)
@@ -962,7 +963,7 @@ static void hotspot_serve_put_blobs(struct hotspot_serve_session *s)
 		const struct hotspot_wire_blob w =
 			hotspot_wire_blob(b, b->fresh ? put_text(s, b->name) : HOTSPOT_WIRE_NONE);
 
-		cage_put(&s->call->reply, &w, sizeof(w));
+		sandbox_put(&s->call->reply, &w, sizeof(w));
 	}
 }
 
@@ -975,19 +976,19 @@ static void put_methods(struct hotspot_serve_session *s)
 						       .name = put_text(s, m->name),
 						       .code_rc = m->rc };
 
-		cage_put(&s->call->reply, &w, sizeof(w));
+		sandbox_put(&s->call->reply, &w, sizeof(w));
 	}
 }
 
 static void put_chains(struct hotspot_serve_session *s)
 {
-	struct cage_reply *reply = &s->call->reply;
+	struct sandbox_reply *reply = &s->call->reply;
 
 	for (uint32_t i = 0; i < s->job.nr_chains; i++) {
 		const struct hotspot_job_chain *c = &s->job.chains[i];
 		const struct hotspot_wire_chain w = { c->nr, c->exact };
 
-		cage_put(reply, &w, sizeof(w));
+		sandbox_put(reply, &w, sizeof(w));
 	}
 	for (uint32_t i = 0; i < s->job.nr_chains; i++) {
 		const struct hotspot_job_chain *c = &s->job.chains[i];
@@ -997,7 +998,7 @@ static void put_chains(struct hotspot_serve_session *s)
 							      put_text(s, c->frames[k].name),
 							      put_text(s, c->frames[k].file) };
 
-			cage_put(reply, &w, sizeof(w));
+			sandbox_put(reply, &w, sizeof(w));
 		}
 	}
 }
@@ -1008,7 +1009,7 @@ static void put_lists(struct hotspot_serve_session *s, struct hotspot_wire_resul
 	hotspot_serve_put_blobs(s);
 	put_methods(s);
 	put_chains(s);
-	cage_put(&s->call->reply, s->texts.bytes, s->texts.size);
+	sandbox_put(&s->call->reply, s->texts.bytes, s->texts.size);
 	s->call->reply.full |= s->texts.full;
 	w->nr_blobs = s->job.vm.nr_blobs;
 	w->nr_texts = (uint32_t)s->texts.size;
@@ -1028,7 +1029,7 @@ static void put_result(struct hotspot_serve_session *s, int code, uint64_t cpu_n
 	w.scan_ns = s->job.scan_ns;
 	hotspot_wire_put_vm(&w.vm, &s->job.vm);
 	w.cpu_ns = time_thread_ns() - cpu_ns;
-	cage_put(&s->call->reply, &w, sizeof(w));
+	sandbox_put(&s->call->reply, &w, sizeof(w));
 }
 
 static void hotspot_serve_session_free(struct hotspot_serve_session *s)
@@ -1044,7 +1045,7 @@ static void hotspot_serve_session_free(struct hotspot_serve_session *s)
 	free(s);
 }
 
-static int serve(struct cage_call *c)
+static int serve(struct sandbox_call *c)
 {
 	struct hotspot_serve_session *s = calloc(1, sizeof(*s));
 	uint64_t size = 0, cpu_ns = time_thread_ns();
@@ -1063,7 +1064,7 @@ static int serve(struct cage_call *c)
 					 .nr_reads_max = HOTSPOT_READS_MAX };
 	if (c->size == sizeof(size) && c->fds[0] >= 0) {
 		memcpy(&size, c->request, sizeof(size));
-		rc = size <= HOTSPOT_WIRE_JOB_MAX ? cage_take(c, 0, size, &bytes) : -E2BIG;
+		rc = size <= HOTSPOT_WIRE_JOB_MAX ? sandbox_take(c, 0, size, &bytes) : -E2BIG;
 	}
 	if (!rc) {
 		rc = take_job(s, bytes, size);
@@ -1079,10 +1080,10 @@ static int serve(struct cage_call *c)
 
 #define READER(n)                                                                                  \
 	{                                                                                          \
-		.kind = (enum cage_kind)(CAGE_HOTSPOT + (n)), .name = "proftop-jvm",               \
+		.kind = (enum sandbox_kind)(SANDBOX_HOTSPOT + (n)), .name = "proftop-jvm",         \
 		.serve = serve, .memory_max = 1ULL << 30, .asks = true,                            \
 	}
 
-const struct cage_reader hotspot_readers[HOTSPOT_READERS] = {
+const struct sandbox_reader hotspot_readers[HOTSPOT_READERS] = {
 	READER(0), READER(1), READER(2), READER(3), READER(4), READER(5), READER(6), READER(7),
 };

@@ -32,7 +32,7 @@ struct perfmap_symbol;
 uint32_t jitcode_add_file(struct jitcode *c, const char *name, size_t size);
 
 /*
- * A part of a file that others write, copied into a memfd for a reader in the cage. It does
+ * A part of a file that others write, copied into a memfd for a reader in the sandbox. It does
  * not change while it is read, and a file system that hangs does not hang the reader.
  *
  * Runs on: a helper.
@@ -45,8 +45,8 @@ uint32_t jitcode_add_file(struct jitcode *c, const char *name, size_t size);
 int jitcopy(int file, uint64_t at, size_t max, struct watch *watch, size_t *size);
 
 /*
- * The records of a part of a jitdump -> a flat list of events, in the cage: this is the only code
- * that sees its bytes. See jitdump.h.
+ * The records of a part of a jitdump -> a flat list of events, in the sandbox: this is the only
+ * code that sees its bytes. See jitdump.h.
  *
  * An answer is struct jitdump_answer, then events: each with its text, then its lines.
  */
@@ -145,13 +145,13 @@ const char *runtime_fix(enum runtime_problem problem, const char *exe, const cha
 const char *runtime_fix_of(enum runtime_problem problem, int dir_fd);
 
 /*
- * Perf maps in the cage: a worker parses the text, its table is checked here.
+ * Perf maps in the sandbox: a worker parses the text, its table is checked here.
  *
  * Any thread that may wait: one call runs at a time.
  */
 
-/* As perfmap_parse() for the first @size bytes of @fd; also the errors of cage_call(). */
-int perfmap_cage_parse(struct perfmap **out, int fd, size_t size);
+/* As perfmap_parse() for the first @size bytes of @fd; also the errors of sandbox_call(). */
+int perfmap_sandbox_parse(struct perfmap **out, int fd, size_t size);
 
 /*
  * jit-PID.dump: written by a JIT compiler about its code, record after record
@@ -161,7 +161,7 @@ int perfmap_cage_parse(struct perfmap **out, int fd, size_t size);
  * the last position; an incomplete record waits. Only the positions of the instructions in the file
  * are kept.
  *
- * A part of the file after the other is copied and read in the cage (jitdump_scan.h); here its
+ * A part of the file after the other is copied and read in the sandbox (jitdump_scan.h); here its
  * events are checked and added.
  *
  * One thread.
@@ -180,7 +180,7 @@ void jitdump_fini(struct jitdump *d);
 /*
  * Read new records of @file, for at most @max_ns (0: all); *more: some are left.
  * 0, -EAGAIN (the header is not written yet), -EBADMSG (no jitdump), -ENOTSUP (of
- * another byte order or version), -EIO, -ENOMEM, -ECANCELED; or an error of cage_call(): then it
+ * another byte order or version), -EIO, -ENOMEM, -ECANCELED; or an error of sandbox_call(): then it
  * is not read again (state.ended).
  */
 int jitdump_read(struct jitdump *d, const struct jitdump_file *file, uint64_t max_ns, bool *more);

@@ -524,10 +524,10 @@ struct search {
 static void run_search(struct job *job)
 {
 	struct search *s = (struct search *)job;
-	struct foreign_want want = { .root = s->root, .path = s->path };
-	struct foreign_file file;
+	struct untrusted_want want = { .root = s->root, .path = s->path };
+	struct untrusted_file file;
 
-	s->found = !foreign_open(&want, &file, NULL);
+	s->found = !untrusted_open(&want, &file, NULL);
 	if (s->found)
 		close(file.fd);
 }
@@ -547,7 +547,7 @@ static bool has_map(struct check *c, int dir_fd, pid_t pid)
 	bool found;
 
 	if (c->nr_hanging == HANGING_MAX ||
-	    foreign_read_at(dir_fd, "status", PROC_TEXT_MAX, &status, &size))
+	    untrusted_read_at(dir_fd, "status", PROC_TEXT_MAX, &status, &size))
 		return true;
 	procfs_status_inner(status, size, &inner);
 	s = calloc(1, sizeof(*s));
@@ -574,7 +574,7 @@ static void name_program(int dir_fd, char *dst, size_t size)
 	char *text;
 	size_t nr;
 
-	if (foreign_read_at(dir_fd, "comm", PROC_TEXT_MAX, &text, &nr)) {
+	if (untrusted_read_at(dir_fd, "comm", PROC_TEXT_MAX, &text, &nr)) {
 		snprintf(dst, size, "?");
 		return;
 	}
@@ -588,7 +588,7 @@ static bool is_silent(struct check *c, int dir_fd, pid_t pid)
 	char *maps;
 	bool code;
 
-	if (foreign_read_at(dir_fd, "maps", PROCFS_MAPS_SIZE_MAX, &maps, &size))
+	if (untrusted_read_at(dir_fd, "maps", PROCFS_MAPS_SIZE_MAX, &maps, &size))
 		return false;
 	code = has_untold_code(maps, size);
 	free(maps);
@@ -634,7 +634,7 @@ uint32_t jitcheck_find(const char *root, struct jitcheck *out, uint32_t max)
 }
 
 /*
- * Parts of files for readers in the cage.
+ * Parts of files for readers in the sandbox.
  *
  * Runs on: a helper.
  */
@@ -659,7 +659,7 @@ static ssize_t read_piece(int file, uint64_t at, uint8_t *piece, size_t max, str
 int jitcopy(int file, uint64_t at, size_t max, struct watch *watch, size_t *size)
 {
 	uint8_t *piece = malloc(PIECE);
-	int fd = piece ? cage_file() : -1;
+	int fd = piece ? sandbox_file() : -1;
 	ssize_t nr = fd < 0 ? -ENOMEM : 1;
 
 	*size = 0;
@@ -673,7 +673,7 @@ int jitcopy(int file, uint64_t at, size_t max, struct watch *watch, size_t *size
 	}
 	free(piece);
 	if (fd >= 0)
-		cage_fix_size(fd);
+		sandbox_fix_size(fd);
 	if (nr < 0 && fd >= 0) {
 		close(fd);
 		fd = -1;
@@ -909,7 +909,7 @@ const char *runtime_fix_of(enum runtime_problem problem, int dir_fd)
 	size_t size = 0;
 
 	exe[MAX(nr, 0)] = '\0';
-	if (foreign_read_at(dir_fd, "maps", PROCFS_MAPS_SIZE_MAX, &maps, &size))
+	if (untrusted_read_at(dir_fd, "maps", PROCFS_MAPS_SIZE_MAX, &maps, &size))
 		maps = NULL;
 	fix = runtime_fix(problem, exe, maps ? maps : "", maps ? size : 0);
 	free(maps);
@@ -920,8 +920,8 @@ const char *runtime_fix_of(enum runtime_problem problem, int dir_fd)
  * Bounded jobs for the files of JIT compilers. Runs on: the loader.
  */
 
-#define JITREADS_FOREIGN_MAX 4U /* of sources that any user can make */
-#define JITREADS_HANG_NS     500000000ULL
+#define JITREADS_UNTRUSTED_MAX 4U /* of sources that any user can make */
+#define JITREADS_HANG_NS       500000000ULL
 
 /* How long the code of a process that has ended is kept: as the default --history. */
 #define JITREADS_KEEP_NS 600000000000ULL
@@ -946,13 +946,13 @@ void jitreads_namespace(struct jitread *read, pid_t pid)
 
 	snprintf(link, sizeof(link), "/proc/%d/ns/mnt", pid);
 	read->source = namespace_of(link);
-	read->foreign = read->source != namespace_of("/proc/self/ns/mnt");
+	read->untrusted = read->source != namespace_of("/proc/self/ns/mnt");
 }
 
 void jitreads_device(struct jitread *read, uint32_t maj, uint32_t min)
 {
 	read->source = 1ULL << 63 | (uint64_t)maj << 32 | min;
-	read->foreign = !maj; /* no disk: FUSE, NFS, tmpfs */
+	read->untrusted = !maj; /* no disk: FUSE, NFS, tmpfs */
 }
 
 bool jitread_hangs(const struct jitread *read, uint64_t now_ns)
@@ -974,7 +974,7 @@ bool jitreads_has_room(const struct jitreads *r)
 /* Test whether the source of @read answers, as far as is known: 0, -ETIME. */
 static int admit(const struct jitreads *r, const struct jitread *read, uint64_t now_ns)
 {
-	unsigned int nr_hanging = 0, nr_foreign = 0;
+	unsigned int nr_hanging = 0, nr_untrusted = 0;
 
 	for (unsigned int i = 0; i < r->nr; i++) {
 		if (!jitread_hangs(r->running[i], now_ns))
@@ -982,10 +982,10 @@ static int admit(const struct jitreads *r, const struct jitread *read, uint64_t 
 		if (r->running[i]->source == read->source)
 			return -ETIME;
 		nr_hanging++;
-		nr_foreign += r->running[i]->foreign;
+		nr_untrusted += r->running[i]->untrusted;
 	}
 	return nr_hanging >= JITREADS_HANGING_MAX ||
-			       (read->foreign && nr_foreign >= JITREADS_FOREIGN_MAX)
+			       (read->untrusted && nr_untrusted >= JITREADS_UNTRUSTED_MAX)
 		       ? -ETIME
 		       : 0;
 }

@@ -185,7 +185,7 @@ struct jitdump_state {
 	bool ended;	       /* reading has ended: closed, damaged, or full */
 };
 
-extern const struct cage_reader jitdump_reader;
+extern const struct sandbox_reader jitdump_reader;
 
 #define JITREADS_ACTIVE_MAX  4U /* that do not hang */
 #define JITREADS_HANGING_MAX 6U
@@ -193,7 +193,7 @@ extern const struct cage_reader jitdump_reader;
 struct jitread {
 	struct job job;
 	uint64_t source;
-	bool foreign; /* any user can make such a source */
+	bool untrusted; /* any user can make such a source */
 };
 
 struct jitreads {
@@ -247,7 +247,7 @@ enum runtime_problem {
 /* Return the words for code of the file @path, or of the language @path (lang_name()). */
 const char *runtime_fix_in(enum runtime_problem problem, const char *path);
 
-extern const struct cage_reader perfmap_reader;
+extern const struct sandbox_reader perfmap_reader;
 
 struct jitdump {
 	struct jitcode *code;

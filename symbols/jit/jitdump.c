@@ -28,7 +28,7 @@
  * The reader of jitdumps. It keeps nothing between two parts: lines of a function in the next part
  * are read again with it.
  *
- * Runs on: a worker of the cage.
+ * Runs on: a worker of the sandbox.
  */
 
 enum jitdump_event_kind { JITDUMP_FILE, JITDUMP_LOAD, JITDUMP_MOVE };
@@ -95,7 +95,7 @@ struct scan {
 	uint32_t nr_files;
 	const char *last_file;
 	uint32_t last_file_size;
-	struct cage_reply *reply;
+	struct sandbox_reply *reply;
 };
 
 /* Return @size bytes at @at; NULL: the file ends before, or (*more) the part. */
@@ -222,8 +222,8 @@ static void put_files(struct scan *s)
 
 		if (!s->nr_files || s->last_file_size != l->file_size ||
 		    memcmp(s->last_file, l->file, l->file_size) != 0) {
-			cage_put(s->reply, &e, sizeof(e));
-			cage_put(s->reply, l->file, l->file_size);
+			sandbox_put(s->reply, &e, sizeof(e));
+			sandbox_put(s->reply, l->file, l->file_size);
 			s->last_file = l->file;
 			s->last_file_size = l->file_size;
 			s->nr_files++;
@@ -239,7 +239,7 @@ static void put_lines(struct scan *s)
 		const struct jitdump_scan_line *l = &s->lines[i];
 		const struct jitdump_event_line out = { l->offset, l->line, l->number };
 
-		cage_put(s->reply, &out, sizeof(out));
+		sandbox_put(s->reply, &out, sizeof(out));
 	}
 }
 
@@ -281,8 +281,8 @@ static int read_load(struct scan *s, const struct jitdump_scan_record *r)
 	e.from = r->at + sizeof(f) + name_size + 1;
 	e.text_size = (uint32_t)MIN(name_size, (size_t)JITCODE_NAME_MAX);
 	e.nr_lines = s->nr_lines;
-	cage_put(s->reply, &e, sizeof(e));
-	cage_put(s->reply, p + sizeof(f), e.text_size);
+	sandbox_put(s->reply, &e, sizeof(e));
+	sandbox_put(s->reply, p + sizeof(f), e.text_size);
 	put_lines(s);
 	forget_lines(s);
 	return 0;
@@ -303,7 +303,7 @@ static int read_move(struct scan *s, const struct jitdump_scan_record *r)
 	e.start = f.to;
 	e.size = f.size;
 	e.from = f.from;
-	cage_put(s->reply, &e, sizeof(e));
+	sandbox_put(s->reply, &e, sizeof(e));
 	return 0;
 }
 
@@ -401,7 +401,7 @@ static void keep_lines(struct scan *s)
 		s->state.at = s->lines_at;
 }
 
-static int serve(struct cage_call *c)
+static int serve(struct sandbox_call *c)
 {
 	struct jitdump_answer a = { .rc = 0 };
 	struct jitdump_request r;
@@ -414,7 +414,7 @@ static int serve(struct cage_call *c)
 	memcpy(&r, c->request, sizeof(r));
 	if (r.part_size > JITDUMP_PART_MAX)
 		return -EINVAL;
-	rc = cage_take(c, 0, r.part_size, &part);
+	rc = sandbox_take(c, 0, r.part_size, &part);
 	if (rc)
 		return rc;
 	s.state = r.state;
@@ -422,7 +422,7 @@ static int serve(struct cage_call *c)
 	s.part_at = r.state.at;
 	s.part_size = r.part_size;
 	s.file_size = r.file_size;
-	cage_put(&c->reply, &a, sizeof(a));
+	sandbox_put(&c->reply, &a, sizeof(a));
 	if (!s.state.at)
 		a.rc = read_header(&s);
 	if (!a.rc)
@@ -437,8 +437,8 @@ static int serve(struct cage_call *c)
 	return 0;
 }
 
-const struct cage_reader jitdump_reader = {
-	.kind = CAGE_JITDUMP,
+const struct sandbox_reader jitdump_reader = {
+	.kind = SANDBOX_JITDUMP,
 	.name = "proftop-jitdump",
 	.serve = serve,
 	.memory_max = MEMORY,
@@ -604,7 +604,7 @@ static bool is_slow(const struct jitdump *d)
 }
 
 /* Add the events of an answer to @r. *more: there are further parts. */
-static int add_answer(struct jitdump *d, const struct cage_answer *from,
+static int add_answer(struct jitdump *d, const struct sandbox_answer *from,
 		      const struct jitdump_request *r, bool *more)
 {
 	struct answer a = { .at = from->bytes, .end = from->bytes + from->size };
@@ -637,14 +637,14 @@ static int read_part(struct jitdump *d, const struct jitdump_file *file, bool *m
 	struct jitdump_request r = { .state = d->state, .file_size = file->size };
 	size_t size =
 		(size_t)MIN(file->size - MIN(d->state.at, file->size), (uint64_t)JITDUMP_PART_MAX);
-	int fds[CAGE_FDS_MAX] = { -1, -1 };
-	struct cage_answer a;
+	int fds[SANDBOX_FDS_MAX] = { -1, -1 };
+	struct sandbox_answer a;
 	int rc;
 
 	*more = false;
 	r.part_size = size;
 	if (file->fd < 0) {
-		fds[0] = cage_wrap(file->bytes + d->state.at, size);
+		fds[0] = sandbox_wrap(file->bytes + d->state.at, size);
 	} else {
 		fds[0] = jitcopy(file->fd, d->state.at, size, file->watch, &size);
 		/* It became shorter. */
@@ -654,7 +654,7 @@ static int read_part(struct jitdump *d, const struct jitdump_file *file, bool *m
 	}
 	if (fds[0] < 0)
 		return fds[0];
-	rc = cage_call(&jitdump_reader, &r, sizeof(r), fds, 0, TIMEOUT_NS, &a);
+	rc = sandbox_call(&jitdump_reader, &r, sizeof(r), fds, 0, TIMEOUT_NS, &a);
 	close(fds[0]);
 	if (!rc) {
 		rc = add_answer(d, &a, &r, more);
@@ -735,7 +735,7 @@ static void jitdump_job_drop(struct job *job)
 static int open_file(const struct jitdump_job *r, const struct jitdump_candidate *c,
 		     const struct code_owner *o, int *fd)
 {
-	struct foreign_want want = {
+	struct untrusted_want want = {
 		.pid = r->no_proc ? 0 : r->pid,
 		.root = r->root,
 		.size_max = JITDUMP_FILE_MAX,
@@ -746,7 +746,7 @@ static int open_file(const struct jitdump_job *r, const struct jitdump_candidate
 		.owned = true,
 		.uid = o->uid,
 	};
-	struct foreign_file opened;
+	struct untrusted_file opened;
 	int rc;
 
 	if (c->seen.pid == r->pid && !r->no_proc) {
@@ -756,7 +756,7 @@ static int open_file(const struct jitdump_job *r, const struct jitdump_candidate
 	/* A recording may have the pids of a container, which mean nothing here. */
 	if (!r->no_proc && c->file.inner_pid != o->inner_pid)
 		return -ENOENT;
-	rc = foreign_open(&want, &opened, NULL);
+	rc = untrusted_open(&want, &opened, NULL);
 	if (!rc)
 		*fd = opened.fd;
 	return rc;

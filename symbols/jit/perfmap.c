@@ -2,8 +2,8 @@
 /*
  * /tmp/perf-PID.map: one parsed in the sandbox; all found, checked and read again.
  *
- * Runs on: a worker of the cage; find on the loader. A sweep over the starts of the entries, with a
- * heap of the open ones, cuts them into spans of one entry each.
+ * Runs on: a worker of the sandbox; find on the loader. A sweep over the starts of the entries,
+ * with a heap of the open ones, cuts them into spans of one entry each.
  */
 #include "symbols/jit/internal.h"
 
@@ -48,7 +48,7 @@ _Static_assert(sizeof(struct entry) == 24 && sizeof(struct perfmap_span) == 24 &
 	       "see PERFMAP_FLAT_MAX");
 
 struct perfmap {
-	struct cage_answer flat; /* has entries, spans and names; empty: each has its memory */
+	struct sandbox_answer flat; /* has entries, spans and names; empty: each has its memory */
 	struct entry *entries;
 	uint32_t nr_entries, max_entries;
 	struct perfmap_span *spans;
@@ -272,12 +272,12 @@ void perfmap_free(struct perfmap *map)
 		free(map->spans);
 		free(map->names);
 	}
-	cage_answer_free(&map->flat);
+	sandbox_answer_free(&map->flat);
 	free(map);
 }
 
 /* Append the table of @map to @reply. */
-static void perfmap_put(const struct perfmap *map, struct cage_reply *reply)
+static void perfmap_put(const struct perfmap *map, struct sandbox_reply *reply)
 {
 	const struct flat flat = {
 		.nr_entries = map->nr_entries,
@@ -286,10 +286,10 @@ static void perfmap_put(const struct perfmap *map, struct cage_reply *reply)
 		.names_size = map->names_size,
 	};
 
-	cage_put(reply, &flat, sizeof(flat));
-	cage_put(reply, map->entries, map->nr_entries * sizeof(*map->entries));
-	cage_put(reply, map->spans, map->nr_spans * sizeof(*map->spans));
-	cage_put(reply, map->names, map->names_size);
+	sandbox_put(reply, &flat, sizeof(flat));
+	sandbox_put(reply, map->entries, map->nr_entries * sizeof(*map->entries));
+	sandbox_put(reply, map->spans, map->nr_spans * sizeof(*map->spans));
+	sandbox_put(reply, map->names, map->names_size);
 }
 
 /* Test the entries and spans of a foreign table. */
@@ -319,7 +319,7 @@ static bool is_valid(const struct perfmap *map)
  * Make a map of the table in @answer, which is foreign: every offset and the order are checked.
  * 0: the map owns its bytes; -EBADMSG, -ENOMEM.
  */
-static int perfmap_adopt(struct perfmap **out, const struct cage_answer *answer)
+static int perfmap_adopt(struct perfmap **out, const struct sandbox_answer *answer)
 {
 	uint8_t *bytes = answer->bytes;
 	size_t size = answer->size;
@@ -395,22 +395,22 @@ static size_t perfmap_memory(const struct perfmap *map)
 #define TIMEOUT_NS 15000000000ULL /* 64 MiB of text on a busy machine */
 #define MEMORY	   (1536ULL << 20)
 
-int perfmap_cage_parse(struct perfmap **out, int fd, size_t size)
+int perfmap_sandbox_parse(struct perfmap **out, int fd, size_t size)
 {
-	const int fds[CAGE_FDS_MAX] = { fd, -1 };
+	const int fds[SANDBOX_FDS_MAX] = { fd, -1 };
 	uint64_t request = size;
-	struct cage_answer a;
-	int rc = cage_call(&perfmap_reader, &request, sizeof(request), fds, 0, TIMEOUT_NS, &a);
+	struct sandbox_answer a;
+	int rc = sandbox_call(&perfmap_reader, &request, sizeof(request), fds, 0, TIMEOUT_NS, &a);
 
 	if (rc)
 		return rc;
 	rc = perfmap_adopt(out, &a);
 	if (rc)
-		cage_answer_free(&a);
+		sandbox_answer_free(&a);
 	return rc;
 }
 
-static int serve(struct cage_call *c)
+static int serve(struct sandbox_call *c)
 {
 	struct perfmap *map;
 	uint64_t size;
@@ -436,8 +436,8 @@ static int serve(struct cage_call *c)
 	return 0;
 }
 
-const struct cage_reader perfmap_reader = {
-	.kind = CAGE_PERFMAP,
+const struct sandbox_reader perfmap_reader = {
+	.kind = SANDBOX_PERFMAP,
 	.name = "proftop-perfmap",
 	.serve = serve,
 	.memory_max = MEMORY,
@@ -456,7 +456,7 @@ const struct cage_reader perfmap_reader = {
 #define COST_FACTOR	20ULL	     /* reading takes at most 1/20 of the time */
 #define STALE_NS	2000000000LL /* possible difference of the clocks of files and processes */
 #define NOT_IN_MAP	"code missing in its perf map"
-#define CAGE_BARRED	"its perf map ended its reader: not read"
+#define SANDBOX_BARRED	"its perf map ended its reader: not read"
 
 /* Version of a file that was read. */
 struct stamp {
@@ -526,10 +526,10 @@ static bool is_stopping(const struct perfmaps *p)
 }
 
 static int open_map(struct perfmaps_reading *r, const struct code_owner *o,
-		    struct foreign_file *out)
+		    struct untrusted_file *out)
 {
 	char path[64];
-	struct foreign_want want = {
+	struct untrusted_want want = {
 		.pid = r->no_proc ? 0 : r->pid,
 		.path = path,
 		.root = r->root,
@@ -542,20 +542,20 @@ static int open_map(struct perfmaps_reading *r, const struct code_owner *o,
 	if (rc)
 		return rc;
 	snprintf(path, sizeof(path), "/tmp/perf-%llu.map", (unsigned long long)o->inner_pid);
-	rc = foreign_open(&want, out, NULL);
+	rc = untrusted_open(&want, out, NULL);
 	watch_end(&r->read.job.watch, 0);
 	return rc;
 }
 
 /* Copy the whole file and have it parsed. */
-static int read_map(struct perfmaps_reading *r, const struct foreign_file *file)
+static int read_map(struct perfmaps_reading *r, const struct untrusted_file *file)
 {
 	size_t size;
 	int fd = jitcopy(file->fd, 0, file->size, &r->read.job.watch, &size), rc;
 
 	if (fd < 0)
 		return fd;
-	rc = perfmap_cage_parse(&r->map, fd, size);
+	rc = perfmap_sandbox_parse(&r->map, fd, size);
 	close(fd);
 	return rc;
 }
@@ -563,7 +563,7 @@ static int read_map(struct perfmaps_reading *r, const struct foreign_file *file)
 /* Read the map of process @o if it is a new version (else -EALREADY). */
 static int load_from(struct perfmaps_reading *r, const struct code_owner *o)
 {
-	struct foreign_file file;
+	struct untrusted_file file;
 	struct stamp stamp;
 	int rc = open_map(r, o, &file);
 
@@ -711,9 +711,9 @@ static void explain(struct object *object, const struct perfmaps_entry *e, int c
 		{ -EFBIG, "its perf map is too large", "the limit is 64 MiB" },
 		{ -ENODATA, "its perf map has no entry yet", NULL },
 		{ -ENOSPC, "perf maps take too much memory", "profile fewer processes" },
-		{ -EPIPE, CAGE_BARRED, NULL },
-		{ -ETIME, CAGE_BARRED, NULL },
-		{ -EBADMSG, CAGE_BARRED, NULL },
+		{ -EPIPE, SANDBOX_BARRED, NULL },
+		{ -ETIME, SANDBOX_BARRED, NULL },
+		{ -EBADMSG, SANDBOX_BARRED, NULL },
 		{ -EACCES, "no permission to read its perf map",
 		  "run proftop as root or with cap_sys_ptrace" },
 	};

@@ -26,7 +26,7 @@ int kallsyms_parse(struct kallsyms **out, const char *text, size_t size, struct 
  * the kernel since boot (proc(5), "/proc/kcore"). It includes modules, BPF programs and code
  * patched at run time.
  *
- * Runs on: a helper; for copies in the cage (kernel_cage.h).
+ * Runs on: a helper; for copies in the sandbox (kernel_sandbox.h).
  */
 
 /*
@@ -41,16 +41,17 @@ int kcore_read(int fd, uint64_t addr, void *buf, uint32_t size);
 uint32_t ksyms_nr(struct ksyms *k);
 
 /*
- * Copies of /proc/kallsyms and /proc/kcore, which have a recording or --symfs, read in the cage.
+ * Copies of /proc/kallsyms and /proc/kcore, which have a recording or --symfs, read in the sandbox.
  * The files of this kernel are not foreign: they are read in the calling thread.
  *
  * Any thread that may wait: one call runs at a time.
  */
 
 /*
- * As kallsyms_read() and kcore_read(), of any file; also the errors of foreign_open() and
- * cage_call(). @root: @path is below that folder, which links do not leave; NULL: of this machine.
+ * As kallsyms_read() and kcore_read(), of any file; also the errors of untrusted_open() and
+ * sandbox_call(). @root: @path is below that folder, which links do not leave; NULL: of this
+ * machine.
  */
-int kernel_cage_list(struct kallsyms **out, const char *root, const char *path, struct err *e);
+int kernel_sandbox_list(struct kallsyms **out, const char *root, const char *path, struct err *e);
 
 #endif

@@ -3,7 +3,7 @@
  * Symbols of the kernel and its modules: the job that reads them, their copy and that of
  * /proc/kcore in the sandbox.
  *
- * Runs on: a helper, or in the cage. The text is kept as it is, with a table of its lines by
+ * Runs on: a helper, or in the sandbox. The text is kept as it is, with a table of its lines by
  * address. Symbols of every type are in it, so that data ends the function before it, but only the
  * best of each address. Other lines are skipped.
  */
@@ -431,7 +431,7 @@ struct flat {
 };
 
 /* Append a table as flat bytes. */
-static void kallsyms_put(const struct kallsyms *k, struct cage_reply *reply)
+static void kallsyms_put(const struct kallsyms *k, struct sandbox_reply *reply)
 {
 	const struct flat flat = {
 		.begin = { k->begin[0], k->begin[1] },
@@ -439,9 +439,9 @@ static void kallsyms_put(const struct kallsyms *k, struct cage_reply *reply)
 		.text_size = (uint32_t)k->text_size,
 	};
 
-	cage_put(reply, &flat, sizeof(flat));
-	cage_put(reply, k->symbols, k->nr * sizeof(*k->symbols));
-	cage_put(reply, k->text, k->text_size);
+	sandbox_put(reply, &flat, sizeof(flat));
+	sandbox_put(reply, k->symbols, k->nr * sizeof(*k->symbols));
+	sandbox_put(reply, k->text, k->text_size);
 }
 
 /* Check the symbols: ascending, their lines inside, with that address. Count functions. */
@@ -565,7 +565,7 @@ static void read_list(struct kallsyms_job_result *r, const char *root, const cha
 	uint64_t cpu_ns = time_thread_ns();
 
 	r->start_ns = time_now_ns();
-	r->rc = kernel_cage_list(&r->list, root, path, NULL);
+	r->rc = kernel_sandbox_list(&r->list, root, path, NULL);
 	r->cost_ns = time_thread_ns() - cpu_ns;
 }
 
@@ -623,7 +623,7 @@ void kallsyms_job_leave(struct kallsyms_job *j)
 }
 
 /*
- * Bytes of the running kernel. Runs on: a helper, or in the cage.
+ * Bytes of the running kernel. Runs on: a helper, or in the sandbox.
  *
  * elffile.c cannot read this file: its size is that of the address space, and it
  * has no sections.
@@ -697,7 +697,7 @@ int kcore_read(int fd, uint64_t addr, void *buf, uint32_t size)
 #define TIMEOUT_NS 8000000000ULL
 #define MEMORY_MAX (64U << 10) /* bytes of the kernel's memory in one call */
 
-struct kernel_cage_request {
+struct kernel_sandbox_request {
 	uint64_t addr;
 	uint64_t size; /* of the memory at @addr; 0: the list of symbols */
 };
@@ -705,9 +705,9 @@ struct kernel_cage_request {
 /* Open a foreign file, @path below @root. */
 static int open_below(const char *root, const char *path)
 {
-	const struct foreign_want want = { .root = root, .path = path, .kernel = true };
-	struct foreign_file file;
-	int rc = foreign_open(&want, &file, NULL);
+	const struct untrusted_want want = { .root = root, .path = path, .kernel = true };
+	struct untrusted_file file;
+	int rc = untrusted_open(&want, &file, NULL);
 
 	return rc ? rc : file.fd;
 }
@@ -736,12 +736,12 @@ static int open_file(const char *root, const char *path, bool *own)
 	return rc;
 }
 
-int kernel_cage_list(struct kallsyms **out, const char *root, const char *path, struct err *e)
+int kernel_sandbox_list(struct kallsyms **out, const char *root, const char *path, struct err *e)
 {
-	const struct kernel_cage_request request = { .size = 0 };
-	struct cage_answer a;
+	const struct kernel_sandbox_request request = { .size = 0 };
+	struct sandbox_answer a;
 	bool own;
-	int fds[CAGE_FDS_MAX] = { open_file(root, path, &own), -1 };
+	int fds[SANDBOX_FDS_MAX] = { open_file(root, path, &own), -1 };
 	int rc = fds[0];
 
 	if (rc < 0)
@@ -751,22 +751,22 @@ int kernel_cage_list(struct kallsyms **out, const char *root, const char *path, 
 		close(fds[0]);
 		return rc;
 	}
-	rc = cage_call(&kernel_reader, &request, sizeof(request), fds, 0, TIMEOUT_NS, &a);
+	rc = sandbox_call(&kernel_reader, &request, sizeof(request), fds, 0, TIMEOUT_NS, &a);
 	close(fds[0]);
 	if (!rc) {
 		rc = kallsyms_adopt(out, a.bytes, a.size);
-		cage_answer_free(&a);
+		sandbox_answer_free(&a);
 	}
 	return rc ? err_set(e, rc, "cannot use the kernel symbol list") : 0;
 }
 
-/* Read a piece of a copy in the cage. Return the number of bytes, or -errno. */
+/* Read a piece of a copy in the sandbox. Return the number of bytes, or -errno. */
 static int read_piece(int fd, uint64_t addr, void *buf, uint32_t size)
 {
-	const struct kernel_cage_request request = { .addr = addr, .size = size };
-	const int fds[CAGE_FDS_MAX] = { fd, -1 };
-	struct cage_answer a;
-	int rc = cage_call(&kernel_reader, &request, sizeof(request), fds, 0, TIMEOUT_NS, &a);
+	const struct kernel_sandbox_request request = { .addr = addr, .size = size };
+	const int fds[SANDBOX_FDS_MAX] = { fd, -1 };
+	struct sandbox_answer a;
+	int rc = sandbox_call(&kernel_reader, &request, sizeof(request), fds, 0, TIMEOUT_NS, &a);
 
 	if (rc)
 		return rc;
@@ -774,11 +774,12 @@ static int read_piece(int fd, uint64_t addr, void *buf, uint32_t size)
 		memcpy(buf, a.bytes, a.size);
 		rc = (int)a.size;
 	}
-	cage_answer_free(&a);
+	sandbox_answer_free(&a);
 	return rc ? rc : -EIO;
 }
 
-int kernel_cage_memory(const char *root, const char *path, uint64_t addr, void *buf, uint32_t size)
+int kernel_sandbox_memory(const char *root, const char *path, uint64_t addr, void *buf,
+			  uint32_t size)
 {
 	bool own;
 	int fd = open_file(root, path, &own), rc = 0;
@@ -802,7 +803,7 @@ int kernel_cage_memory(const char *root, const char *path, uint64_t addr, void *
 	return rc;
 }
 
-static int serve_list(struct cage_call *c)
+static int serve_list(struct sandbox_call *c)
 {
 	struct kallsyms *k;
 	int rc = kallsyms_read(&k, c->fds[0], NULL);
@@ -814,19 +815,19 @@ static int serve_list(struct cage_call *c)
 	return 0;
 }
 
-static int serve_memory(struct cage_call *c, const struct kernel_cage_request *r)
+static int serve_memory(struct sandbox_call *c, const struct kernel_sandbox_request *r)
 {
 	uint8_t bytes[MEMORY_MAX];
 	int nr = kcore_read(c->fds[0], r->addr, bytes, (uint32_t)MIN(r->size, sizeof(bytes)));
 
 	if (nr > 0)
-		cage_put(&c->reply, bytes, (size_t)nr);
+		sandbox_put(&c->reply, bytes, (size_t)nr);
 	return MIN(nr, 0);
 }
 
-static int serve(struct cage_call *c)
+static int serve(struct sandbox_call *c)
 {
-	struct kernel_cage_request r;
+	struct kernel_sandbox_request r;
 
 	if (c->size != sizeof(r) || c->fds[0] < 0)
 		return -EINVAL;
@@ -834,8 +835,8 @@ static int serve(struct cage_call *c)
 	return r.size ? serve_memory(c, &r) : serve_list(c);
 }
 
-const struct cage_reader kernel_reader = {
-	.kind = CAGE_KERNEL,
+const struct sandbox_reader kernel_reader = {
+	.kind = SANDBOX_KERNEL,
 	.name = "proftop-kernel",
 	.serve = serve,
 	.memory_max = 1ULL << 30,

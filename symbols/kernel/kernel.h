@@ -164,11 +164,11 @@ void recorded_modules_fini(struct recorded_modules *m);
 
 struct kallsyms_job_result {
 	struct kallsyms *list;	    /* owned by the caller if rc is 0 */
-	int rc;			    /* result of kernel_cage_list(); -ETIME: it hangs */
+	int rc;			    /* result of kernel_sandbox_list(); -ETIME: it hangs */
 	uint64_t start_ns, cost_ns; /* begin; CPU time */
 };
 
-/* Start to read @path below @root, as kernel_cage_list(). NULL: no helper is free. */
+/* Start to read @path below @root, as kernel_sandbox_list(). NULL: no helper is free. */
 struct kallsyms_job *kallsyms_job_start(const char *root, const char *path,
 					struct helpers *helpers);
 /* Wait for the end of @job; without a job (NULL) read @path on this thread. */
@@ -177,8 +177,9 @@ void kallsyms_job_take(struct kallsyms_job *job, const char *root, const char *p
 /* Abandon @job, which may be NULL. */
 void kallsyms_job_leave(struct kallsyms_job *job);
 
-int kernel_cage_memory(const char *root, const char *path, uint64_t addr, void *buf, uint32_t size);
+int kernel_sandbox_memory(const char *root, const char *path, uint64_t addr, void *buf,
+			  uint32_t size);
 
-extern const struct cage_reader kernel_reader;
+extern const struct sandbox_reader kernel_reader;
 
 #endif

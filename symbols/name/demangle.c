@@ -3,7 +3,7 @@
  * C++, Rust and D names, with limits; many in one call to the sandbox, with a memo.
  *
  * Output is limited by leaving the demangler with longjmp from its output callback: the callback
- * variants allocate only on the stack, so nothing leaks. Runs on: a worker of the cage.
+ * variants allocate only on the stack, so nothing leaks. Runs on: a worker of the sandbox.
  */
 #include "symbols/name/internal.h"
 
@@ -440,8 +440,8 @@ static size_t demangle_d(const char *name, char *buf, size_t buf_size)
 }
 
 /*
- * Names to and from the cage: each is its size (uint16_t) and its bytes, in the request as in the
- * answer; size 0 in the answer: not mangled.
+ * Names to and from the sandbox: each is its size (uint16_t) and its bytes, in the request as in
+ * the answer; size 0 in the answer: not mangled.
  *
  * Runs on: the loader; serve() in the worker.
  */
@@ -456,7 +456,7 @@ static size_t demangle_d(const char *name, char *buf, size_t buf_size)
 
 /* A call in the making, or an answer in reading. */
 struct packet {
-	uint8_t bytes[CAGE_REQUEST_MAX];
+	uint8_t bytes[SANDBOX_REQUEST_MAX];
 	size_t size;
 };
 
@@ -524,7 +524,7 @@ static bool is_hopeless(struct demangler *d)
 }
 
 /* Take the answer for the names [first, end). False: it is invalid. */
-static bool demangler_take(struct demangler *d, const struct cage_answer *a, uint32_t first,
+static bool demangler_take(struct demangler *d, const struct sandbox_answer *a, uint32_t first,
 			   uint32_t end)
 {
 	size_t at = 0;
@@ -551,7 +551,7 @@ static bool demangler_take(struct demangler *d, const struct cage_answer *a, uin
 /* Demangle the names [first, end), which fit into a call. After a failure they are raw. */
 static int call(struct demangler *d, struct packet *p, uint32_t first, uint32_t end)
 {
-	struct cage_answer a;
+	struct sandbox_answer a;
 	int rc;
 
 	p->size = 0;
@@ -562,7 +562,7 @@ static int call(struct demangler *d, struct packet *p, uint32_t first, uint32_t 
 		memcpy(p->bytes + p->size + sizeof(size), d->texts + d->names[i].raw, size);
 		p->size += sizeof(size) + size;
 	}
-	rc = cage_call(&demangler_reader, p->bytes, p->size, NULL, 0, TIMEOUT_NS, &a);
+	rc = sandbox_call(&demangler_reader, p->bytes, p->size, NULL, 0, TIMEOUT_NS, &a);
 	if (rc)
 		return rc;
 	if (!demangler_take(d, &a, first, end)) {
@@ -607,7 +607,7 @@ void demangler_run(struct demangler *d)
 
 		for (; end < d->nr; end++, size += next) {
 			next = sizeof(uint16_t) + d->names[end].raw_size;
-			if (size + next > CAGE_REQUEST_MAX)
+			if (size + next > SANDBOX_REQUEST_MAX)
 				break;
 		}
 		call_some(d, &p, first, end);
@@ -631,7 +631,7 @@ size_t demangler_get(struct demangler *d, const char *name, size_t size, const c
 }
 
 /* The worker: demangle each name of the request. */
-static int serve(struct cage_call *c)
+static int serve(struct sandbox_call *c)
 {
 	const uint8_t *request = c->request;
 	char clean[CLEAN_MAX + 1];
@@ -648,14 +648,14 @@ static int serve(struct cage_call *c)
 			return -EINVAL;
 		out = (uint16_t)demangle((const char *)request + at, size, clean, sizeof(clean));
 		at += size;
-		cage_put(&c->reply, &out, sizeof(out));
-		cage_put(&c->reply, clean, out);
+		sandbox_put(&c->reply, &out, sizeof(out));
+		sandbox_put(&c->reply, clean, out);
 	}
 	return 0;
 }
 
-const struct cage_reader demangler_reader = {
-	.kind = CAGE_NAMES,
+const struct sandbox_reader demangler_reader = {
+	.kind = SANDBOX_NAMES,
 	.name = "proftop-names",
 	.serve = serve,
 	.memory_max = WORKER_SIZE,

@@ -53,7 +53,7 @@ struct symtab;
 #define DEMANGLE_STACK	  (8U << 20)
 
 /*
- * Demangled names from the cage: many in one call, and a memo of them.
+ * Demangled names from the sandbox: many in one call, and a memo of them.
  *
  * Names that are wanted soon are collected with demangler_want(), so that one call to the worker
  * is enough for a thousand of them. A name that ends the worker is shown raw, the others of its
@@ -86,7 +86,7 @@ void demangler_run(struct demangler *d);
 size_t demangler_get(struct demangler *d, const char *name, size_t size, const char **out);
 
 /* The worker: a sequence of names in, the same number of names out. */
-extern const struct cage_reader demangler_reader;
+extern const struct sandbox_reader demangler_reader;
 
 /*
  * Places: (object, offset) -> dense u32, the unit in which code is counted.

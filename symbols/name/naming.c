@@ -249,7 +249,7 @@ static uint64_t hash_modules(const struct naming_kernel *n)
 
 	if (fd < 0)
 		return 0;
-	if (foreign_read(fd, MODULES_SIZE_MAX, &text, &size))
+	if (untrusted_read(fd, MODULES_SIZE_MAX, &text, &size))
 		text = NULL;
 	close(fd);
 	for (line = text ? strtok_r(text, "\n", &rest) : NULL; line;

@@ -279,7 +279,7 @@ static int read_stat(struct details_reading *r, int dir_fd)
 	uint64_t ticks;
 	char *text;
 	size_t size;
-	int code = foreign_read_at(dir_fd, "stat", TEXT_SIZE_MAX, &text, &size);
+	int code = untrusted_read_at(dir_fd, "stat", TEXT_SIZE_MAX, &text, &size);
 
 	if (code)
 		return code;
@@ -299,7 +299,7 @@ static int read_status(struct details_reading *r, int dir_fd)
 	uint64_t n;
 	char *text;
 	size_t size;
-	int code = foreign_read_at(dir_fd, "status", STATUS_MAX, &text, &size);
+	int code = untrusted_read_at(dir_fd, "status", STATUS_MAX, &text, &size);
 
 	if (code)
 		return code;
@@ -341,7 +341,7 @@ static void read_command(struct details_reading *r, int dir_fd)
 	char *text;
 	size_t size;
 
-	if (foreign_read_at(dir_fd, "cmdline", DETAILS_COMMAND_MAX, &text, &size))
+	if (untrusted_read_at(dir_fd, "cmdline", DETAILS_COMMAND_MAX, &text, &size))
 		return;
 	while (size && (!text[size - 1] || text[size - 1] == ' '))
 		size--;
@@ -374,7 +374,7 @@ static void read_cgroup(struct container_names *names, struct details_reading *r
 	const char *path, *id;
 	size_t size, n;
 
-	if (foreign_read_at(dir_fd, "cgroup", STATUS_MAX, &text, &size))
+	if (untrusted_read_at(dir_fd, "cgroup", STATUS_MAX, &text, &size))
 		return;
 	if (cgroup_path(text, size, &path, &size)) {
 		n = cgroup_container(path, size, container, &id);
@@ -405,7 +405,7 @@ static int read_process(struct container_names *names, struct details_reading *r
 
 	if (!proc_watch_begin(pid))
 		return -EAGAIN;
-	dir_fd = foreign_open_proc(pid);
+	dir_fd = untrusted_open_proc(pid);
 	r->d = (struct process_details){ .uid = (uid_t)-1,
 					 .comm = TEXT(""),
 					 .command = TEXT(""),
@@ -758,21 +758,21 @@ static bool container_name_take(const json_t *value, char *name)
 /* Read a file of root, or of the user of proftop; NULL: there is none. */
 static json_t *read_file(const char *root, const char *path)
 {
-	const struct foreign_want want = { .path = path,
-					   .root = root,
-					   .size_max = FILE_MAX,
-					   .owned = true,
-					   .linked = true,
-					   .uid = geteuid() };
-	struct foreign_file file;
+	const struct untrusted_want want = { .path = path,
+					     .root = root,
+					     .size_max = FILE_MAX,
+					     .owned = true,
+					     .linked = true,
+					     .uid = geteuid() };
+	struct untrusted_file file;
 	json_t *json = NULL;
 	char *text;
 	struct err e;
 	size_t size;
 
-	if (foreign_open(&want, &file, &e))
+	if (untrusted_open(&want, &file, &e))
 		return NULL;
-	if (!foreign_read(file.fd, FILE_MAX, &text, &size)) {
+	if (!untrusted_read(file.fd, FILE_MAX, &text, &size)) {
 		json = json_loadb(text, size, 0, NULL);
 		free(text);
 	}
@@ -869,7 +869,7 @@ static int read_start(int dir_fd, uint64_t *start)
 {
 	char *text;
 	size_t size;
-	int rc = foreign_read_at(dir_fd, "stat", PROC_TEXT_MAX, &text, &size);
+	int rc = untrusted_read_at(dir_fd, "stat", PROC_TEXT_MAX, &text, &size);
 
 	if (rc)
 		return rc;
@@ -885,12 +885,12 @@ int code_owner_ask(pid_t pid, struct code_owner *o)
 	size_t size;
 	int rc;
 
-	o->dir_fd = foreign_open_proc(pid);
+	o->dir_fd = untrusted_open_proc(pid);
 	if (o->dir_fd < 0)
 		return o->dir_fd;
 	rc = read_start(o->dir_fd, &o->start);
 	if (!rc)
-		rc = foreign_read_at(o->dir_fd, "status", PROC_TEXT_MAX, &text, &size);
+		rc = untrusted_read_at(o->dir_fd, "status", PROC_TEXT_MAX, &text, &size);
 	if (rc) {
 		code_owner_done(o);
 		return rc;

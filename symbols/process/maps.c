@@ -597,7 +597,7 @@ static void maps_note_interpreter(struct maps *m, struct process *p, const struc
 	    !strcmp(mapping->object->name.str, "libjvm.so"))
 		note_jvm(p);
 	if (m->no_proc || !mapping->object || mapping->object->identity.kind != OBJECT_FILE ||
-	    describe_kind(mapping->object) == LANG_NONE)
+	    detect_kind(mapping->object) == LANG_NONE)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(p->interpreters); i++) {
 		if (p->interpreters[i].object == mapping->object)
@@ -675,7 +675,7 @@ static bool is_better(const struct process *p, const struct lang_desc *desc)
 {
 	const struct lang_desc *before = atomic_load_explicit(&p->lang, memory_order_relaxed);
 
-	return !before || (before->info.reason && !desc->info.reason && !p->unread);
+	return !before || (before->info.reason && !desc->info.reason && !p->held_samples);
 }
 
 void maps_describe(struct maps *m, pid_t pid, uint32_t process, struct lang_desc *desc)
@@ -687,7 +687,7 @@ void maps_describe(struct maps *m, pid_t pid, uint32_t process, struct lang_desc
 	/* Else: ended, replaced, or described by its other file. */
 	if (p && p->id == process && is_better(p, desc)) {
 		/* Readers may use the one before. */
-		p->unread = atomic_load_explicit(&p->lang, memory_order_relaxed);
+		p->held_samples = atomic_load_explicit(&p->lang, memory_order_relaxed);
 		/* Publishes the description; pairs with maps_find(). */
 		atomic_store_explicit(&p->lang, desc, memory_order_release);
 		desc = NULL;
@@ -966,7 +966,7 @@ static uint8_t jvm_thread(const struct tasks *tasks, uint32_t id)
 {
 	const struct task *task = tasks_at(tasks, id);
 
-	return task ? task->jvm_thread : LANG_NONE_NO_FRAMES;
+	return task ? task->jvm_thread : LANG_NO_FRAMES;
 }
 
 /* Test whether processes of a recording were left out. */
@@ -1417,7 +1417,7 @@ static int read_status(struct maps_load_reading *r)
 	uint64_t uid, flags;
 	char *text;
 	size_t size;
-	int code = foreign_read_at(r->dir_fd, "status", STATUS_SIZE_MAX, &text, &size);
+	int code = untrusted_read_at(r->dir_fd, "status", STATUS_SIZE_MAX, &text, &size);
 
 	if (code)
 		return code;
@@ -1429,7 +1429,7 @@ static int read_status(struct maps_load_reading *r)
 	}
 	free(text);
 	/* Before kernel 6.8. */
-	code = foreign_read_at(r->dir_fd, "stat", STATUS_SIZE_MAX, &text, &size);
+	code = untrusted_read_at(r->dir_fd, "stat", STATUS_SIZE_MAX, &text, &size);
 	if (code)
 		return code;
 	r->kernel = procfs_stat_flags(text, size, &flags) && (flags & PROCFS_PF_KTHREAD);
@@ -1519,7 +1519,7 @@ static int read_maps(struct maps *m, struct maps_load_reading *r, const char *na
 	struct procfs_map line;
 	char *bytes;
 	size_t size;
-	int code = foreign_read_at(r->dir_fd, name, PROCFS_MAPS_SIZE_MAX, &bytes, &size);
+	int code = untrusted_read_at(r->dir_fd, name, PROCFS_MAPS_SIZE_MAX, &bytes, &size);
 
 	if (code)
 		return code;
@@ -1579,7 +1579,7 @@ static void read_thread(struct maps_load_reading *r, pid_t tid)
 
 	snprintf(name, sizeof(name), "task/%d/comm", tid);
 	if (!array_reserve(&r->threads, &r->room_threads, r->nr_threads + 1ull) ||
-	    foreign_read_at(r->dir_fd, name, TASK_COMM_SIZE, &text, &size))
+	    untrusted_read_at(r->dir_fd, name, TASK_COMM_SIZE, &text, &size))
 		return;
 	if (size && text[size - 1] == '\n')
 		size--;
@@ -1733,7 +1733,7 @@ int maps_load(struct maps *m, pid_t pid)
 
 	r.began_ns = time_now_ns();
 	r.epoch = atomic_load_explicit(&m->epoch, memory_order_acquire);
-	r.dir_fd = foreign_open_proc(pid);
+	r.dir_fd = untrusted_open_proc(pid);
 	code = r.dir_fd < 0 ? r.dir_fd : read_process(m, &r);
 	atomic_fetch_add_explicit(&m->nr_reads, 1, memory_order_relaxed);
 	pthread_mutex_lock(&m->lock);

@@ -245,7 +245,7 @@ uid_t proc_user_of(pid_t pid)
 	char *text;
 	size_t size;
 
-	if (foreign_read_proc(pid, "status", STATUS_MAX, &text, &size))
+	if (untrusted_read_proc(pid, "status", STATUS_MAX, &text, &size))
 		return (uid_t)-1;
 	if (!procfs_status_number(text, size, "Uid", &user))
 		user = (uid_t)-1;

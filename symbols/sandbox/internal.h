@@ -11,7 +11,7 @@
 #include "symbols/base/base.h"
 #include "symbols/sandbox/sandbox.h"
 
-struct cage_reader;
+struct sandbox_reader;
 
 /*
  * Give up all rights of this process, for good.
@@ -22,34 +22,35 @@ struct cage_reader;
  * else kills the worker. It can make no file; a file of a call ends at @file_max bytes.
  */
 
-#define CAGE_CPU_SECONDS 3600U /* a worker is replaced before */
+#define SANDBOX_CPU_SECONDS 3600U /* a worker is replaced before */
 
 /* The server of readers of memory: no descriptors but @sock, the capabilities in @keep. */
-int cage_lock_readers(int sock, uint64_t keep);
+int sandbox_lock_readers(int sock, uint64_t keep);
 /*
  * A reader of memory: as a worker, but it may wait for its descriptors and read the memory of
  * processes (process_vm_readv(2), CAP_SYS_PTRACE). 0 or -errno: it must not read then.
  */
-int cage_lock_reader(uint64_t memory_max);
+int sandbox_lock_reader(uint64_t memory_max);
 
-#define CAGE_PACKET_MAX (80U << 10) /* larger replies are in the reply file */
-#define CAGE_REPLY_MAX	(64U << 20) /* unless the reader has another limit */
+#define SANDBOX_PACKET_MAX (80U << 10) /* larger replies are in the reply file */
+#define SANDBOX_REPLY_MAX  (64U << 20) /* unless the reader has another limit */
 
-/* The server of the cage: a process with one thread, forked before all others. */
+/* The server of the sandbox: a process with one thread, forked before all others. */
 
 /* The server: serve until the other end of @sock is closed, or @parent ends. */
 void __attribute__((noreturn))
-cage_server_main(int sock, pid_t parent, const struct cage_reader *const readers[CAGE_NR_KINDS]);
+sandbox_server_main(int sock, pid_t parent,
+		    const struct sandbox_reader *const readers[SANDBOX_NR_KINDS]);
 
 /*
- * Messages between proftop, the server of the cage and its workers: one packet with descriptors.
+ * Messages between proftop, the server of the sandbox and its workers: one packet with descriptors.
  * Any thread; to receive may wait.
  */
 
-#define CAGE_WIRE_FDS (CAGE_FDS_MAX + 1)
-#define CAGE_ASKS     1 /* code of an answer that is a question, cage_ask() */
+#define SANDBOX_MESSAGE_FDS (SANDBOX_FDS_MAX + 1)
+#define SANDBOX_ASKS	    1 /* code of an answer that is a question, sandbox_ask() */
 
-struct cage_head {
+struct sandbox_head {
 	uint32_t serial; /* of the call, random; the answer has the same */
 	int32_t code;	 /* answer: result of the reader */
 	uint64_t size;	 /* of the bytes that follow, or of those in the reply file */
@@ -59,16 +60,17 @@ struct cage_head {
  * Send @head, @size bytes and the descriptors that are not -1 (NULL: none). Does not wait: a full
  * socket is -EAGAIN, for its reader has not taken earlier packets. 0 or -errno.
  */
-int cage_wire_send(int sock, const struct cage_head *head, const void *bytes, size_t size,
-		   const int fds[CAGE_WIRE_FDS]);
+int sandbox_message_send(int sock, const struct sandbox_head *head, const void *bytes, size_t size,
+			 const int fds[SANDBOX_MESSAGE_FDS]);
 /* The same of a worker, which may not send descriptors, and may wait. */
-int cage_wire_answer(int sock, const struct cage_head *head, const void *bytes, size_t size);
+int sandbox_message_answer(int sock, const struct sandbox_head *head, const void *bytes,
+			   size_t size);
 /*
  * Receive a packet of at most @max bytes after the head; *size: their number. @fds: -1 if there
  * is none; the caller closes them. NULL: descriptors are refused. 0, -EPIPE at the end, -EBADMSG,
  * or -errno.
  */
-int cage_wire_receive(int sock, struct cage_head *head, void *bytes, size_t max, size_t *size,
-		      int fds[CAGE_WIRE_FDS]);
+int sandbox_message_receive(int sock, struct sandbox_head *head, void *bytes, size_t max,
+			    size_t *size, int fds[SANDBOX_MESSAGE_FDS]);
 
 #endif

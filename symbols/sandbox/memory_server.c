@@ -36,7 +36,7 @@
 
 static struct {
 	pthread_mutex_t lock; /* of the socket */
-	cage_memory_fn run;
+	sandbox_memory_fn run;
 	int sock;		/* -1: there is no server */
 	uint64_t rest_until_ns; /* 0: all requests were answered */
 	bool is_refused;
@@ -47,30 +47,30 @@ static struct {
 	atomic_ullong cpu_ns[SLOTS];		       /* of each, as last seen */
 } server = { .lock = PTHREAD_MUTEX_INITIALIZER, .sock = -1, .pidfd = -1 };
 
-bool cage_memory_is_on(void)
+bool sandbox_memory_is_on(void)
 {
 	return server.sock >= 0;
 }
 
-bool cage_memory_is_refused(void)
+bool sandbox_memory_is_refused(void)
 {
 	return server.is_refused;
 }
 
 /* ---- the server ---- */
 
-static void close_all(const int fds[CAGE_WIRE_FDS])
+static void close_all(const int fds[SANDBOX_MESSAGE_FDS])
 {
-	for (unsigned int i = 0; i < CAGE_WIRE_FDS; i++)
+	for (unsigned int i = 0; i < SANDBOX_MESSAGE_FDS; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
 }
 
 /* Fork a reader: its pidfd goes to the client. */
-static void serve(int sock, struct cage_head *head, const void *start, size_t size,
-		  const int fds[CAGE_WIRE_FDS])
+static void serve(int sock, struct sandbox_head *head, const void *start, size_t size,
+		  const int fds[SANDBOX_MESSAGE_FDS])
 {
-	int out[CAGE_WIRE_FDS] = { -1, -1, -1 };
+	int out[SANDBOX_MESSAGE_FDS] = { -1, -1, -1 };
 	pid_t parent = getpid(), pid = -1;
 	int probe = (int)syscall(SYS_pidfd_open, parent, 0); /* Linux 5.3 */
 
@@ -90,16 +90,16 @@ static void serve(int sock, struct cage_head *head, const void *start, size_t si
 	if (pid > 0)
 		out[0] = (int)syscall(SYS_pidfd_open, pid, 0);
 	head->code = pid < 0 ? -EAGAIN : (int)pid;
-	cage_wire_send(sock, head, NULL, 0, out);
+	sandbox_message_send(sock, head, NULL, 0, out);
 	close_all(out);
 }
 
 static void __attribute__((noreturn)) server_main(int sock, pid_t parent)
 {
 	const uint64_t keep = 1ULL << CAP_SYS_PTRACE | 1ULL << CAP_SYS_NICE;
-	_Alignas(8) uint8_t start[CAGE_MEMORY_START];
-	int fds[CAGE_WIRE_FDS];
-	struct cage_head head;
+	_Alignas(8) uint8_t start[SANDBOX_MEMORY_START];
+	int fds[SANDBOX_MESSAGE_FDS];
+	struct sandbox_head head;
 	sigset_t none;
 	size_t size;
 
@@ -112,10 +112,10 @@ static void __attribute__((noreturn)) server_main(int sock, pid_t parent)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	/* After the change of rights, which clears the signal. */
-	if (cage_lock_readers(sock, keep) || prctl(PR_SET_PDEATHSIG, SIGKILL) ||
+	if (sandbox_lock_readers(sock, keep) || prctl(PR_SET_PDEATHSIG, SIGKILL) ||
 	    getppid() != parent)
 		_exit(1);
-	while (!cage_wire_receive(sock, &head, start, sizeof(start), &size, fds)) {
+	while (!sandbox_message_receive(sock, &head, start, sizeof(start), &size, fds)) {
 		serve(sock, &head, start, size, fds);
 		close_all(fds);
 	}
@@ -131,7 +131,7 @@ static bool has_cap(unsigned int cap)
 	return !syscall(SYS_capget, &header, data) && data[cap / 32].effective & 1U << cap % 32;
 }
 
-void cage_memory_start(cage_memory_fn run)
+void sandbox_memory_start(sandbox_memory_fn run)
 {
 	pid_t parent = getpid(), pid;
 	int pair[2];
@@ -158,7 +158,7 @@ void cage_memory_start(cage_memory_fn run)
 	atomic_store_explicit(&server.pid, pid, memory_order_relaxed);
 }
 
-void cage_memory_stop(void)
+void sandbox_memory_stop(void)
 {
 	pid_t pid = atomic_exchange_explicit(&server.pid, 0, memory_order_relaxed);
 
@@ -171,7 +171,7 @@ void cage_memory_stop(void)
 /* ---- the client ---- */
 
 /* Keep the pid of a reader. False: there are too many. */
-static bool keep_pid(struct cage_memory_reader *p)
+static bool keep_pid(struct sandbox_memory_reader *p)
 {
 	for (uint32_t i = 0; i < PROBES; i++) {
 		uint32_t slot = ((uint32_t)p->pid + i) & (SLOTS - 1);
@@ -187,7 +187,7 @@ static bool keep_pid(struct cage_memory_reader *p)
 	return false;
 }
 
-bool cage_memory_has(pid_t pid)
+bool sandbox_memory_has(pid_t pid)
 {
 	if (server.sock < 0 || pid <= 0)
 		return false;
@@ -219,12 +219,12 @@ static uint64_t reader_cpu_ns(uint32_t slot)
 	return cpu_ns;
 }
 
-uint64_t cage_memory_reader_cpu_ns(const struct cage_memory_reader *p)
+uint64_t sandbox_memory_reader_cpu_ns(const struct sandbox_memory_reader *p)
 {
 	return p->pid > 0 ? reader_cpu_ns(p->slot) : 0;
 }
 
-uint64_t cage_memory_cpu_ns(void)
+uint64_t sandbox_memory_cpu_ns(void)
 {
 	uint64_t sum = atomic_load_explicit(&server.ended_ns, memory_order_relaxed);
 
@@ -243,7 +243,7 @@ static void kill_process(int pidfd)
 	close(pidfd);
 }
 
-bool cage_memory_is_dead(const struct cage_memory_reader *p)
+bool sandbox_memory_is_dead(const struct sandbox_memory_reader *p)
 {
 	/* A pidfd is readable from the end of its process on; there is none if that was before. */
 	struct pollfd fd = { .fd = p->pidfd, .events = POLLIN };
@@ -251,7 +251,7 @@ bool cage_memory_is_dead(const struct cage_memory_reader *p)
 	return p->pid > 0 && (p->pidfd < 0 || poll(&fd, 1, 0) > 0);
 }
 
-void cage_memory_end(struct cage_memory_reader *p)
+void sandbox_memory_end(struct sandbox_memory_reader *p)
 {
 	if (p->pid <= 0)
 		return;
@@ -280,23 +280,23 @@ static int wait_for_answer(uint64_t deadline_ns)
 }
 
 /* Have the server fork a reader. 0 or -errno. Under the lock. */
-static int request(struct cage_memory_reader *out, const void *start, size_t start_size,
-		   const int fds[CAGE_WIRE_FDS])
+static int request(struct sandbox_memory_reader *out, const void *start, size_t start_size,
+		   const int fds[SANDBOX_MESSAGE_FDS])
 {
 	static uint32_t serial;
-	struct cage_head head = { .serial = ++serial, .size = start_size };
+	struct sandbox_head head = { .serial = ++serial, .size = start_size };
 	const uint64_t now_ns = time_now_ns();
-	int got[CAGE_WIRE_FDS], rc = -ETIME;
+	int got[SANDBOX_MESSAGE_FDS], rc = -ETIME;
 	size_t size;
 
 	if (now_ns >= server.rest_until_ns)
-		rc = cage_wire_send(server.sock, &head, start, start_size, fds);
+		rc = sandbox_message_send(server.sock, &head, start, start_size, fds);
 	while (!rc) {
 		rc = wait_for_answer(now_ns + ANSWER_NS);
 		if (rc)
 			server.rest_until_ns = time_now_ns() + REST_NS;
 		else
-			rc = cage_wire_receive(server.sock, &head, NULL, 0, &size, got);
+			rc = sandbox_message_receive(server.sock, &head, NULL, 0, &size, got);
 		if (rc)
 			return rc;
 		if (head.serial == serial)
@@ -307,32 +307,32 @@ static int request(struct cage_memory_reader *out, const void *start, size_t sta
 	if (!rc && head.code <= 0)
 		rc = head.code ? head.code : -EIO;
 	if (!rc)
-		*out = (struct cage_memory_reader){ .pid = head.code, .pidfd = got[0] };
+		*out = (struct sandbox_memory_reader){ .pid = head.code, .pidfd = got[0] };
 	return rc;
 }
 
-void cage_memory_tidy(void)
+void sandbox_memory_tidy(void)
 {
 	struct pollfd fd = { .fd = server.sock, .events = POLLIN };
-	int got[CAGE_WIRE_FDS];
-	struct cage_head head;
+	int got[SANDBOX_MESSAGE_FDS];
+	struct sandbox_head head;
 	size_t size;
 
 	if (pthread_mutex_trylock(&server.lock))
 		return;
 	while (server.rest_until_ns && poll(&fd, 1, 0) == 1 &&
-	       !cage_wire_receive(server.sock, &head, NULL, 0, &size, got))
+	       !sandbox_message_receive(server.sock, &head, NULL, 0, &size, got))
 		kill_process(got[0]);
 	pthread_mutex_unlock(&server.lock);
 }
 
-int cage_memory_fork(struct cage_memory_reader *out, const void *start, size_t size,
-		     const int fds[CAGE_WIRE_FDS])
+int sandbox_memory_fork(struct sandbox_memory_reader *out, const void *start, size_t size,
+			const int fds[SANDBOX_MESSAGE_FDS])
 {
 	int rc;
 
-	*out = (struct cage_memory_reader){ .pid = 0 };
-	if (size > CAGE_MEMORY_START)
+	*out = (struct sandbox_memory_reader){ .pid = 0 };
+	if (size > SANDBOX_MEMORY_START)
 		return -E2BIG;
 	pthread_mutex_lock(&server.lock);
 	rc = request(out, start, size, fds);
@@ -344,20 +344,20 @@ int cage_memory_fork(struct cage_memory_reader *out, const void *start, size_t s
 	return -EAGAIN;
 }
 
-int cage_memory_lock(uint64_t memory_max)
+int sandbox_memory_lock(uint64_t memory_max)
 {
-	return cage_lock_reader(memory_max);
+	return sandbox_lock_reader(memory_max);
 }
 
-void *cage_memory_share(size_t size, int *fd)
+void *sandbox_memory_share(size_t size, int *fd)
 {
 	void *map;
 
-	*fd = cage_file();
+	*fd = sandbox_file();
 	if (*fd < 0 || ftruncate(*fd, (off_t)size))
 		return NULL;
 	/* No reader can cut it under its owner. */
-	cage_fix_size(*fd);
+	sandbox_fix_size(*fd);
 	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
 	return map == MAP_FAILED ? NULL : map;
 }

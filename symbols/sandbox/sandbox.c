@@ -31,7 +31,7 @@
 #define SIZE_SEALS  (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW)
 #define NOEXEC_SEAL 8U /* MFD_NOEXEC_SEAL of Linux 6.3, which a sysctl may require */
 
-int cage_file(void)
+int sandbox_file(void)
 {
 	const unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
 	int fd = memfd_create("proftop", flags | NOEXEC_SEAL);
@@ -41,9 +41,9 @@ int cage_file(void)
 	return fd < 0 ? -errno : fd;
 }
 
-int cage_wrap(const void *bytes, size_t size)
+int sandbox_wrap(const void *bytes, size_t size)
 {
-	int fd = cage_file();
+	int fd = sandbox_file();
 
 	if (fd < 0)
 		return fd;
@@ -51,17 +51,18 @@ int cage_wrap(const void *bytes, size_t size)
 		close(fd);
 		return -ENOMEM;
 	}
-	cage_fix_size(fd);
+	sandbox_fix_size(fd);
 	return fd;
 }
 
-void cage_fix_size(int fd)
+void sandbox_fix_size(int fd)
 {
 	fcntl(fd, F_ADD_SEALS, SIZE_SEALS);
 }
 
-/* Return the bytes of a copy, after cage_fix_size(); 0: of another file, which is not looked at. */
-static size_t cage_file_copied(int fd)
+/* Return the bytes of a copy, after sandbox_fix_size(); 0: of another file, which is not looked at.
+ */
+static size_t sandbox_file_copied(int fd)
 {
 	int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
 	struct stat st;
@@ -75,7 +76,7 @@ static size_t cage_file_copied(int fd)
  * that the caller counts as memory, or smaller; or it has a hole: a read of that would allocate
  * memory here, or end this process.
  */
-static bool cage_file_seal(int fd, size_t size)
+static bool sandbox_file_seal(int fd, size_t size)
 {
 	struct stat st;
 
@@ -84,7 +85,7 @@ static bool cage_file_seal(int fd, size_t size)
 }
 
 /*
- * The client of the cage: calls, time limits, and workers that are replaced.
+ * The client of the sandbox: calls, time limits, and workers that are replaced.
  *
  * Any thread. Invariant: a worker has at most one call, and is killed after an error in a call: no
  * late or second answer is taken for that of another call. Serial numbers are random: no answer is
@@ -96,10 +97,10 @@ static bool cage_file_seal(int fd, size_t size)
 #define START_NS  2000000000ULL	 /* for the server to fork a worker */
 #define RETRY_NS  20000000000ULL /* without requests to a server that did not answer */
 #define STEP_NS	  100000000ULL	 /* between two looks whether the caller still waits */
-#define SERVER	  CAGE_NR_KINDS
+#define SERVER	  SANDBOX_NR_KINDS
 
-/* Of RLIMIT_CPU, see cage_lock.c; checked at each 64th call. */
-#define WORN_NS (CAGE_CPU_SECONDS * 1000000000ULL / 2)
+/* Of RLIMIT_CPU, see sandbox_lock.c; checked at each 64th call. */
+#define WORN_NS (SANDBOX_CPU_SECONDS * 1000000000ULL / 2)
 
 #define WORN_CALLS 64U
 
@@ -107,7 +108,7 @@ static bool cage_file_seal(int fd, size_t size)
  * Of a worker with more, or with this part of its memory, a new one takes over: one that was taken
  * over keeps all that it gets.
  */
-#define CAGE_HELD_MAX ((size_t)16 << 20)
+#define SANDBOX_HELD_MAX ((size_t)16 << 20)
 
 #define HELD_PART 64
 
@@ -129,33 +130,33 @@ static struct {
 	int sock, server_fd; /* server_fd: pidfd; -1: none */
 	uint32_t serial;     /* of the last request to the server */
 	uint64_t failed_ns;  /* time of a request that it did not answer; 0: none */
-	struct worker workers[CAGE_NR_KINDS];
+	struct worker workers[SANDBOX_NR_KINDS];
 	/* CPU time of workers that have ended; relaxed. */
 	atomic_ullong ended_ns;
-	/* For cage_has(), relaxed: of the workers, then of the server; 0: none. */
-	_Alignas(CACHELINE) atomic_int pids[CAGE_NR_KINDS + 1];
-} cage = {
+	/* For sandbox_has(), relaxed: of the workers, then of the server; 0: none. */
+	_Alignas(CACHELINE) atomic_int pids[SANDBOX_NR_KINDS + 1];
+} sandbox = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.sock = -1,
 	.server_fd = -1,
-	.workers = { [0 ... CAGE_NR_KINDS - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER,
-						   .sock = -1,
-						   .pidfd = -1,
-						   .file = -1 } },
+	.workers = { [0 ... SANDBOX_NR_KINDS - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER,
+						      .sock = -1,
+						      .pidfd = -1,
+						      .file = -1 } },
 };
 
-bool cage_is_on(void)
+bool sandbox_is_on(void)
 {
-	return cage.started;
+	return sandbox.started;
 }
 
-int cage_start(const struct cage_reader *const readers[CAGE_NR_KINDS])
+int sandbox_start(const struct sandbox_reader *const readers[SANDBOX_NR_KINDS])
 {
 	pid_t parent = getpid(), pid;
 	int pair[2];
 
 	/* From here on nothing is read by this process, also when there is no server. */
-	cage.started = true;
+	sandbox.started = true;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
 	pid = fork();
@@ -166,17 +167,17 @@ int cage_start(const struct cage_reader *const readers[CAGE_NR_KINDS])
 	}
 	if (!pid) {
 		close(pair[0]);
-		cage_server_main(pair[1], parent, readers);
+		sandbox_server_main(pair[1], parent, readers);
 	}
 	close(pair[1]);
-	if (cage.sock >= 0)
-		close(cage.sock);
-	if (cage.server_fd >= 0)
-		close(cage.server_fd);
-	cage.sock = pair[0];
-	cage.server_fd = (int)syscall(SYS_pidfd_open, pid, 0); /* Linux 5.3 */
-	cage.failed_ns = 0;
-	atomic_store_explicit(&cage.pids[SERVER], pid, memory_order_relaxed);
+	if (sandbox.sock >= 0)
+		close(sandbox.sock);
+	if (sandbox.server_fd >= 0)
+		close(sandbox.server_fd);
+	sandbox.sock = pair[0];
+	sandbox.server_fd = (int)syscall(SYS_pidfd_open, pid, 0); /* Linux 5.3 */
+	sandbox.failed_ns = 0;
+	atomic_store_explicit(&sandbox.pids[SERVER], pid, memory_order_relaxed);
 	return 0;
 }
 
@@ -187,7 +188,7 @@ static void end_worker(struct worker *w)
 	uint64_t cpu_ns = ran ? time_clock_ns(w->clock) : 0;
 
 	/* First: the sum of both may be too large for a moment, but never falls. */
-	atomic_fetch_add_explicit(&cage.ended_ns, cpu_ns, memory_order_relaxed);
+	atomic_fetch_add_explicit(&sandbox.ended_ns, cpu_ns, memory_order_relaxed);
 	if (w->pidfd >= 0) {
 		syscall(SYS_pidfd_send_signal, w->pidfd, SIGKILL, NULL, 0);
 		close(w->pidfd);
@@ -199,31 +200,31 @@ static void end_worker(struct worker *w)
 	w->sock = w->pidfd = w->file = -1;
 	w->held = w->file_size = 0;
 	w->asks = false;
-	atomic_store_explicit(&cage.pids[w - cage.workers], 0, memory_order_relaxed);
+	atomic_store_explicit(&sandbox.pids[w - sandbox.workers], 0, memory_order_relaxed);
 }
 
-void cage_stop(void)
+void sandbox_stop(void)
 {
-	pid_t pid = atomic_exchange_explicit(&cage.pids[SERVER], 0, memory_order_relaxed);
+	pid_t pid = atomic_exchange_explicit(&sandbox.pids[SERVER], 0, memory_order_relaxed);
 
 	/* A call that still runs keeps its lock: the kernel ends its worker with the server. */
-	for (int i = 0; i < CAGE_NR_KINDS; i++) {
-		if (pthread_mutex_trylock(&cage.workers[i].lock))
+	for (int i = 0; i < SANDBOX_NR_KINDS; i++) {
+		if (pthread_mutex_trylock(&sandbox.workers[i].lock))
 			continue;
-		end_worker(&cage.workers[i]);
-		pthread_mutex_unlock(&cage.workers[i].lock);
+		end_worker(&sandbox.workers[i]);
+		pthread_mutex_unlock(&sandbox.workers[i].lock);
 	}
 	if (pid <= 0)
 		return;
 	/* Not permitted: it ends after this process. */
-	if (syscall(SYS_pidfd_send_signal, cage.server_fd, SIGKILL, NULL, 0))
+	if (syscall(SYS_pidfd_send_signal, sandbox.server_fd, SIGKILL, NULL, 0))
 		return;
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
 }
 
 /* Wait until @sock has a packet or is closed. 0, -ETIME or -ECANCELED. */
-static int wait_for(int sock, const struct cage_wait *wait)
+static int wait_for(int sock, const struct sandbox_wait *wait)
 {
 	uint64_t deadline_ns = time_now_ns() + wait->timeout_ns, now_ns;
 	struct pollfd fd = { .fd = sock, .events = POLLIN };
@@ -249,7 +250,7 @@ static int wait_for(int sock, const struct cage_wait *wait)
  * Wait for the answer of @w: for wait->timeout_ns, and as long again if it had little CPU time
  * because the machine is busy; not if it had none. @cpu_ns: its CPU time before.
  */
-static int wait_answer(const struct worker *w, const struct cage_wait *wait, uint64_t cpu_ns)
+static int wait_answer(const struct worker *w, const struct sandbox_wait *wait, uint64_t cpu_ns)
 {
 	int rc = wait_for(w->sock, wait);
 	uint64_t used_ns = rc == -ETIME ? time_clock_ns(w->clock) - cpu_ns : 0;
@@ -270,47 +271,47 @@ static void close_fds(const int *fds, unsigned int nr)
  * Send @head to the server and take its answer: a worker. Under the lock of its socket. An answer
  * to an earlier request was late; its worker ends, since its socket is closed here.
  */
-static int ask_server(struct cage_head *head, int fds[CAGE_WIRE_FDS])
+static int ask_server(struct sandbox_head *head, int fds[SANDBOX_MESSAGE_FDS])
 {
 	const uint64_t deadline_ns = time_now_ns() + START_NS;
-	uint32_t serial = ++cage.serial;
-	struct cage_wait wait = { .stopped = NULL };
+	uint32_t serial = ++sandbox.serial;
+	struct sandbox_wait wait = { .stopped = NULL };
 	size_t size;
 	int rc;
 
 	/* Not each call waits for a server that hangs. */
-	if (cage.failed_ns && time_now_ns() - cage.failed_ns < RETRY_NS)
+	if (sandbox.failed_ns && time_now_ns() - sandbox.failed_ns < RETRY_NS)
 		return -ETIME;
 	head->serial = serial;
-	rc = cage_wire_send(cage.sock, head, NULL, 0, NULL);
+	rc = sandbox_message_send(sandbox.sock, head, NULL, 0, NULL);
 	while (!rc) {
 		const uint64_t now_ns = time_now_ns();
 
 		wait.timeout_ns = deadline_ns - MIN(now_ns, deadline_ns);
-		rc = wait_for(cage.sock, &wait);
+		rc = wait_for(sandbox.sock, &wait);
 		if (!rc)
-			rc = cage_wire_receive(cage.sock, head, NULL, 0, &size, fds);
+			rc = sandbox_message_receive(sandbox.sock, head, NULL, 0, &size, fds);
 		if (!rc && head->serial == serial)
 			break;
-		close_fds(fds, CAGE_WIRE_FDS);
+		close_fds(fds, SANDBOX_MESSAGE_FDS);
 		fds[0] = fds[1] = fds[2] = -1;
 	}
-	cage.failed_ns = rc == -ETIME ? time_now_ns() : 0;
+	sandbox.failed_ns = rc == -ETIME ? time_now_ns() : 0;
 	return rc;
 }
 
 /* Have the server fork a worker. Under its lock. 0 or -ENOSYS. */
-static int start_worker(struct worker *w, enum cage_kind kind)
+static int start_worker(struct worker *w, enum sandbox_kind kind)
 {
-	struct cage_head head = { .size = kind };
-	int fds[CAGE_WIRE_FDS] = { -1, -1, -1 };
+	struct sandbox_head head = { .size = kind };
+	int fds[SANDBOX_MESSAGE_FDS] = { -1, -1, -1 };
 	int rc;
 
-	pthread_mutex_lock(&cage.lock);
+	pthread_mutex_lock(&sandbox.lock);
 	rc = ask_server(&head, fds);
-	pthread_mutex_unlock(&cage.lock);
+	pthread_mutex_unlock(&sandbox.lock);
 	if (rc || head.code <= 0 || fds[0] < 0 || fds[1] < 0) {
-		close_fds(fds, CAGE_WIRE_FDS);
+		close_fds(fds, SANDBOX_MESSAGE_FDS);
 		return -ENOSYS;
 	}
 	w->sock = fds[0];
@@ -318,35 +319,35 @@ static int start_worker(struct worker *w, enum cage_kind kind)
 	w->generation++;
 	if (clock_getcpuclockid(head.code, &w->clock))
 		w->clock = CLOCK_MONOTONIC;
-	atomic_store_explicit(&cage.pids[kind], head.code, memory_order_relaxed);
+	atomic_store_explicit(&sandbox.pids[kind], head.code, memory_order_relaxed);
 	return 0;
 }
 
-void cage_answer_free(struct cage_answer *a)
+void sandbox_answer_free(struct sandbox_answer *a)
 {
 	if (a->mapped)
 		munmap(a->bytes, a->size);
 	else
 		free(a->bytes);
-	*a = (struct cage_answer){ 0 };
+	*a = (struct sandbox_answer){ 0 };
 }
 
 /*
  * Map the bytes of the reply file, which nothing can change from here on: the next call has another
  * one.
  */
-static int map_bytes(struct worker *w, size_t size, struct cage_answer *out)
+static int map_bytes(struct worker *w, size_t size, struct sandbox_answer *out)
 {
 	void *bytes;
 
-	if (!cage_file_seal(w->file, size))
+	if (!sandbox_file_seal(w->file, size))
 		return -EBADMSG;
 	bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, w->file, 0);
 	close(w->file);
 	w->file = -1;
 	if (bytes == MAP_FAILED)
 		return -ENOMEM;
-	*out = (struct cage_answer){ .bytes = bytes, .size = size, .mapped = true };
+	*out = (struct sandbox_answer){ .bytes = bytes, .size = size, .mapped = true };
 	return 0;
 }
 
@@ -354,7 +355,7 @@ static int map_bytes(struct worker *w, size_t size, struct cage_answer *out)
  * Copy the bytes of the reply file: its worker may change it until it is killed. Only pread(2) does
  * not wait: a write of the worker, from a page of a file that does not respond, holds its locks.
  */
-static int copy_bytes(int file, size_t size, struct cage_answer *out)
+static int copy_bytes(int file, size_t size, struct sandbox_answer *out)
 {
 	size_t done = 0;
 
@@ -372,15 +373,15 @@ static int copy_bytes(int file, size_t size, struct cage_answer *out)
 	if (done == out->size)
 		return 0;
 	free(out->bytes);
-	*out = (struct cage_answer){ 0 };
+	*out = (struct sandbox_answer){ 0 };
 	return -EBADMSG;
 }
 
 /* Take a reply of @size bytes out of the reply file. 0, -EBADMSG or -ENOMEM. */
-static int take_file(struct worker *w, const struct cage_reader *reader, uint64_t size,
-		     struct cage_answer *out)
+static int take_file(struct worker *w, const struct sandbox_reader *reader, uint64_t size,
+		     struct sandbox_answer *out)
 {
-	if (!size || size > (reader->reply_max ? reader->reply_max : CAGE_REPLY_MAX))
+	if (!size || size > (reader->reply_max ? reader->reply_max : SANDBOX_REPLY_MAX))
 		return -EBADMSG;
 	if (reader->map_reply) {
 		w->held += size;
@@ -396,9 +397,9 @@ static int take_file(struct worker *w, const struct cage_reader *reader, uint64_
  * Take the reply of the answer @got: @more bytes in @packet, or in the reply file. 0, -EBADMSG or
  * -ENOMEM.
  */
-static int take_reply(struct worker *w, const struct cage_reader *reader,
-		      const struct cage_head *got, const uint8_t *packet, size_t more,
-		      struct cage_answer *out)
+static int take_reply(struct worker *w, const struct sandbox_reader *reader,
+		      const struct sandbox_head *got, const uint8_t *packet, size_t more,
+		      struct sandbox_answer *out)
 {
 	if (!got->code && got->size == more) {
 		out->bytes = malloc(more + 1);
@@ -417,17 +418,17 @@ static int take_reply(struct worker *w, const struct cage_reader *reader,
  * Take the answer to the call @serial. *@code: of the reader. The packet is on the stack: a
  * hundred a second of this size would leave holes among the small blocks of the heap.
  */
-static int take_answer(struct worker *w, const struct cage_reader *reader, uint32_t serial,
-		       int *code, struct cage_answer *out)
+static int take_answer(struct worker *w, const struct sandbox_reader *reader, uint32_t serial,
+		       int *code, struct sandbox_answer *out)
 {
-	uint8_t packet[CAGE_PACKET_MAX];
-	struct cage_head got;
+	uint8_t packet[SANDBOX_PACKET_MAX];
+	struct sandbox_head got;
 	size_t more;
 	bool asks;
 	int rc;
 
-	rc = cage_wire_receive(w->sock, &got, packet, sizeof(packet), &more, NULL);
-	asks = !rc && reader->asks && got.code == CAGE_ASKS;
+	rc = sandbox_message_receive(w->sock, &got, packet, sizeof(packet), &more, NULL);
+	asks = !rc && reader->asks && got.code == SANDBOX_ASKS;
 	if (asks)
 		got.code = 0;
 	if (!rc && (got.serial != serial || got.code > 0 || got.code < -ERRNO_MAX))
@@ -435,28 +436,28 @@ static int take_answer(struct worker *w, const struct cage_reader *reader, uint3
 	if (!rc)
 		rc = take_reply(w, reader, &got, packet, more, out);
 	if (rc)
-		cage_answer_free(out);
+		sandbox_answer_free(out);
 	out->asks = !rc && asks;
 	*code = rc ? rc : got.code;
 	return rc;
 }
 
 /* Send the request and take the answer. Under the lock. *@code: of the reader. */
-static int exchange(struct worker *w, const struct cage_reader *reader, const void *request,
-		    size_t size, const int fds[CAGE_FDS_MAX], const struct cage_wait *wait,
-		    int *code, struct cage_answer *out)
+static int exchange(struct worker *w, const struct sandbox_reader *reader, const void *request,
+		    size_t size, const int fds[SANDBOX_FDS_MAX], const struct sandbox_wait *wait,
+		    int *code, struct sandbox_answer *out)
 {
-	struct cage_head head = { .size = size };
+	struct sandbox_head head = { .size = size };
 	uint64_t cpu_ns = time_clock_ns(w->clock);
 	int rc;
 
 	if (getrandom(&head.serial, sizeof(head.serial), 0) != sizeof(head.serial))
 		return -EPIPE;
 	w->nr_calls++;
-	for (unsigned int i = 0; i < CAGE_FDS_MAX; i++)
-		w->held += cage_file_copied(fds[i]);
-	rc = cage_wire_send(w->sock, &head, request, size,
-			    (const int[]){ w->file, fds[0], fds[1] });
+	for (unsigned int i = 0; i < SANDBOX_FDS_MAX; i++)
+		w->held += sandbox_file_copied(fds[i]);
+	rc = sandbox_message_send(w->sock, &head, request, size,
+				  (const int[]){ w->file, fds[0], fds[1] });
 	if (!rc)
 		rc = wait_answer(w, wait, cpu_ns);
 	if (rc)
@@ -468,25 +469,25 @@ static int exchange(struct worker *w, const struct cage_reader *reader, const vo
 }
 
 /* Run the reader in this thread. Under the lock. */
-static int call_direct(const struct cage_reader *reader, const void *request, size_t size,
-		       const int fds[CAGE_FDS_MAX], struct cage_answer *out)
+static int call_direct(const struct sandbox_reader *reader, const void *request, size_t size,
+		       const int fds[SANDBOX_FDS_MAX], struct sandbox_answer *out)
 {
-	struct cage_call call = { .request = request, .size = size };
+	struct sandbox_call call = { .request = request, .size = size };
 
 	int rc;
 
-	for (unsigned int i = 0; i < CAGE_FDS_MAX; i++)
+	for (unsigned int i = 0; i < SANDBOX_FDS_MAX; i++)
 		call.fds[i] = fds[i] >= 0 ? fcntl(fds[i], F_DUPFD_CLOEXEC, 3) : -1;
 	call.reply.limit = reader->reply_max;
 	rc = reader->serve(&call);
-	close_fds(call.fds, CAGE_FDS_MAX);
+	close_fds(call.fds, SANDBOX_FDS_MAX);
 	if (!rc && call.reply.full)
 		rc = -EFBIG;
 	if (rc) {
 		free(call.reply.bytes);
 		return rc;
 	}
-	*out = (struct cage_answer){ .bytes = call.reply.bytes, .size = call.reply.size };
+	*out = (struct sandbox_answer){ .bytes = call.reply.bytes, .size = call.reply.size };
 	return 0;
 }
 
@@ -498,19 +499,19 @@ static void replace_worn(struct worker *w)
 }
 
 /* Have a worker, and a file for its reply. Under the lock. */
-static int prepare(struct worker *w, enum cage_kind kind)
+static int prepare(struct worker *w, enum sandbox_kind kind)
 {
 	if (w->file < 0)
-		w->file = cage_file();
+		w->file = sandbox_file();
 	if (w->file < 0)
 		return -ENOMEM;
 	return w->sock < 0 ? start_worker(w, kind) : 0;
 }
 
 /* Call the worker, started if needed. Under the lock. */
-static int call_worker(struct worker *w, const struct cage_reader *reader, const void *request,
-		       size_t size, const int fds[CAGE_FDS_MAX], uint32_t generation,
-		       const struct cage_wait *wait, struct cage_answer *out)
+static int call_worker(struct worker *w, const struct sandbox_reader *reader, const void *request,
+		       size_t size, const int fds[SANDBOX_FDS_MAX], uint32_t generation,
+		       const struct sandbox_wait *wait, struct sandbox_answer *out)
 {
 	uint64_t start_ns;
 	int code = 0, rc;
@@ -535,25 +536,25 @@ static int call_worker(struct worker *w, const struct cage_reader *reader, const
 	out->generation = w->generation;
 	w->asks = out->asks;
 	if (!reader->stateful && !w->asks &&
-	    w->held > MAX(CAGE_HELD_MAX, reader->memory_max / HELD_PART))
+	    w->held > MAX(SANDBOX_HELD_MAX, reader->memory_max / HELD_PART))
 		end_worker(w);
 	return code;
 }
 
-int cage_call_until(const struct cage_reader *reader, const void *request, size_t size,
-		    const int fds[CAGE_FDS_MAX], uint32_t generation, const struct cage_wait *wait,
-		    struct cage_answer *out)
+int sandbox_call_until(const struct sandbox_reader *reader, const void *request, size_t size,
+		       const int fds[SANDBOX_FDS_MAX], uint32_t generation,
+		       const struct sandbox_wait *wait, struct sandbox_answer *out)
 {
-	static const int none[CAGE_FDS_MAX] = { -1, -1 };
-	struct worker *w = &cage.workers[reader->kind];
+	static const int none[SANDBOX_FDS_MAX] = { -1, -1 };
+	struct worker *w = &sandbox.workers[reader->kind];
 	int rc;
 
-	*out = (struct cage_answer){ 0 };
-	if (size > CAGE_REQUEST_MAX)
+	*out = (struct sandbox_answer){ 0 };
+	if (size > SANDBOX_REQUEST_MAX)
 		return -E2BIG;
 	pthread_mutex_lock(&w->lock);
 	/* Its time begins here: a file is not blamed for the calls before. */
-	if (cage.started)
+	if (sandbox.started)
 		rc = call_worker(w, reader, request, size, fds ? fds : none, generation, wait, out);
 	else
 		rc = call_direct(reader, request, size, fds ? fds : none, out);
@@ -561,18 +562,18 @@ int cage_call_until(const struct cage_reader *reader, const void *request, size_
 	return rc;
 }
 
-int cage_call(const struct cage_reader *reader, const void *request, size_t size,
-	      const int fds[CAGE_FDS_MAX], uint32_t generation, uint64_t timeout_ns,
-	      struct cage_answer *out)
+int sandbox_call(const struct sandbox_reader *reader, const void *request, size_t size,
+		 const int fds[SANDBOX_FDS_MAX], uint32_t generation, uint64_t timeout_ns,
+		 struct sandbox_answer *out)
 {
-	const struct cage_wait wait = { .timeout_ns = timeout_ns };
+	const struct sandbox_wait wait = { .timeout_ns = timeout_ns };
 
-	return cage_call_until(reader, request, size, fds, generation, &wait, out);
+	return sandbox_call_until(reader, request, size, fds, generation, &wait, out);
 }
 
-void cage_end(const struct cage_reader *reader)
+void sandbox_end(const struct sandbox_reader *reader)
 {
-	struct worker *w = &cage.workers[reader->kind];
+	struct worker *w = &sandbox.workers[reader->kind];
 
 	pthread_mutex_lock(&w->lock);
 	if (w->sock >= 0)
@@ -580,9 +581,9 @@ void cage_end(const struct cage_reader *reader)
 	pthread_mutex_unlock(&w->lock);
 }
 
-void cage_refuse(const struct cage_reader *reader, uint32_t generation)
+void sandbox_refuse(const struct sandbox_reader *reader, uint32_t generation)
 {
-	struct worker *w = &cage.workers[reader->kind];
+	struct worker *w = &sandbox.workers[reader->kind];
 
 	if (pthread_mutex_trylock(&w->lock))
 		return;
@@ -591,32 +592,32 @@ void cage_refuse(const struct cage_reader *reader, uint32_t generation)
 	pthread_mutex_unlock(&w->lock);
 }
 
-enum cage_kind cage_idle(enum cage_kind first, enum cage_kind last)
+enum sandbox_kind sandbox_idle(enum sandbox_kind first, enum sandbox_kind last)
 {
 	for (unsigned int kind = first; kind <= (unsigned int)last; kind++) {
-		if (pthread_mutex_trylock(&cage.workers[kind].lock))
+		if (pthread_mutex_trylock(&sandbox.workers[kind].lock))
 			continue;
-		pthread_mutex_unlock(&cage.workers[kind].lock);
-		return (enum cage_kind)kind;
+		pthread_mutex_unlock(&sandbox.workers[kind].lock);
+		return (enum sandbox_kind)kind;
 	}
 	return first;
 }
 
-bool cage_has(pid_t pid)
+bool sandbox_has(pid_t pid)
 {
 	bool has = false;
 
-	for (unsigned int i = 0; i < ARRAY_SIZE(cage.pids); i++)
-		has |= pid == atomic_load_explicit(&cage.pids[i], memory_order_relaxed);
+	for (unsigned int i = 0; i < ARRAY_SIZE(sandbox.pids); i++)
+		has |= pid == atomic_load_explicit(&sandbox.pids[i], memory_order_relaxed);
 	return has && pid > 0;
 }
 
-uint64_t cage_cpu_ns(void)
+uint64_t sandbox_cpu_ns(void)
 {
-	uint64_t sum = atomic_load_explicit(&cage.ended_ns, memory_order_relaxed);
+	uint64_t sum = atomic_load_explicit(&sandbox.ended_ns, memory_order_relaxed);
 
-	for (unsigned int i = 0; i < CAGE_NR_KINDS; i++) {
-		pid_t pid = atomic_load_explicit(&cage.pids[i], memory_order_relaxed);
+	for (unsigned int i = 0; i < SANDBOX_NR_KINDS; i++) {
+		pid_t pid = atomic_load_explicit(&sandbox.pids[i], memory_order_relaxed);
 		clockid_t clock;
 
 		if (pid > 0 && !clock_getcpuclockid(pid, &clock))

@@ -20,22 +20,22 @@
 
 #include "symbols/base/base.h"
 
-struct cage_link;
+struct sandbox_link;
 
 /*
- * Files in memory (memfd_create(2)) between proftop and the workers of the cage: copies that a call
- * sends, and replies. Any thread.
+ * Files in memory (memfd_create(2)) between proftop and the workers of the sandbox: copies that a
+ * call sends, and replies. Any thread.
  */
 
 /* Make an empty memfd. -errno. */
-int cage_file(void);
+int sandbox_file(void);
 /*
  * Make a memfd of @size bytes to send with a call: a copy, which does not change while it is read.
  * The caller closes it. -errno.
  */
-int cage_wrap(const void *bytes, size_t size);
+int sandbox_wrap(const void *bytes, size_t size);
 /* Fix the size of a memfd before it is sent: a worker that was taken over could let it grow. */
-void cage_fix_size(int fd);
+void sandbox_fix_size(int fd);
 
 /*
  * Processes that read the memory of others, forked by a server, which is forked before there are
@@ -48,13 +48,14 @@ void cage_fix_size(int fd);
  * Threads: start before any thread; pids and CPU time any; a reader has one owner.
  */
 
-#define CAGE_MEMORY_START 256U /* bytes that a reader gets */
-#define CAGE_MEMORY_FDS	  3U   /* descriptors */
+#define SANDBOX_MEMORY_START 256U /* bytes that a reader gets */
+#define SANDBOX_MEMORY_FDS   3U	  /* descriptors */
 
 /* In the new process: open and map all that is needed, lock it up, and read. It ends on return. */
-typedef void (*cage_memory_fn)(const void *start, size_t size, const int fds[CAGE_MEMORY_FDS]);
+typedef void (*sandbox_memory_fn)(const void *start, size_t size,
+				  const int fds[SANDBOX_MEMORY_FDS]);
 
-struct cage_memory_reader {
+struct sandbox_memory_reader {
 	pid_t pid; /* 0: none */
 	int pidfd;
 	uint32_t slot;
@@ -64,66 +65,66 @@ struct cage_memory_reader {
  * Start the server, if this process may read the memory of processes of others. Without that right
  * it is of no use: a reader could read, at most, the memory that any program of the user can.
  */
-void cage_memory_start(cage_memory_fn run);
-void cage_memory_stop(void);
-bool cage_memory_is_on(void);
+void sandbox_memory_start(sandbox_memory_fn run);
+void sandbox_memory_stop(void);
+bool sandbox_memory_is_on(void);
 /* Return whether it should be on, and could not be started: then there must be no reader. */
-bool cage_memory_is_refused(void);
+bool sandbox_memory_is_refused(void);
 /* Kill readers that were forked after their request had timed out. */
-void cage_memory_tidy(void);
+void sandbox_memory_tidy(void);
 /* Fork a reader. 0 or -errno: -EAGAIN: too many; -ETIME: the server does not answer. */
-int cage_memory_fork(struct cage_memory_reader *out, const void *start, size_t size,
-		     const int fds[CAGE_MEMORY_FDS]);
+int sandbox_memory_fork(struct sandbox_memory_reader *out, const void *start, size_t size,
+			const int fds[SANDBOX_MEMORY_FDS]);
 /* Return whether it was killed, by itself or by others. */
-bool cage_memory_is_dead(const struct cage_memory_reader *p);
+bool sandbox_memory_is_dead(const struct sandbox_memory_reader *p);
 /* Kill a reader. */
-void cage_memory_end(struct cage_memory_reader *p);
+void sandbox_memory_end(struct sandbox_memory_reader *p);
 /* Return whether @pid is the server, or a reader. Lock-free: for each sample. */
-bool cage_memory_has(pid_t pid);
+bool sandbox_memory_has(pid_t pid);
 /* Return the CPU time of a reader so far. */
-uint64_t cage_memory_reader_cpu_ns(const struct cage_memory_reader *p);
+uint64_t sandbox_memory_reader_cpu_ns(const struct sandbox_memory_reader *p);
 /* Return the CPU time of all readers so far. */
-uint64_t cage_memory_cpu_ns(void);
+uint64_t sandbox_memory_cpu_ns(void);
 /* In a reader: give up all but the reading of memory. 0 or -errno: it must not read then. */
-int cage_memory_lock(uint64_t memory_max);
+int sandbox_memory_lock(uint64_t memory_max);
 /* Map @size bytes for both; *@fd: their file, for fork; the caller closes it. NULL: no memory. */
-void *cage_memory_share(size_t size, int *fd);
+void *sandbox_memory_share(size_t size, int *fd);
 
 /*
- * A reader of foreign bytes: a function that serves calls, in a worker of the cage or, without one,
- * in the calling thread.
+ * A reader of foreign bytes: a function that serves calls, in a worker of the sandbox or, without
+ * one, in the calling thread.
  */
 
-#define CAGE_REQUEST_MAX (64U << 10)
-#define CAGE_FDS_MAX	 2U
+#define SANDBOX_REQUEST_MAX (64U << 10)
+#define SANDBOX_FDS_MAX	    2U
 
-enum cage_kind {
-	CAGE_DWARF,
-	CAGE_DWARF_OTHERS, /* of files that other users can write: apart from ours and root's */
-	CAGE_NAMES,	   /* mangled names */
+enum sandbox_kind {
+	SANDBOX_DWARF,
+	SANDBOX_DWARF_OTHERS, /* of files that other users can write: apart from ours and root's */
+	SANDBOX_NAMES,	      /* mangled names */
 	/* ELF files: unwind tables and symbols. Several, since a start needs hundreds of them. */
-	CAGE_IMAGE,
-	CAGE_IMAGE_LAST = CAGE_IMAGE + 3,
-	CAGE_ELF,      /* facts about ELF files */
-	CAGE_DESCRIBE, /* files of interpreters */
-	CAGE_PERFMAP,
-	CAGE_JITDUMP,
-	CAGE_DISASM, /* machine code */
-	CAGE_KERNEL, /* copies of /proc/kallsyms and /proc/kcore */
+	SANDBOX_IMAGE,
+	SANDBOX_IMAGE_LAST = SANDBOX_IMAGE + 3,
+	SANDBOX_ELF,	  /* facts about ELF files */
+	SANDBOX_DESCRIBE, /* files of interpreters */
+	SANDBOX_PERFMAP,
+	SANDBOX_JITDUMP,
+	SANDBOX_DISASM, /* machine code */
+	SANDBOX_KERNEL, /* copies of /proc/kallsyms and /proc/kcore */
 	/* Code caches of JVMs. One reading is by one worker. */
-	CAGE_HOTSPOT,
-	CAGE_HOTSPOT_LAST = CAGE_HOTSPOT + 7,
+	SANDBOX_HOTSPOT,
+	SANDBOX_HOTSPOT_LAST = SANDBOX_HOTSPOT + 7,
 	/* Recordings of others (perf.data). One is read by one worker. */
-	CAGE_RECORDING,
-	CAGE_RECORDING_LAST = CAGE_RECORDING + 3,
-	CAGE_NR_KINDS
+	SANDBOX_RECORDING,
+	SANDBOX_RECORDING_LAST = SANDBOX_RECORDING + 3,
+	SANDBOX_NR_KINDS
 };
 
-/* The result in the making; cage_put() appends. */
-struct cage_reply {
+/* The result in the making; sandbox_put() appends. */
+struct sandbox_reply {
 	uint8_t *bytes;
 	size_t size, max;
-	size_t limit; /* 0: CAGE_REPLY_MAX */
+	size_t limit; /* 0: SANDBOX_REPLY_MAX */
 	bool full;    /* too large, or out of memory */
 	/* In a worker large pieces are written to the file of the call, behind the bytes before
 	 * them. */
@@ -133,12 +134,13 @@ struct cage_reply {
 };
 
 /* One call, as the reader sees it. */
-struct cage_call {
+struct sandbox_call {
 	const void *request;
 	size_t size;
-	int fds[CAGE_FDS_MAX]; /* -1: none; closed after the call unless the reader sets it to -1 */
-	struct cage_reply reply;
-	struct cage_link *link; /* to the caller, for cage_ask(); NULL: in its thread */
+	int fds[SANDBOX_FDS_MAX]; /* -1: none; closed after the call unless the reader sets it to -1
+				   */
+	struct sandbox_reply reply;
+	struct sandbox_link *link; /* to the caller, for sandbox_ask(); NULL: in its thread */
 };
 
 /*
@@ -146,56 +148,56 @@ struct cage_call {
  * and replace the request and the descriptors by those of the caller's answer. 0 or -errno: the
  * call is to end.
  */
-int cage_ask(struct cage_call *c);
+int sandbox_ask(struct sandbox_call *c);
 /* Append @size bytes; at the limit reply->full is set. Return their offset in all. */
-size_t cage_put(struct cage_reply *reply, const void *bytes, size_t size);
+size_t sandbox_put(struct sandbox_reply *reply, const void *bytes, size_t size);
 /* Read @size bytes of descriptor @i of the call: *out is malloc'ed, a NUL follows. 0 or -errno. */
-int cage_take(const struct cage_call *c, unsigned int i, size_t size, uint8_t **out);
+int sandbox_take(const struct sandbox_call *c, unsigned int i, size_t size, uint8_t **out);
 
 /*
  * A reader: serve one call. 0 or -errno. In a worker it runs in one thread and may keep state
  * between calls.
  */
-struct cage_reader {
-	enum cage_kind kind;
+struct sandbox_reader {
+	enum sandbox_kind kind;
 	const char *name; /* of the process, 15 bytes at most */
 	/* Load libraries, in the server before it gives up its files; NULL: none. */
 	void (*prepare)(void);
-	int (*serve)(struct cage_call *c);
+	int (*serve)(struct sandbox_call *c);
 	uint64_t memory_max; /* address space of the worker */
-	size_t reply_max;    /* 0: CAGE_REPLY_MAX */
+	size_t reply_max;    /* 0: SANDBOX_REPLY_MAX */
 	/* Map a reply that is in the file, do not copy it. Only if all descriptors are copies, or
 	 * of file systems that respond. */
 	bool map_reply;
-	/* Its calls build on each other: the worker is not replaced before cage_end(). */
+	/* Its calls build on each other: the worker is not replaced before sandbox_end(). */
 	bool stateful;
-	/* It has questions in the middle of a call, cage_ask(). */
+	/* It has questions in the middle of a call, sandbox_ask(). */
 	bool asks;
 };
 
 /*
- * The cage: readers of foreign bytes in processes without rights.
+ * The sandbox: readers of foreign bytes in processes without rights.
  *
  * A server is forked from the start of main(), before there are threads and foreign bytes. It forks
  * one worker for each kind of reader, at the first call. A worker has no file but the descriptors
  * of a call, no capability, no network, a limit of memory, and a list of allowed system
- * calls (cage_lock.h). It returns bytes, which the caller checks as it checks the file itself.
+ * calls (sandbox_lock.h). It returns bytes, which the caller checks as it checks the file itself.
  * A worker that dies or is too slow is killed; the next call starts another one.
  *
- * Without cage_start() (unit tests, tools) a reader runs in the calling thread.
+ * Without sandbox_start() (unit tests, tools) a reader runs in the calling thread.
  *
- * Threads: cage_start() before any thread; calls from any thread that may wait. Calls of one kind
- * run one after another.
+ * Threads: sandbox_start() before any thread; calls from any thread that may wait. Calls of one
+ * kind run one after another.
  */
 
-/* Return whether readers run in workers: after cage_start(). */
-bool cage_is_on(void);
+/* Return whether readers run in workers: after sandbox_start(). */
+bool sandbox_is_on(void);
 /* Fork the server for these readers (static), by kind. 0 or -errno; then every call fails. */
-int cage_start(const struct cage_reader *const readers[CAGE_NR_KINDS]);
+int sandbox_start(const struct sandbox_reader *const readers[SANDBOX_NR_KINDS]);
 /* End the server and all workers. */
-void cage_stop(void);
+void sandbox_stop(void);
 
-struct cage_answer {
+struct sandbox_answer {
 	uint8_t *bytes; /* malloc'ed unless mapped; foreign */
 	size_t size;
 	uint32_t generation; /* of the worker that answered */
@@ -206,7 +208,7 @@ struct cage_answer {
 };
 
 /* Free the bytes of an answer, which may be mapped. */
-void cage_answer_free(struct cage_answer *a);
+void sandbox_answer_free(struct sandbox_answer *a);
 /*
  * Call @reader with @request and borrowed descriptors (-1: none). @generation: only the worker
  * of an earlier answer, which has state (0: any). Returns the result of the reader, or -ESTALE
@@ -214,34 +216,34 @@ void cage_answer_free(struct cage_answer *a);
  * as long), -EPIPE (it died, or takes no calls), -EBADMSG (invalid answer; killed), -ENOSYS (no
  * worker starts). The answer is set only when 0 is returned; the caller frees its bytes.
  */
-int cage_call(const struct cage_reader *reader, const void *request, size_t size,
-	      const int fds[CAGE_FDS_MAX], uint32_t generation, uint64_t timeout_ns,
-	      struct cage_answer *out);
+int sandbox_call(const struct sandbox_reader *reader, const void *request, size_t size,
+		 const int fds[SANDBOX_FDS_MAX], uint32_t generation, uint64_t timeout_ns,
+		 struct sandbox_answer *out);
 
 /* How long a call waits. */
-struct cage_wait {
+struct sandbox_wait {
 	uint64_t timeout_ns;
 	/* Called 10 times a second, in the thread of the call: true ends the call. */
 	bool (*stopped)(void *ctx);
 	void *ctx;
 };
 
-/* As cage_call(); also -ECANCELED: it was stopped, and its worker is killed. */
-int cage_call_until(const struct cage_reader *reader, const void *request, size_t size,
-		    const int fds[CAGE_FDS_MAX], uint32_t generation, const struct cage_wait *wait,
-		    struct cage_answer *out);
+/* As sandbox_call(); also -ECANCELED: it was stopped, and its worker is killed. */
+int sandbox_call_until(const struct sandbox_reader *reader, const void *request, size_t size,
+		       const int fds[SANDBOX_FDS_MAX], uint32_t generation,
+		       const struct sandbox_wait *wait, struct sandbox_answer *out);
 /* End the worker of @reader: its state is not needed any more, or its call is given up. */
-void cage_end(const struct cage_reader *reader);
+void sandbox_end(const struct sandbox_reader *reader);
 /*
  * End the worker of @reader that gave an invalid answer, if it is still the one of @generation and
  * has no call.
  */
-void cage_refuse(const struct cage_reader *reader, uint32_t generation);
+void sandbox_refuse(const struct sandbox_reader *reader, uint32_t generation);
 /* Return a kind from @first to @last without a call at this moment, else @first. */
-enum cage_kind cage_idle(enum cage_kind first, enum cage_kind last);
-/* Return whether @pid is of the cage: its samples are of proftop. Any thread, wait-free. */
-bool cage_has(pid_t pid);
+enum sandbox_kind sandbox_idle(enum sandbox_kind first, enum sandbox_kind last);
+/* Return whether @pid is of the sandbox: its samples are of proftop. Any thread, wait-free. */
+bool sandbox_has(pid_t pid);
 /* Return the CPU time of all workers, ended ones included. */
-uint64_t cage_cpu_ns(void);
+uint64_t sandbox_cpu_ns(void);
 
 #endif

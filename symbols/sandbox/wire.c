@@ -26,25 +26,25 @@
 
 #include "symbols/base/base.h"
 
-union cage_wire_control {
+union sandbox_message_control {
 	struct cmsghdr align;
-	char bytes[CMSG_SPACE(sizeof(int) * CAGE_WIRE_FDS)];
+	char bytes[CMSG_SPACE(sizeof(int) * SANDBOX_MESSAGE_FDS)];
 };
 
-int cage_wire_send(int sock, const struct cage_head *head, const void *bytes, size_t size,
-		   const int fds[CAGE_WIRE_FDS])
+int sandbox_message_send(int sock, const struct sandbox_head *head, const void *bytes, size_t size,
+			 const int fds[SANDBOX_MESSAGE_FDS])
 {
 	struct iovec parts[] = {
 		{ .iov_base = (void *)(uintptr_t)head, .iov_len = sizeof(*head) },
 		{ .iov_base = (void *)(uintptr_t)bytes, .iov_len = size },
 	};
 	struct msghdr msg = { .msg_iov = parts, .msg_iovlen = size ? 2 : 1 };
-	union cage_wire_control control;
-	int list[CAGE_WIRE_FDS];
+	union sandbox_message_control control;
+	int list[SANDBOX_MESSAGE_FDS];
 	unsigned int nr = 0;
 	ssize_t sent;
 
-	for (unsigned int i = 0; fds && i < CAGE_WIRE_FDS; i++)
+	for (unsigned int i = 0; fds && i < SANDBOX_MESSAGE_FDS; i++)
 		if (fds[i] >= 0)
 			list[nr++] = fds[i];
 	if (nr) {
@@ -65,7 +65,8 @@ int cage_wire_send(int sock, const struct cage_head *head, const void *bytes, si
 	return sent < 0 ? -errno : 0;
 }
 
-int cage_wire_answer(int sock, const struct cage_head *head, const void *bytes, size_t size)
+int sandbox_message_answer(int sock, const struct sandbox_head *head, const void *bytes,
+			   size_t size)
 {
 	const struct iovec parts[] = {
 		{ .iov_base = (void *)(uintptr_t)head, .iov_len = sizeof(*head) },
@@ -80,7 +81,7 @@ int cage_wire_answer(int sock, const struct cage_head *head, const void *bytes, 
 }
 
 /* Take all descriptors out of @msg: the others would leak. */
-static void take_fds(struct msghdr *msg, int fds[CAGE_WIRE_FDS])
+static void take_fds(struct msghdr *msg, int fds[SANDBOX_MESSAGE_FDS])
 {
 	unsigned int taken = 0;
 
@@ -93,7 +94,7 @@ static void take_fds(struct msghdr *msg, int fds[CAGE_WIRE_FDS])
 			int fd;
 
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
-			if (taken < CAGE_WIRE_FDS)
+			if (taken < SANDBOX_MESSAGE_FDS)
 				fds[taken++] = fd;
 			else
 				close(fd);
@@ -101,14 +102,14 @@ static void take_fds(struct msghdr *msg, int fds[CAGE_WIRE_FDS])
 	}
 }
 
-int cage_wire_receive(int sock, struct cage_head *head, void *bytes, size_t max, size_t *size,
-		      int fds[CAGE_WIRE_FDS])
+int sandbox_message_receive(int sock, struct sandbox_head *head, void *bytes, size_t max,
+			    size_t *size, int fds[SANDBOX_MESSAGE_FDS])
 {
 	struct iovec parts[] = {
 		{ .iov_base = head, .iov_len = sizeof(*head) },
 		{ .iov_base = bytes, .iov_len = max },
 	};
-	union cage_wire_control control;
+	union sandbox_message_control control;
 	struct msghdr msg = {
 		.msg_iov = parts,
 		.msg_iovlen = max ? 2 : 1,
@@ -117,7 +118,7 @@ int cage_wire_receive(int sock, struct cage_head *head, void *bytes, size_t max,
 	};
 	ssize_t got;
 
-	for (unsigned int i = 0; fds && i < CAGE_WIRE_FDS; i++)
+	for (unsigned int i = 0; fds && i < SANDBOX_MESSAGE_FDS; i++)
 		fds[i] = -1;
 	do {
 		got = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);

@@ -33,7 +33,7 @@
 #include "symbols/base/thread.h"
 
 /* Make the buffer of @reply @max bytes. False: out of memory. */
-static bool grow(struct cage_reply *reply, size_t max)
+static bool grow(struct sandbox_reply *reply, size_t max)
 {
 	uint8_t *grown = realloc(reply->bytes, max);
 
@@ -44,7 +44,7 @@ static bool grow(struct cage_reply *reply, size_t max)
 	return true;
 }
 
-static bool write_all(struct cage_reply *reply, const uint8_t *bytes, size_t size)
+static bool write_all(struct sandbox_reply *reply, const uint8_t *bytes, size_t size)
 {
 	while (size) {
 		ssize_t n = pwrite(reply->file, bytes, size, (off_t)reply->written);
@@ -61,7 +61,7 @@ static bool write_all(struct cage_reply *reply, const uint8_t *bytes, size_t siz
 }
 
 /* Write all bytes to the file. False: out of memory. */
-static bool cage_flush(struct cage_reply *reply)
+static bool sandbox_flush(struct sandbox_reply *reply)
 {
 	size_t size = reply->size;
 
@@ -70,7 +70,7 @@ static bool cage_flush(struct cage_reply *reply)
 }
 
 /* Append to the bytes in memory. */
-static bool append(struct cage_reply *reply, const void *bytes, size_t size)
+static bool append(struct sandbox_reply *reply, const void *bytes, size_t size)
 {
 	if (reply->size + size > reply->max &&
 	    !grow(reply, MAX(2 * reply->max, MAX(reply->size + size, 4096U))))
@@ -81,21 +81,21 @@ static bool append(struct cage_reply *reply, const void *bytes, size_t size)
 	return true;
 }
 
-size_t cage_put(struct cage_reply *reply, const void *bytes, size_t size)
+size_t sandbox_put(struct sandbox_reply *reply, const void *bytes, size_t size)
 {
 	size_t at = reply->written + reply->size;
-	size_t limit = reply->limit ? reply->limit : CAGE_REPLY_MAX;
+	size_t limit = reply->limit ? reply->limit : SANDBOX_REPLY_MAX;
 
 	if (!reply->full && size <= limit - at &&
-	    (reply->to_file && size > CAGE_PACKET_MAX
-		     ? cage_flush(reply) && write_all(reply, bytes, size)
+	    (reply->to_file && size > SANDBOX_PACKET_MAX
+		     ? sandbox_flush(reply) && write_all(reply, bytes, size)
 		     : append(reply, bytes, size)))
 		return at;
 	reply->full = true;
 	return 0;
 }
 
-int cage_take(const struct cage_call *c, unsigned int i, size_t size, uint8_t **out)
+int sandbox_take(const struct sandbox_call *c, unsigned int i, size_t size, uint8_t **out)
 {
 	uint8_t *bytes = malloc(size + 1);
 	size_t done = 0;
@@ -121,7 +121,7 @@ int cage_take(const struct cage_call *c, unsigned int i, size_t size, uint8_t **
 /*
  * Rights that a process gives up: seccomp(2), landlock(7), capabilities(7), user_namespaces(7).
  *
- * Runs in the server and the workers of the cage. A sanitizer needs more system calls and memory
+ * Runs in the server and the workers of the sandbox. A sanitizer needs more system calls and memory
  * than the lists allow: such builds have neither.
  */
 
@@ -198,7 +198,7 @@ static void weigh_session(void)
 }
 
 /* The server: no terminal, no descriptors but @sock, no capabilities. 0 or -errno. */
-static int cage_lock_server(int sock)
+static int sandbox_lock_server(int sock)
 {
 	int rc = only_socket(sock);
 
@@ -239,14 +239,14 @@ static void forbid_paths(void)
 /* The ELF header of this program, made by the linker. */
 extern const Elf64_Ehdr __ehdr_start;
 
-#define NR		 offsetof(struct seccomp_data, nr)
-#define ARCH		 offsetof(struct seccomp_data, arch)
-#define ARG(n)		 (offsetof(struct seccomp_data, args[n]))
-#define LOAD(at)	 BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (at))
-#define RETURN(value)	 BPF_STMT(BPF_RET | BPF_K, (value))
-#define CAGE_LOCK_REFUSE RETURN(SECCOMP_RET_ERRNO | EPERM)
-#define KILL		 RETURN(SECCOMP_RET_KILL_PROCESS)
-#define ALLOW		 RETURN(SECCOMP_RET_ALLOW)
+#define NR		    offsetof(struct seccomp_data, nr)
+#define ARCH		    offsetof(struct seccomp_data, arch)
+#define ARG(n)		    (offsetof(struct seccomp_data, args[n]))
+#define LOAD(at)	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (at))
+#define RETURN(value)	    BPF_STMT(BPF_RET | BPF_K, (value))
+#define SANDBOX_LOCK_REFUSE RETURN(SECCOMP_RET_ERRNO | EPERM)
+#define KILL		    RETURN(SECCOMP_RET_KILL_PROCESS)
+#define ALLOW		    RETURN(SECCOMP_RET_ALLOW)
 
 /* The system call @name has result @then. */
 #define ON(name, then) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), then
@@ -264,7 +264,7 @@ extern const Elf64_Ehdr __ehdr_start;
 /* @name is allowed with @value in argument @n, else refused. */
 #define WITH(name, n, value)                                                                       \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4), LOAD(ARG(n)),                       \
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, 1), ALLOW, CAGE_LOCK_REFUSE
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, 1), ALLOW, SANDBOX_LOCK_REFUSE
 
 /* A filter in the making. */
 struct filter {
@@ -307,20 +307,20 @@ static void add_calls(struct filter *f)
 		WITHOUT(mprotect, 2, PROT_EXEC),
 		/* fstat() of some C libraries. Of any path, but for chroot(2). */
 		WITH(newfstatat, 3, AT_EMPTY_PATH),
-		ON(fcntl, CAGE_LOCK_REFUSE),
+		ON(fcntl, SANDBOX_LOCK_REFUSE),
 		/* libdw looks for files beside its file, and goes on without. */
-		ON(openat, CAGE_LOCK_REFUSE),
+		ON(openat, SANDBOX_LOCK_REFUSE),
 #ifdef SYS_open
-		ON(open, CAGE_LOCK_REFUSE),
-		ON(readlink, CAGE_LOCK_REFUSE),
-		ON(access, CAGE_LOCK_REFUSE),
+		ON(open, SANDBOX_LOCK_REFUSE),
+		ON(readlink, SANDBOX_LOCK_REFUSE),
+		ON(access, SANDBOX_LOCK_REFUSE),
 #endif
-		ON(readlinkat, CAGE_LOCK_REFUSE),
-		ON(faccessat, CAGE_LOCK_REFUSE),
-		ON(getpid, CAGE_LOCK_REFUSE),
-		ON(gettid, CAGE_LOCK_REFUSE),
-		ON(tgkill, CAGE_LOCK_REFUSE),
-		ON(prlimit64, CAGE_LOCK_REFUSE),
+		ON(readlinkat, SANDBOX_LOCK_REFUSE),
+		ON(faccessat, SANDBOX_LOCK_REFUSE),
+		ON(getpid, SANDBOX_LOCK_REFUSE),
+		ON(gettid, SANDBOX_LOCK_REFUSE),
+		ON(tgkill, SANDBOX_LOCK_REFUSE),
+		ON(prlimit64, SANDBOX_LOCK_REFUSE),
 		KILL,
 	};
 
@@ -352,11 +352,11 @@ static int filter_calls(bool reader)
 		ON(epoll_pwait, ALLOW),
 		ON(getcpu, ALLOW),
 		/* They may not write to rings of the kernel, which they map to read. */
-		ON(mprotect, CAGE_LOCK_REFUSE),
+		ON(mprotect, SANDBOX_LOCK_REFUSE),
 		/* A worker has another root folder, or Landlock. */
-		ON(newfstatat, CAGE_LOCK_REFUSE),
+		ON(newfstatat, SANDBOX_LOCK_REFUSE),
 		/* One thread needs none, and FUTEX_LOCK_PI lends the priority to others. */
-		ON(futex, CAGE_LOCK_REFUSE),
+		ON(futex, SANDBOX_LOCK_REFUSE),
 	};
 	struct filter f = { .nr = 0 };
 	struct sock_fprog program = { .filter = f.list };
@@ -382,11 +382,11 @@ static void take_limits(void)
 }
 
 /* A worker: all of the above, with only descriptor @sock. 0 or -errno: it must not read then. */
-static int cage_lock_worker(uint64_t memory_max, uint64_t file_max)
+static int sandbox_lock_worker(uint64_t memory_max, uint64_t file_max)
 {
 	take_limits();
 	forbid_paths();
-	limit(RLIMIT_CPU, CAGE_CPU_SECONDS);
+	limit(RLIMIT_CPU, SANDBOX_CPU_SECONDS);
 	if (SANITIZED)
 		return 0;
 	limit(RLIMIT_AS, memory_max);
@@ -394,7 +394,7 @@ static int cage_lock_worker(uint64_t memory_max, uint64_t file_max)
 	return filter_calls(false);
 }
 
-int cage_lock_readers(int sock, uint64_t keep)
+int sandbox_lock_readers(int sock, uint64_t keep)
 {
 	int rc = only_socket(sock);
 
@@ -408,7 +408,7 @@ int cage_lock_readers(int sock, uint64_t keep)
 	return rc;
 }
 
-int cage_lock_reader(uint64_t memory_max)
+int sandbox_lock_reader(uint64_t memory_max)
 {
 	int rc = keep_capabilities(1ULL << CAP_SYS_PTRACE);
 
@@ -425,7 +425,7 @@ int cage_lock_reader(uint64_t memory_max)
 }
 
 /*
- * The server of the cage, and its workers.
+ * The server of the sandbox, and its workers.
  *
  * Two processes with one thread each. The server forks workers on request and does nothing else;
  * the kernel collects them. A worker serves calls until the other end of its socket is closed.
@@ -435,32 +435,32 @@ int cage_lock_reader(uint64_t memory_max)
 #define MAPPED_MIN 2048U
 
 /* The connection of a worker to its caller. */
-struct cage_link {
+struct sandbox_link {
 	int sock;
-	const struct cage_reader *reader;
-	struct cage_head head;
-	uint8_t request[CAGE_REQUEST_MAX];
+	const struct sandbox_reader *reader;
+	struct sandbox_head head;
+	uint8_t request[SANDBOX_REQUEST_MAX];
 };
 
-/* Send the reply of @call with the result @code, or CAGE_ASKS; close its descriptors. */
-static int send_reply(struct cage_link *l, struct cage_call *call, int code)
+/* Send the reply of @call with the result @code, or SANDBOX_ASKS; close its descriptors. */
+static int send_reply(struct sandbox_link *l, struct sandbox_call *call, int code)
 {
-	struct cage_reply *reply = &call->reply;
-	size_t packet, packet_max = l->reader->map_reply ? MAPPED_MIN : CAGE_PACKET_MAX;
+	struct sandbox_reply *reply = &call->reply;
+	size_t packet, packet_max = l->reader->map_reply ? MAPPED_MIN : SANDBOX_PACKET_MAX;
 	int rc;
 
 	if (code >= 0 && reply->full)
 		code = -EFBIG;
-	for (unsigned int i = 0; i < CAGE_FDS_MAX; i++)
+	for (unsigned int i = 0; i < SANDBOX_FDS_MAX; i++)
 		if (call->fds[i] >= 0)
 			close(call->fds[i]);
-	if (code >= 0 && (reply->written || reply->size > packet_max) && !cage_flush(reply))
+	if (code >= 0 && (reply->written || reply->size > packet_max) && !sandbox_flush(reply))
 		code = -ENOMEM;
 	/* A reply is in the packet, or in the file. */
 	packet = code < 0 || reply->written ? 0 : reply->size;
 	l->head.code = code;
 	l->head.size = code < 0 ? 0 : reply->written + packet;
-	rc = cage_wire_answer(l->sock, &l->head, reply->bytes, packet);
+	rc = sandbox_message_answer(l->sock, &l->head, reply->bytes, packet);
 	close(reply->file);
 	return rc;
 }
@@ -469,14 +469,14 @@ static int send_reply(struct cage_link *l, struct cage_call *call, int code)
  * Make @reply empty, with its file. A buffer that fits into a packet is kept: new pages cost more
  * than names.
  */
-static void empty(struct cage_reply *reply, int file)
+static void empty(struct sandbox_reply *reply, int file)
 {
-	bool keep = reply->max <= 2 * CAGE_PACKET_MAX;
-	const struct cage_reply was = *reply;
+	bool keep = reply->max <= 2 * SANDBOX_PACKET_MAX;
+	const struct sandbox_reply was = *reply;
 
 	if (!keep)
 		free(was.bytes);
-	*reply = (struct cage_reply){
+	*reply = (struct sandbox_reply){
 		.bytes = keep ? was.bytes : NULL,
 		.max = keep ? was.max : 0,
 		.limit = was.limit,
@@ -486,11 +486,11 @@ static void empty(struct cage_reply *reply, int file)
 }
 
 /* Take the next request into @call; its reply becomes empty. */
-static int take_request(struct cage_link *l, struct cage_call *call)
+static int take_request(struct sandbox_link *l, struct sandbox_call *call)
 {
-	int fds[CAGE_WIRE_FDS];
-	int rc = cage_wire_receive(l->sock, &l->head, l->request, sizeof(l->request), &call->size,
-				   fds);
+	int fds[SANDBOX_MESSAGE_FDS];
+	int rc = sandbox_message_receive(l->sock, &l->head, l->request, sizeof(l->request),
+					 &call->size, fds);
 
 	if (rc)
 		return rc;
@@ -501,27 +501,27 @@ static int take_request(struct cage_link *l, struct cage_call *call)
 	return 0;
 }
 
-int cage_ask(struct cage_call *c)
+int sandbox_ask(struct sandbox_call *c)
 {
 	if (!c->link)
 		return -ENOSYS;
-	if (send_reply(c->link, c, CAGE_ASKS) || take_request(c->link, c))
+	if (send_reply(c->link, c, SANDBOX_ASKS) || take_request(c->link, c))
 		_exit(0);
 	return 0;
 }
 
 static void __attribute__((noreturn))
-worker_main(int sock, pid_t server, const struct cage_reader *reader)
+worker_main(int sock, pid_t server, const struct sandbox_reader *reader)
 {
 	/* Static: a stack copy of a sample would hold nothing else. One thread, one worker. */
-	static struct cage_link link;
-	struct cage_call call = { .reply.limit = reader->reply_max, .link = &link };
+	static struct sandbox_link link;
+	struct sandbox_call call = { .reply.limit = reader->reply_max, .link = &link };
 
 	prctl(PR_SET_NAME, reader->name);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != server ||
-	    cage_lock_worker(reader->memory_max,
-			     reader->reply_max ? reader->reply_max : CAGE_REPLY_MAX))
+	    sandbox_lock_worker(reader->memory_max,
+				reader->reply_max ? reader->reply_max : SANDBOX_REPLY_MAX))
 		_exit(1);
 	link.sock = sock;
 	link.reader = reader;
@@ -531,9 +531,9 @@ worker_main(int sock, pid_t server, const struct cage_reader *reader)
 }
 
 /* Fork a worker: its socket and its pidfd go to the client. 0 or -errno. */
-static int start_worker(int sock, const struct cage_reader *reader, struct cage_head *head)
+static int start_worker(int sock, const struct sandbox_reader *reader, struct sandbox_head *head)
 {
-	int pair[2], fds[CAGE_WIRE_FDS] = { -1, -1, -1 };
+	int pair[2], fds[SANDBOX_MESSAGE_FDS] = { -1, -1, -1 };
 	pid_t server = getpid(), pid;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
@@ -552,17 +552,17 @@ static int start_worker(int sock, const struct cage_reader *reader, struct cage_
 	fds[0] = pair[0];
 	fds[1] = (int)syscall(SYS_pidfd_open, pid, 0); /* Linux 5.3 */
 	head->code = pid;
-	cage_wire_send(sock, head, NULL, 0, fds);
+	sandbox_message_send(sock, head, NULL, 0, fds);
 	close(pair[0]);
 	if (fds[1] >= 0)
 		close(fds[1]);
 	return 0;
 }
 
-void cage_server_main(int sock, pid_t parent,
-		      const struct cage_reader *const readers[CAGE_NR_KINDS])
+void sandbox_server_main(int sock, pid_t parent,
+			 const struct sandbox_reader *const readers[SANDBOX_NR_KINDS])
 {
-	struct cage_head head;
+	struct sandbox_head head;
 	sigset_t none;
 	size_t size;
 
@@ -573,17 +573,17 @@ void cage_server_main(int sock, pid_t parent,
 	signal(SIGCHLD, SIG_IGN); /* workers are collected by the kernel */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	for (unsigned int i = 0; i < CAGE_NR_KINDS; i++)
+	for (unsigned int i = 0; i < SANDBOX_NR_KINDS; i++)
 		if (readers[i] && readers[i]->prepare)
 			readers[i]->prepare();
 	/* After the change of rights, which clears the signal. */
-	if (cage_lock_server(sock) || prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
+	if (sandbox_lock_server(sock) || prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
 		_exit(1);
-	while (!cage_wire_receive(sock, &head, NULL, 0, &size, NULL)) {
-		if (head.size >= CAGE_NR_KINDS || !readers[head.size] ||
+	while (!sandbox_message_receive(sock, &head, NULL, 0, &size, NULL)) {
+		if (head.size >= SANDBOX_NR_KINDS || !readers[head.size] ||
 		    start_worker(sock, readers[head.size], &head)) {
 			head.code = 0;
-			cage_wire_send(sock, &head, NULL, 0, NULL);
+			sandbox_message_send(sock, &head, NULL, 0, NULL);
 		}
 	}
 	_exit(0);

@@ -28,14 +28,14 @@
 #include "symbols/image/image.h"
 #include "symbols/sandbox/sandbox.h"
 
-struct describe_names {
+struct detect_names {
 	const char *program, *library;			  /* how files begin */
 	const char *shown;				  /* a function that other files show */
 	const char *runtime, *code_type, *version, *eval; /* symbols; NULL: none */
 };
 
 /* Return the minor version in "python3.11" or "libpython3.11.so.1.0"; -1: it is neither. */
-static int describe_python_minor(const char *name)
+static int detect_python_minor(const char *name)
 {
 	static const char *const begins[] = { "libpython3.", "python3." };
 
@@ -53,7 +53,7 @@ static int describe_python_minor(const char *name)
 }
 
 /* Symbols of interpreters, by the names of their files. */
-static const struct describe_names all[LANG_NR] = {
+static const struct detect_names all[LANG_NR] = {
 	[LANG_PYTHON] = { "python", "libpython", "_PyEval_EvalFrameDefault", "_PyRuntime",
 			  "PyCode_Type", "Py_Version", "_PyEval_EvalFrameDefault" },
 	[LANG_PHP] = { "php", "libphp", "execute_ex", "executor_globals", NULL, NULL,
@@ -63,10 +63,10 @@ static const struct describe_names all[LANG_NR] = {
 	[LANG_PERL] = { "perl", "libperl", "Perl_runops_standard", "PL_curinterp", NULL,
 			"PL_interp_size", "Perl_runops_standard" },
 	[LANG_NODE] = { "node", "libnode", "_ZN4node5StartEiPPc", NULL, NULL, NULL,
-			NULL }, /* describe_v8.h */
+			NULL }, /* detect_v8.h */
 };
 
-static const struct describe_ruby rubies[] = {
+static const struct detect_ruby rubies[] = {
 #define RUBY_FIELD(name, member)
 #define RUBY_LAYOUT(major, minor, patch, compared, ...)                                            \
 	{ (major) << 24 | (minor) << 16 | (patch) << 8, compared, { __VA_ARGS__ } },
@@ -75,9 +75,9 @@ static const struct describe_ruby rubies[] = {
 #undef RUBY_LAYOUT
 };
 
-const struct describe_ruby *describe_ruby(uint32_t version)
+const struct detect_ruby *detect_ruby(uint32_t version)
 {
-	const struct describe_ruby *found = NULL;
+	const struct detect_ruby *found = NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rubies); i++)
 		if (rubies[i].version <= version && rubies[i].version >> 16 == version >> 16)
@@ -85,7 +85,7 @@ const struct describe_ruby *describe_ruby(uint32_t version)
 	return found;
 }
 
-static const struct describe_php phps[] = {
+static const struct detect_php phps[] = {
 #define PHP_FIELD(name, member)
 #define PHP_LAYOUT(api, major, minor, compared, ...)                                               \
 	{ api, (major) << 24 | (minor) << 16, compared, { __VA_ARGS__ } },
@@ -94,7 +94,7 @@ static const struct describe_php phps[] = {
 #undef PHP_LAYOUT
 };
 
-const struct describe_php *describe_php(size_t i)
+const struct detect_php *detect_php(size_t i)
 {
 	return i < ARRAY_SIZE(phps) ? &phps[i] : NULL;
 }
@@ -108,9 +108,9 @@ static bool begins_with(const char *name, const char *word)
 }
 
 /* Return the language of files of this name; LANG_NONE. */
-static enum lang_kind describe_names_find(const char *name)
+static enum lang_kind detect_names_find(const char *name)
 {
-	if (describe_python_minor(name) >= 0)
+	if (detect_python_minor(name) >= 0)
 		return LANG_PYTHON;
 	for (int i = LANG_PYTHON + 1; i < LANG_NR; i++)
 		if (begins_with(name, all[i].program) || begins_with(name, all[i].library))
@@ -118,7 +118,7 @@ static enum lang_kind describe_names_find(const char *name)
 	return LANG_NONE;
 }
 
-static const struct describe_names *describe_names(enum lang_kind kind)
+static const struct detect_names *detect_names(enum lang_kind kind)
 {
 	return &all[kind];
 }
@@ -140,16 +140,16 @@ static const struct describe_names *describe_names(enum lang_kind kind)
 #define RUBY_PROOF_FRAMES 16U
 
 /* Tries until a process without frames of its language has another reason than its age: 6 s. */
-#define DESCRIBE_TRIES 30U
+#define DETECT_TRIES 30U
 
-enum lang_kind describe_kind(const struct object *object)
+enum lang_kind detect_kind(const struct object *object)
 {
 	uint32_t loop = atomic_load_explicit(&object->loop, memory_order_relaxed);
 	const char *symbol = elfloop_symbol((uint8_t)loop);
-	enum lang_kind kind = describe_names_find(object->name.str);
+	enum lang_kind kind = detect_names_find(object->name.str);
 
 	for (int i = LANG_PYTHON; i < LANG_NR && symbol && kind == LANG_NONE; i++)
-		if (!strcmp(symbol, describe_names((enum lang_kind)i)->shown))
+		if (!strcmp(symbol, detect_names((enum lang_kind)i)->shown))
 			kind = (enum lang_kind)i;
 	return kind;
 }
@@ -172,7 +172,7 @@ static void read_status(pid_t pid, struct lang_process *p)
 	const char *line;
 
 	p->user = UINT32_MAX;
-	if (foreign_read_proc(pid, "status", 64 << 10, &text, &size))
+	if (untrusted_read_proc(pid, "status", 64 << 10, &text, &size))
 		return;
 	line = strstr(text, "\nUid:");
 	if (line)
@@ -196,7 +196,7 @@ static void set_unreadable(struct lang_process *p)
 }
 
 /* Set CPython's version and layout, checked against the memory of the process. */
-static void set_python_version(struct lang_process *p, const struct describe_file *d, uint64_t bias,
+static void set_python_version(struct lang_process *p, const struct detect_file *d, uint64_t bias,
 			       pid_t pid)
 {
 	uint64_t words[PY_DEBUG_OFFSETS_WORDS];
@@ -274,7 +274,7 @@ static uint64_t ruby_prove(pid_t pid, const struct ruby_layout *l, uint64_t vm)
 }
 
 /* Prove a layout; exported functions may have the address of the VM, or that of its pointer. */
-static bool ruby_fits(struct lang_process *p, const struct describe_file *d, pid_t pid,
+static bool ruby_fits(struct lang_process *p, const struct detect_file *d, pid_t pid,
 		      const struct ruby_layout *l)
 {
 	uint64_t at = d->runtime + d->bias;
@@ -293,9 +293,9 @@ static bool ruby_fits(struct lang_process *p, const struct describe_file *d, pid
 }
 
 /* Set Ruby's version, "3.3.8", and its layout. False: the process may have no frames yet. */
-static bool set_ruby(struct lang_process *p, const struct describe_file *d, pid_t pid)
+static bool set_ruby(struct lang_process *p, const struct detect_file *d, pid_t pid)
 {
-	const struct describe_ruby *row;
+	const struct detect_ruby *row;
 	char said[16], *end;
 
 	errno = 0;
@@ -307,7 +307,7 @@ static bool set_ruby(struct lang_process *p, const struct describe_file *d, pid_
 	p->version = (uint32_t)(strtoul(said, &end, 10) & 255) << 24;
 	p->version |= (uint32_t)(strtoul(end + (*end == '.'), &end, 10) & 255) << 16;
 	p->version |= (uint32_t)(strtoul(end + (*end == '.'), NULL, 10) & 255) << 8;
-	row = describe_ruby(p->version);
+	row = detect_ruby(p->version);
 	if (!row)
 		p->reason = "not supported (3.1 to 4.0 are)";
 	else if (!d->runtime)
@@ -322,7 +322,7 @@ static bool set_ruby(struct lang_process *p, const struct describe_file *d, pid_
 }
 
 /* Check Perl's layout: the size of its interpreter differs by version and options. */
-static void set_perl_version(struct lang_process *p, const struct describe_file *d, uint64_t bias,
+static void set_perl_version(struct lang_process *p, const struct detect_file *d, uint64_t bias,
 			     pid_t pid)
 {
 	uint16_t size;
@@ -336,7 +336,7 @@ static void set_perl_version(struct lang_process *p, const struct describe_file 
 }
 
 /* V8's layout is that of its file. */
-static void set_v8(struct lang_process *p, const struct describe_file *f)
+static void set_v8(struct lang_process *p, const struct detect_file *f)
 {
 	p->v8 = f->v8;
 	p->version = f->v8_version;
@@ -348,9 +348,9 @@ static void set_v8(struct lang_process *p, const struct describe_file *f)
 }
 
 /* PHP's layout is that of its version. */
-static void set_php(struct lang_process *p, const struct describe_file *d)
+static void set_php(struct lang_process *p, const struct detect_file *d)
 {
-	const struct describe_php *row = d->php ? describe_php(d->php - 1) : NULL;
+	const struct detect_php *row = d->php ? detect_php(d->php - 1) : NULL;
 
 	if (!row) {
 		p->reason = "not supported (8.1 to 8.6 without threads are)";
@@ -360,7 +360,7 @@ static void set_php(struct lang_process *p, const struct describe_file *d)
 	p->untried |= !row->compared;
 }
 
-static void set_version(struct lang_process *p, const struct describe_file *d, pid_t pid)
+static void set_version(struct lang_process *p, const struct detect_file *d, pid_t pid)
 {
 	p->version = d->version;
 	if (p->kind == LANG_PYTHON)
@@ -380,7 +380,7 @@ static void set_ranges(struct lang_range *out, const struct lang_range *in, uint
 		out[i] = (struct lang_range){ in[i].start + bias, in[i].end + bias };
 }
 
-static int describe_process(struct describe *job, const struct describe_file *d)
+static int detect_process(struct detect *job, const struct detect_file *d)
 {
 	struct lang_process *p;
 
@@ -399,8 +399,7 @@ static int describe_process(struct describe *job, const struct describe_file *d)
 	read_status(job->where.pid, p);
 	set_version(p, d, job->where.pid);
 	p->untried |= d->machine != EM_X86_64;
-	if (p->kind != LANG_RUBY || set_ruby(p, d, job->where.pid) ||
-	    ++job->tries == DESCRIBE_TRIES)
+	if (p->kind != LANG_RUBY || set_ruby(p, d, job->where.pid) || ++job->tries == DETECT_TRIES)
 		return 0;
 	lang_desc_put(job->desc);
 	job->desc = NULL;
@@ -410,29 +409,29 @@ static int describe_process(struct describe *job, const struct describe_file *d)
 static atomic_ullong last_serial; /* relaxed */
 
 /* Check an answer and copy it to @out. False: invalid; the reader may have been taken over. */
-static bool take_file(struct describe_file *out, const struct cage_answer *a, enum lang_kind kind)
+static bool take_file(struct detect_file *out, const struct sandbox_answer *a, enum lang_kind kind)
 {
-	if (a->size != ELFCAGE_ANSWER + sizeof(*out))
+	if (a->size != ELF_SANDBOX_ANSWER + sizeof(*out))
 		return false;
-	memcpy(out, a->bytes + ELFCAGE_ANSWER, sizeof(*out));
+	memcpy(out, a->bytes + ELF_SANDBOX_ANSWER, sizeof(*out));
 	return out->kind == (uint32_t)kind && out->nr_eval <= LANG_EVAL_MAX &&
 	       out->nr_main <= LANG_MAIN_MAX;
 }
 
-/* Have the file read in the cage; @code: as in the request. 0 or -errno. */
-static int read_file(struct describe *d, const struct foreign_file *opened, uint64_t code,
-		     struct describe_file *out)
+/* Have the file read in the sandbox; @code: as in the request. 0 or -errno. */
+static int read_file(struct detect *d, const struct untrusted_file *opened, uint64_t code,
+		     struct detect_file *out)
 {
-	const struct describe_where *w = &d->where;
-	struct describe_request r = {
+	const struct detect_where *w = &d->where;
+	struct detect_request r = {
 		.serial = atomic_fetch_add_explicit(&last_serial, 1, memory_order_relaxed) + 1,
 		.start = w->start,
 		.offset = w->offset,
 		.code = code,
 		.kind = (uint32_t)w->kind,
 	};
-	struct elfcage *c = elfcage_new();
-	struct cage_answer a;
+	struct elf_sandbox *c = elf_sandbox_new();
+	struct sandbox_answer a;
 	int rc = c ? 0 : -ENOMEM;
 
 	/* Without a reader of the language: not published, whatever the worker says. */
@@ -441,24 +440,24 @@ static int read_file(struct describe *d, const struct foreign_file *opened, uint
 	memcpy(r.name, w->name, sizeof(r.name));
 	if (!rc) {
 		c->watch = &d->job.watch;
-		rc = elfcage_open(c, 0, opened->fd, opened->size);
+		rc = elf_sandbox_open(c, 0, opened->fd, opened->size);
 	}
 	atomic_store_explicit(&d->asks, true, memory_order_relaxed);
 	if (!rc)
-		rc = elfcage_ask(c, &describe_reader, &r, sizeof(r), &a);
+		rc = elf_sandbox_ask(c, &detect_reader, &r, sizeof(r), &a);
 	atomic_store_explicit(&d->asks, false, memory_order_relaxed);
 	if (!rc) {
-		rc = take_file(out, &a, w->kind) ? 0 : elfcage_refuse(c);
-		cage_answer_free(&a);
+		rc = take_file(out, &a, w->kind) ? 0 : elf_sandbox_refuse(c);
+		sandbox_answer_free(&a);
 	}
 	if (c)
-		elfcage_free(c);
+		elf_sandbox_free(c);
 	return rc;
 }
 
 /* Find the loop of a stripped interpreter by an address in it, which the process has. */
-static int find_loop(struct describe *d, const struct foreign_file *opened,
-		     struct describe_file *file)
+static int find_loop(struct detect *d, const struct untrusted_file *opened,
+		     struct detect_file *file)
 {
 	struct lang_process *p = &d->desc->info;
 	int rc = read_file(d, opened, p->code_type - file->bias, file);
@@ -472,10 +471,10 @@ static int find_loop(struct describe *d, const struct foreign_file *opened,
 	return 0;
 }
 
-static int describe_run(struct describe *d)
+static int detect_run(struct detect *d)
 {
-	const struct describe_where *w = &d->where;
-	const struct foreign_want want = {
+	const struct detect_where *w = &d->where;
+	const struct untrusted_want want = {
 		.pid = w->pid,
 		.start = w->start,
 		.end = w->end,
@@ -484,15 +483,15 @@ static int describe_run(struct describe *d)
 		.min = w->min,
 		.ino = w->ino,
 	};
-	struct describe_file file;
-	struct foreign_file opened;
-	int rc = foreign_open(&want, &opened, NULL);
+	struct detect_file file;
+	struct untrusted_file opened;
+	int rc = untrusted_open(&want, &opened, NULL);
 
 	if (rc)
 		return rc;
 	rc = read_file(d, &opened, 0, &file);
 	if (!rc)
-		rc = describe_process(d, &file);
+		rc = detect_process(d, &file);
 	if (!rc && d->desc->info.kind == LANG_RUBY && !d->desc->info.reason && !file.nr_eval)
 		rc = find_loop(d, &opened, &file);
 	close(opened.fd);
@@ -501,23 +500,23 @@ static int describe_run(struct describe *d)
 
 static void run(struct job *job)
 {
-	struct describe *d = (struct describe *)job;
+	struct detect *d = (struct detect *)job;
 
-	d->rc = describe_run(d);
+	d->rc = detect_run(d);
 }
 
 static void drop(struct job *job)
 {
-	struct describe *d = (struct describe *)job;
+	struct detect *d = (struct detect *)job;
 
 	lang_desc_put(d->desc);
 	free(d->where.path);
 	free(d);
 }
 
-struct describe *describe_new(const struct describe_where *where)
+struct detect *detect_new(const struct detect_where *where)
 {
-	struct describe *d = calloc(1, sizeof(*d));
+	struct detect *d = calloc(1, sizeof(*d));
 
 	if (!d)
 		return NULL;
@@ -540,14 +539,14 @@ struct describe *describe_new(const struct describe_where *where)
 
 /* A file that is looked through. */
 struct search {
-	struct describe_file *out;
+	struct detect_file *out;
 	struct v8_symbols symbols; /* of LANG_NODE */
 	uint32_t python;	   /* version before 3.11, by its functions; 0: unknown */
 	uint64_t in_gc;		   /* rb_during_gc() of Ruby, which begins with its VM */
 	uint64_t code;		   /* as in the request */
 };
 
-static void add_eval(struct describe_file *d, uint64_t start, uint64_t size, bool first)
+static void add_eval(struct detect_file *d, uint64_t start, uint64_t size, bool first)
 {
 	for (uint32_t i = 0; i < d->nr_eval; i++)
 		if (d->eval[i].start == start)
@@ -565,7 +564,7 @@ static void add_eval(struct describe_file *d, uint64_t start, uint64_t size, boo
  * Add a function that runs Perl's main program. Perl compiles it, and runs its BEGIN and END
  * blocks, outside of any loop: its frame belongs to these functions then.
  */
-static void add_main(struct describe_file *d, const Elf64_Sym *s, const char *name)
+static void add_main(struct detect_file *d, const Elf64_Sym *s, const char *name)
 {
 	static const char *const names[LANG_MAIN_MAX] = { "perl_run", "perl_parse",
 							  "perl_destruct" };
@@ -603,14 +602,14 @@ static void note_python(struct search *search, const char *name)
 
 static void on_symbol(struct search *search, const Elf64_Sym *s, const char *name)
 {
-	struct describe_file *d = search->out;
-	const struct describe_names *r = describe_names((enum lang_kind)d->kind);
+	struct detect_file *d = search->out;
+	const struct detect_names *r = detect_names((enum lang_kind)d->kind);
 	size_t eval = r->eval ? strlen(r->eval) : 0;
 
 	if (!s->st_value || s->st_shndx == SHN_UNDEF)
 		return;
 	if (d->kind == LANG_NODE)
-		describe_v8_symbol(&search->symbols, name, s->st_value, s->st_size);
+		detect_v8_symbol(&search->symbols, name, s->st_value, s->st_size);
 	else if (!strcmp(name, r->runtime))
 		d->runtime = s->st_value;
 	else if (r->code_type && !strcmp(name, r->code_type))
@@ -697,9 +696,9 @@ static void find_ruby_vm(struct search *search, const struct elffile *f)
  * Take the cold parts of the loop from the image of a stripped file, which finds them; a loop
  * without a symbol is the function with an unwind table that @code is in.
  */
-static void add_parts(struct describe_file *d, const struct elffile *f, uint64_t code)
+static void add_parts(struct detect_file *d, const struct elffile *f, uint64_t code)
 {
-	const char *eval = describe_names((enum lang_kind)d->kind)->eval;
+	const char *eval = detect_names((enum lang_kind)d->kind)->eval;
 	size_t size = strlen(eval);
 	struct ehframe_fde fde;
 	struct image *image;
@@ -754,11 +753,11 @@ static void read_symbols(struct search *search, const struct elffile *f, uint32_
 }
 
 /* Find the version of PHP, and the one that extensions are checked against: "API420220829,NTS". */
-static void set_php_version(struct describe_file *out, const struct elffile *f)
+static void set_php_version(struct detect_file *out, const struct elffile *f)
 {
 	static const char header[] = "X-Powered-By: PHP/";
 	const Elf64_Shdr *s = elffile_section(f, ".rodata");
-	const struct describe_php *row;
+	const struct detect_php *row;
 	const char *said;
 	void *bytes;
 
@@ -770,7 +769,7 @@ static void set_php_version(struct describe_file *out, const struct elffile *f)
 	if (said && said[18] >= '0' && said[18] <= '9' && said[19] == '.')
 		out->version = (uint32_t)(said[18] - '0') << 24 |
 			       (uint32_t)(strtoul(said + 20, NULL, 10) & 255) << 16;
-	for (size_t i = 0; (row = describe_php(i)); i++) {
+	for (size_t i = 0; (row = detect_php(i)); i++) {
 		if (!memmem(bytes, s->sh_size, row->api, strlen(row->api) + 1))
 			continue;
 		out->version = row->version;
@@ -783,13 +782,13 @@ static void set_php_version(struct describe_file *out, const struct elffile *f)
 static int find_symbols(struct search *search, const struct elffile *f, enum lang_kind kind,
 			const char *name)
 {
-	struct describe_file *out = search->out;
+	struct detect_file *out = search->out;
 
-	*out = (struct describe_file){ .kind = (uint32_t)kind, .machine = f->machine };
+	*out = (struct detect_file){ .kind = (uint32_t)kind, .machine = f->machine };
 	if (kind <= LANG_NONE || kind >= LANG_NR || f->elf_class != ELFCLASS64)
 		return -ENOENT;
-	if (out->kind == LANG_PYTHON && describe_python_minor(name) >= 0)
-		out->version = 3U << 24 | (uint32_t)describe_python_minor(name) << 16;
+	if (out->kind == LANG_PYTHON && detect_python_minor(name) >= 0)
+		out->version = 3U << 24 | (uint32_t)detect_python_minor(name) << 16;
 	read_symbols(search, f, SHT_DYNSYM);
 	if (out->kind != LANG_NODE || !search->symbols.builtins.code)
 		read_symbols(search, f, SHT_SYMTAB);
@@ -799,11 +798,11 @@ static int find_symbols(struct search *search, const struct elffile *f, enum lan
 /* Read the values of the symbols. 0 or -ENOENT: some symbols are missing. */
 static int read_symbol_values(struct search *search, const struct elffile *f)
 {
-	struct describe_file *out = search->out;
+	struct detect_file *out = search->out;
 	const Elf64_Shdr *runtime;
 
 	if (out->kind == LANG_NODE) {
-		describe_v8(out, &search->symbols, f);
+		detect_v8(out, &search->symbols, f);
 		/* Debian's program "node" has none: they are in libnode.so. */
 		return search->symbols.number[V8_FP_FUNCTION] ? 0 : -ENOENT;
 	}
@@ -819,15 +818,15 @@ static int read_symbol_values(struct search *search, const struct elffile *f)
 	if (out->kind == LANG_RUBY && out->version_at)
 		return 0;
 	if (!out->runtime || !out->nr_eval ||
-	    (describe_names((enum lang_kind)out->kind)->code_type && !out->code_type))
+	    (detect_names((enum lang_kind)out->kind)->code_type && !out->code_type))
 		return -ENOENT;
 	if (out->kind == LANG_PHP)
 		set_php_version(out, f);
 	return 0;
 }
 
-int describe_read_file(struct describe_file *out, const struct elffile *f, enum lang_kind kind,
-		       const char *name)
+int detect_read_file(struct detect_file *out, const struct elffile *f, enum lang_kind kind,
+		     const char *name)
 {
 	struct search search = { .out = out };
 	int rc = find_symbols(&search, f, kind, name);
@@ -836,7 +835,7 @@ int describe_read_file(struct describe_file *out, const struct elffile *f, enum 
 }
 
 /* Get the bias of the addresses in the file; false: the mapping is not of this file. */
-static bool bias_of(const struct elffile *f, const struct describe_request *w, uint64_t *bias)
+static bool bias_of(const struct elffile *f, const struct detect_request *w, uint64_t *bias)
 {
 	for (uint32_t i = 0; i < f->nr_phdrs; i++) {
 		const Elf64_Phdr *p = &f->phdrs[i];
@@ -854,15 +853,15 @@ static bool bias_of(const struct elffile *f, const struct describe_request *w, u
 /* The symbols of the last file: it may take several calls until the bytes at them are there. */
 static struct {
 	uint64_t serial; /* of the request; 0: none */
-	struct describe_file file;
+	struct detect_file file;
 	struct v8_symbols symbols;
 	uint32_t python;
 	uint64_t in_gc;
 } kept;
 
 /* Find the symbols of the file, or take the kept ones. */
-static int have_symbols(struct search *search, const struct elfcage_serve *v,
-			const struct describe_request *r)
+static int have_symbols(struct search *search, const struct elf_sandbox_serve *v,
+			const struct detect_request *r)
 {
 	int rc;
 
@@ -874,7 +873,7 @@ static int have_symbols(struct search *search, const struct elfcage_serve *v,
 		return 0;
 	}
 	rc = find_symbols(search, &v->file[0], (enum lang_kind)r->kind, r->name);
-	kept.serial = rc || elfcage_serve_misses(v) ? 0 : r->serial;
+	kept.serial = rc || elf_sandbox_serve_misses(v) ? 0 : r->serial;
 	kept.file = *search->out;
 	kept.symbols = search->symbols;
 	kept.python = search->python;
@@ -882,34 +881,34 @@ static int have_symbols(struct search *search, const struct elfcage_serve *v,
 	return rc;
 }
 
-static int serve_file(struct elfcage_serve *v, struct cage_call *c, const void *request)
+static int serve_file(struct elf_sandbox_serve *v, struct sandbox_call *c, const void *request)
 {
-	const struct describe_request *r = request;
-	struct describe_file file = { .nr_eval = 0 };
+	const struct detect_request *r = request;
+	struct detect_file file = { .nr_eval = 0 };
 	struct search search = { .out = &file, .code = r->code };
-	int rc = memchr(r->name, 0, sizeof(r->name)) ? elfcage_serve_open(v, c, 0) : -EINVAL;
+	int rc = memchr(r->name, 0, sizeof(r->name)) ? elf_sandbox_serve_open(v, c, 0) : -EINVAL;
 
 	if (!rc)
 		rc = have_symbols(&search, v, r);
-	if (!rc && !elfcage_serve_misses(v))
+	if (!rc && !elf_sandbox_serve_misses(v))
 		rc = read_symbol_values(&search, &v->file[0]);
 	if (!rc && !bias_of(&v->file[0], r, &file.bias))
 		rc = -ESTALE;
-	rc = elfcage_serve_begin(v, c, rc);
-	if (!rc && !elfcage_serve_misses(v))
-		cage_put(&c->reply, &file, sizeof(file));
+	rc = elf_sandbox_serve_begin(v, c, rc);
+	if (!rc && !elf_sandbox_serve_misses(v))
+		sandbox_put(&c->reply, &file, sizeof(file));
 	return rc;
 }
 
-static int serve(struct cage_call *c)
+static int serve(struct sandbox_call *c)
 {
-	struct describe_request r;
+	struct detect_request r;
 
-	return elfcage_serve_call(c, &r, sizeof(r), serve_file);
+	return elf_sandbox_serve_call(c, &r, sizeof(r), serve_file);
 }
 
-const struct cage_reader describe_reader = {
-	.kind = CAGE_DESCRIBE,
+const struct sandbox_reader detect_reader = {
+	.kind = SANDBOX_DESCRIBE,
 	.name = "proftop-lang",
 	.serve = serve,
 	.memory_max = 2ULL << 30,

@@ -245,13 +245,14 @@ static bool want_parts(struct lang_reader *r, struct lang_function *f, uint32_t 
 	return room || first;
 }
 
-enum lang_none functions_add(struct lang_reader *r, const struct lang_process *p, uint32_t process)
+enum lang_status functions_add(struct lang_reader *r, const struct lang_process *p,
+			       uint32_t process)
 {
 	struct lang_work *w = &r->work;
 	uint32_t fresh[NEW_MAX], nr = 0, used = 0;
 
 	if (!stamp_contents(r))
-		return LANG_NONE_BAD_CHAIN;
+		return LANG_BAD_CHAIN;
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		struct lang_function *f = &w->functions[i];
 
@@ -264,7 +265,7 @@ enum lang_none functions_add(struct lang_reader *r, const struct lang_process *p
 		want_text(&r->memory, &f->file);
 	}
 	if (nr && !lang_memory_fetch(&r->memory))
-		return LANG_NONE_BAD_CHAIN;
+		return LANG_BAD_CHAIN;
 	used = 0;
 	for (uint32_t i = 0; i < nr; i++) {
 		struct lang_function *f = &w->functions[fresh[i]];
@@ -279,12 +280,12 @@ enum lang_none functions_add(struct lang_reader *r, const struct lang_process *p
 		struct lang_code_at *c = &w->codes_of[i];
 
 		if (c->id == CODE_NONE)
-			return LANG_NONE_NO_ROOM;
+			return LANG_NO_ROOM;
 		*c->known = (struct lang_known){
 			.address = c->address, .stamp = c->stamp, .process = process, .id = c->id
 		};
 	}
-	return LANG_NONE_NR;
+	return LANG_OK;
 }
 
 /* Hash a key. The process chooses its addresses, and the bytes that a stamp is of. */

@@ -18,7 +18,7 @@ struct code_key;
 struct code_log;
 struct code_text;
 struct codes;
-struct describe_file;
+struct detect_file;
 struct elffile;
 struct lang_function;
 struct lang_memory;
@@ -217,8 +217,8 @@ struct line_ends *codes_line_ends(struct codes *c);
  * Find the symbols of an interpreter of @kind in a file of this name, without the bias. 0 or
  * -ENOENT: some are missing.
  */
-int describe_read_file(struct describe_file *out, const struct elffile *f, enum lang_kind kind,
-		       const char *name);
+int detect_read_file(struct detect_file *out, const struct elffile *f, enum lang_kind kind,
+		     const char *name);
 
 /* Ruby: a member that a version does not have; the bound of a frame; an iseq by its flags. */
 #define RUBY_ABSENT	0xffffU
@@ -227,17 +227,17 @@ int describe_read_file(struct describe_file *out, const struct elffile *f, enum 
 #define RUBY_IMEMO_ISEQ 0x701aU
 
 /* A version of Ruby that is read, and later patch levels. */
-struct describe_ruby {
+struct detect_ruby {
 	uint32_t version; /* 0x03030800 */
 	bool compared;	  /* with the frames of the interpreter */
 	struct ruby_layout layout;
 };
 
 /* Return that of a version; NULL: unknown. */
-const struct describe_ruby *describe_ruby(uint32_t version);
+const struct detect_ruby *detect_ruby(uint32_t version);
 
 /* A version of PHP that is read. */
-struct describe_php {
+struct detect_php {
 	const char *api; /* which extensions are checked against, in the file */
 	uint32_t version;
 	bool compared;
@@ -245,14 +245,14 @@ struct describe_php {
 };
 
 /* Return row @i of them; NULL: there are no more. */
-const struct describe_php *describe_php(size_t i);
+const struct detect_php *detect_php(size_t i);
 
 /*
- * The messages between describe.h and its reader in the cage (describe_serve.c). Both have the same
- * program.
+ * The messages between describe.h and its reader in the sandbox (detect_serve.c). Both have the
+ * same program.
  */
 
-struct describe_request {
+struct detect_request {
 	uint64_t serial;	/* of the job, not 0 */
 	uint64_t start, offset; /* of the mapping that holds the code, and in the file */
 	uint64_t code; /* address in the file, in the loop of the interpreter; 0: unknown */
@@ -261,7 +261,7 @@ struct describe_request {
 };
 
 /* The symbols of an interpreter's file, as addresses in the file. */
-struct describe_file {
+struct detect_file {
 	uint64_t bias; /* to add to them in the process */
 	uint64_t runtime, code_type, version_at;
 	struct lang_range eval[LANG_EVAL_MAX];
@@ -291,9 +291,9 @@ struct v8_symbols {
 };
 
 /* Note a symbol if it is one of these. */
-void describe_v8_symbol(struct v8_symbols *s, const char *name, uint64_t address, uint64_t size);
+void detect_v8_symbol(struct v8_symbols *s, const char *name, uint64_t address, uint64_t size);
 /* Fill in the layout, the version and the place of the code. */
-void describe_v8(struct describe_file *out, const struct v8_symbols *s, const struct elffile *f);
+void detect_v8(struct detect_file *out, const struct v8_symbols *s, const struct elffile *f);
 
 #define V8_MAPS_MAX 128
 #define V8_PAGE	    (256U << 10)
@@ -368,13 +368,13 @@ static inline void lang_chain_need(const struct lang_sample *s, uint64_t size)
 }
 
 /* Queue the pieces that the last samples of the thread needed, and set the tail. */
-void ahead_want(struct lang_reader *r, struct lang_thread *t, const struct lang_sample *s);
+void prefetch_want(struct lang_reader *r, struct lang_thread *t, const struct lang_sample *s);
 /*
  * The bytes of the frame at @addr, read ahead or in another call, with the bytes below it unless
  * @alone. NULL: they cannot be read.
  */
-const uint8_t *ahead_frame(struct lang_reader *r, struct lang_thread *t, uint64_t addr,
-			   uint32_t size, bool alone);
+const uint8_t *prefetch_frame(struct lang_reader *r, struct lang_thread *t, uint64_t addr,
+			      uint32_t size, bool alone);
 /* Number the code of each frame, each address once: sets codes_of. */
 void functions_number(struct lang_reader *r, uint32_t process);
 /* Return the index in codes_of of code without a frame; one entry must be free. */
@@ -390,33 +390,34 @@ uint16_t functions_put_text(const struct lang_memory *m, const struct lang_text 
 uint32_t functions_put(struct lang_reader *r, const struct code_key *key,
 		       const struct code_text *text);
 /* Give each code an id: its stamp and its entry in functions are set, no texts are read yet. */
-enum lang_none functions_add(struct lang_reader *r, const struct lang_process *p, uint32_t process);
+enum lang_status functions_add(struct lang_reader *r, const struct lang_process *p,
+			       uint32_t process);
 /* PHP's. */
-enum lang_none php_chain(struct lang_reader *r, const struct lang_process *p,
-			 const struct lang_sample *s, struct lang_thread *t);
-enum lang_none php_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process);
+enum lang_status php_chain(struct lang_reader *r, const struct lang_process *p,
+			   const struct lang_sample *s, struct lang_thread *t);
+enum lang_status php_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process);
 /* Ruby's. */
-enum lang_none ruby_chain(struct lang_reader *r, const struct lang_process *p,
-			  const struct lang_sample *s, struct lang_thread *t);
-enum lang_none ruby_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process);
+enum lang_status ruby_chain(struct lang_reader *r, const struct lang_process *p,
+			    const struct lang_sample *s, struct lang_thread *t);
+enum lang_status ruby_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process);
 /* Make the table of lines of a new function, the parts of which were read, at @out. */
 void ruby_set_lines(const struct lang_memory *m, struct lang_function *f, uint8_t *out);
 void ruby_find_thread(struct lang_reader *r, const struct lang_process *p,
 		      const struct lang_sample *s);
 /* Perl's. */
-enum lang_none perl_chain(struct lang_reader *r, const struct lang_process *p,
-			  const struct lang_sample *s, struct lang_thread *t);
-enum lang_none perl_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process);
+enum lang_status perl_chain(struct lang_reader *r, const struct lang_process *p,
+			    const struct lang_sample *s, struct lang_thread *t);
+enum lang_status perl_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process);
 /* V8's (v8chain.c, v8code.c). */
-enum lang_none v8chain_read(struct lang_reader *r, const struct lang_process *p,
-			    const struct lang_sample *s, struct lang_thread *t);
-enum lang_none v8code_find(struct lang_reader *r, const struct lang_process *p, uint32_t process);
+enum lang_status v8chain_read(struct lang_reader *r, const struct lang_process *p,
+			      const struct lang_sample *s, struct lang_thread *t);
+enum lang_status v8code_find(struct lang_reader *r, const struct lang_process *p, uint32_t process);
 /* CPython's (pychain.c, pythread.c, pycode.c). */
-enum lang_none pychain_read(struct lang_reader *r, const struct lang_process *p,
-			    const struct lang_sample *s, struct lang_thread *t);
+enum lang_status pychain_read(struct lang_reader *r, const struct lang_process *p,
+			      const struct lang_sample *s, struct lang_thread *t);
 void pythread_find(struct lang_reader *r, const struct lang_process *p,
 		   const struct lang_sample *s);
-enum lang_none pycode_find(struct lang_reader *r, const struct lang_process *p, uint32_t process);
+enum lang_status pycode_find(struct lang_reader *r, const struct lang_process *p, uint32_t process);
 /* Keep which state thread @tid has. */
 void lang_chain_keep_thread(struct lang_reader *r, uint32_t process, pid_t tid, uint64_t state,
 			    uint64_t id);

@@ -75,7 +75,7 @@ static bool is_on_stack(const struct lang_sample *s, uint64_t word)
 
 static const uint8_t *bytes_at(struct walk *w, uint64_t addr, uint32_t size)
 {
-	return lang_memory_is_pointer(addr) ? ahead_frame(w->r, w->t, addr, size, true) : NULL;
+	return lang_memory_is_pointer(addr) ? prefetch_frame(w->r, w->t, addr, size, true) : NULL;
 }
 
 static void add_frame(struct walk *w, uint64_t code, bool boundary)
@@ -88,7 +88,7 @@ static void add_frame(struct walk *w, uint64_t code, bool boundary)
 }
 
 /* Add the subs of the stack of contexts @si, innermost first. */
-static enum lang_none add_stack(struct walk *w, const uint8_t *si)
+static enum lang_status add_stack(struct walk *w, const uint8_t *si)
 {
 	uint64_t base = bytes_u64(si + STACK_CONTEXTS);
 	int32_t top = (int32_t)bytes_u32(si + STACK_TOP);
@@ -96,7 +96,7 @@ static enum lang_none add_stack(struct walk *w, const uint8_t *si)
 	int32_t last, begin;
 
 	if (top < -1 || top == INT32_MAX)
-		return LANG_NONE_BAD_CHAIN;
+		return LANG_BAD_CHAIN;
 	/* Pieces begin at the same places whatever the depth is: they were read ahead then. */
 	last = MAX(top + 1 - CONTEXTS_MAX, 0) / step * step;
 	for (int32_t end = top + 1; end > last; end = begin) {
@@ -107,7 +107,7 @@ static enum lang_none add_stack(struct walk *w, const uint8_t *si)
 		size = (uint32_t)(end - begin) * CONTEXT_SIZE;
 		contexts = bytes_at(w, base + (uint64_t)begin * CONTEXT_SIZE, size);
 		if (!contexts)
-			return LANG_NONE_BAD_CHAIN;
+			return LANG_BAD_CHAIN;
 		for (const uint8_t *c = contexts + size; c > contexts;) {
 			uint64_t cv;
 
@@ -119,20 +119,20 @@ static enum lang_none add_stack(struct walk *w, const uint8_t *si)
 			if (!cv)
 				continue;
 			if (!lang_memory_is_pointer(cv))
-				return LANG_NONE_BAD_CHAIN;
+				return LANG_BAD_CHAIN;
 			w->k->deep = w->k->nr == LANG_FRAMES_MAX - 1;
 			if (w->k->deep)
-				return LANG_NONE_NR;
+				return LANG_OK;
 			add_frame(w, cv, !bytes_u64(c + CONTEXT_RETOP));
 			w->cop = bytes_u64(c + CONTEXT_OLDCOP);
 		}
 	}
 	w->k->deep = last > 0;
-	return LANG_NONE_NR;
+	return LANG_OK;
 }
 
-enum lang_none perl_chain(struct lang_reader *r, const struct lang_process *p,
-			  const struct lang_sample *s, struct lang_thread *t)
+enum lang_status perl_chain(struct lang_reader *r, const struct lang_process *p,
+			    const struct lang_sample *s, struct lang_thread *t)
 {
 	struct walk w = { .r = r, .m = &r->memory, .k = &r->work, .t = t };
 	int current = lang_memory_want(w.m, p->runtime, 8);
@@ -141,39 +141,39 @@ enum lang_none perl_chain(struct lang_reader *r, const struct lang_process *p,
 
 	w.k->broken = false;
 	w.k->settled = true;
-	ahead_want(r, t, s);
+	prefetch_want(r, t, s);
 	if (!lang_memory_fetch(w.m) || !(bytes = lang_memory_piece(w.m, current)))
-		return LANG_NONE_NO_THREAD;
+		return LANG_NO_THREAD;
 	interp = bytes_u64(bytes);
 	if (!is_on_stack(s, interp) ||
 	    !(bytes = bytes_at(&w, interp + INTERP_CURCOP, INTERP_STACKINFO + 8 - INTERP_CURCOP)))
-		return LANG_NONE_NO_THREAD;
+		return LANG_NO_THREAD;
 	w.k->again[0] = (struct lang_ahead){ interp + INTERP_CURCOP, 24 };
 	w.k->first_read[0] = bytes;
 	w.cop = bytes_u64(bytes);
 	si = bytes_u64(bytes + INTERP_STACKINFO - INTERP_CURCOP);
 	for (int i = 0; si; i++) {
-		enum lang_none none;
+		enum lang_status none;
 
 		w.k->deep = i == STACKS_MAX;
 		if (w.k->deep)
-			return w.k->nr ? LANG_NONE_NR : LANG_NONE_NO_ROOM;
+			return w.k->nr ? LANG_OK : LANG_NO_ROOM;
 		bytes = bytes_at(&w, si, STACK_SIZE);
 		if (!bytes)
-			return LANG_NONE_BAD_CHAIN;
+			return LANG_BAD_CHAIN;
 		if (!i) {
 			w.k->again[1] = (struct lang_ahead){ si, STACK_SIZE };
 			w.k->first_read[1] = bytes;
 		}
 		none = add_stack(&w, bytes);
-		if (none != LANG_NONE_NR)
+		if (none != LANG_OK)
 			return none;
 		if (w.k->deep)
-			return w.k->nr ? LANG_NONE_NR : LANG_NONE_NO_ROOM;
+			return w.k->nr ? LANG_OK : LANG_NO_ROOM;
 		si = bytes_u64(bytes + STACK_PREVIOUS);
 	}
 	add_frame(&w, interp, true); /* the main program, which has no sub */
-	return LANG_NONE_NR;
+	return LANG_OK;
 }
 
 static int want(struct lang_memory *m, uint64_t addr, uint32_t size)
@@ -359,14 +359,14 @@ static bool read_packages(struct lang_memory *m, struct lang_work *w)
 	return lang_memory_fetch(m);
 }
 
-enum lang_none perl_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process)
+enum lang_status perl_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process)
 {
 	struct lang_memory *m = &r->memory;
 	struct lang_work *w = &r->work;
 
 	functions_number(r, process);
 	if (!read_subs(m, w) || !read_names(m, w) || !read_packages(m, w))
-		return LANG_NONE_BAD_CHAIN;
+		return LANG_BAD_CHAIN;
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		struct lang_function *f = &w->functions[i];
 		uint64_t s = set_file(m, &f->file, 0);

@@ -56,8 +56,8 @@ static bool add_frame(struct lang_work *k, const struct lang_sample *s, uint64_t
 	return true;
 }
 
-enum lang_none php_chain(struct lang_reader *r, const struct lang_process *p,
-			 const struct lang_sample *s, struct lang_thread *t)
+enum lang_status php_chain(struct lang_reader *r, const struct lang_process *p,
+			   const struct lang_sample *s, struct lang_thread *t)
 {
 	struct lang_memory *m = &r->memory;
 	struct lang_work *k = &r->work;
@@ -65,11 +65,11 @@ enum lang_none php_chain(struct lang_reader *r, const struct lang_process *p,
 	const uint8_t *f;
 	uint64_t addr;
 
-	ahead_want(r, t, s);
+	prefetch_want(r, t, s);
 	k->broken = false;
 	k->settled = true;
 	if (!lang_memory_fetch(m) || !(f = lang_memory_piece(m, current)))
-		return LANG_NONE_NO_THREAD;
+		return LANG_NO_THREAD;
 	k->again[0] = (struct lang_ahead){ p->runtime + p->php.current, 8 };
 	k->first_read[0] = f;
 	addr = bytes_u64(f);
@@ -77,13 +77,13 @@ enum lang_none php_chain(struct lang_reader *r, const struct lang_process *p,
 		k->deep = k->nr == LANG_FRAMES_MAX || passed == PASSED_MAX;
 		if (k->deep)
 			break;
-		f = lang_memory_is_pointer(addr) ? ahead_frame(r, t, addr, FRAME_SIZE, false)
+		f = lang_memory_is_pointer(addr) ? prefetch_frame(r, t, addr, FRAME_SIZE, false)
 						 : NULL;
 		if (!f || !add_frame(k, s, addr, f))
-			return LANG_NONE_BAD_CHAIN;
+			return LANG_BAD_CHAIN;
 		addr = bytes_u64(f + FRAME_PREVIOUS);
 	}
-	return k->nr ? LANG_NONE_NR : k->deep ? LANG_NONE_NO_ROOM : LANG_NONE_NO_FRAMES;
+	return k->nr ? LANG_OK : k->deep ? LANG_NO_ROOM : LANG_NO_FRAMES;
 }
 
 static void want_string(struct lang_memory *m, struct lang_text *t, uint64_t addr)
@@ -225,14 +225,14 @@ static bool read_strings(struct lang_memory *m, struct lang_work *w, const struc
 	return lang_memory_fetch(m);
 }
 
-enum lang_none php_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process)
+enum lang_status php_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process)
 {
 	struct lang_memory *m = &r->memory;
 	struct lang_work *w = &r->work;
 
 	functions_number(r, process);
 	if (!read_functions(m, w, &p->php) || !read_strings(m, w, &p->php))
-		return LANG_NONE_BAD_CHAIN;
+		return LANG_BAD_CHAIN;
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		struct lang_function *f = &w->functions[i];
 		uint64_t s = stamp_string(m, &f->scope, f->first_line);

@@ -53,12 +53,12 @@ static int want_ahead(struct walk *w)
 			8U;
 	int state = lang_memory_want(m, w->t->state, size);
 
-	ahead_want(w->r, w->t, w->s);
+	prefetch_want(w->r, w->t, w->s);
 	return state;
 }
 
-/* Find the innermost frame. LANG_NONE_NR: go on. */
-static enum lang_none begin(struct walk *w)
+/* Find the innermost frame. LANG_OK: go on. */
+static enum lang_status begin(struct walk *w)
 {
 	const struct py_layout *l = w->l;
 	struct lang_memory *m = &w->r->memory;
@@ -66,9 +66,9 @@ static enum lang_none begin(struct walk *w)
 	const uint8_t *ts, *c;
 
 	if (!lang_memory_fetch(m) || !(ts = lang_memory_piece(m, state)))
-		return LANG_NONE_NO_THREAD;
+		return LANG_NO_THREAD;
 	if (bytes_u64(ts + (l->ts_native_id ? l->ts_native_id : l->ts_thread_id)) != w->t->id)
-		return LANG_NONE_NO_THREAD;
+		return LANG_NO_THREAD;
 	w->current = bytes_u64(ts + l->ts_current);
 	w->r->work.again[0] = (struct lang_ahead){ w->t->state + l->ts_current, 8 };
 	w->r->work.first_read[0] = ts + l->ts_current;
@@ -77,15 +77,15 @@ static enum lang_none begin(struct walk *w)
 		w->cframe = w->current;
 		/* That of a thread that runs no frames is in its state. */
 		if (w->cframe - w->t->state < PAGE)
-			return LANG_NONE_NO_FRAMES;
+			return LANG_NO_FRAMES;
 		c = in_copy(w->s, w->cframe, l->cframe_size);
 		if (!c)
 			c = lang_memory_read(m, w->cframe, l->cframe_size);
 		if (!c)
-			return LANG_NONE_BAD_CHAIN;
+			return LANG_BAD_CHAIN;
 		w->current = bytes_u64(c + l->cframe_current);
 	}
-	return w->current ? LANG_NONE_NR : LANG_NONE_NO_FRAMES;
+	return w->current ? LANG_OK : LANG_NO_FRAMES;
 }
 
 /*
@@ -100,7 +100,7 @@ static const uint8_t *frame_at(struct walk *w, uint64_t addr)
 
 	if (!lang_memory_is_pointer(addr))
 		return NULL;
-	return f ? f : ahead_frame(w->r, w->t, addr, size, alone);
+	return f ? f : prefetch_frame(w->r, w->t, addr, size, alone);
 }
 
 /* End the C frame of the latest frame, at @at, or at its cframe; 0: not known. */
@@ -167,19 +167,19 @@ static bool is_costly(const struct walk *w)
 	       w->r->memory.calls >= LANG_CALLS_MAX / 2;
 }
 
-enum lang_none pychain_read(struct lang_reader *r, const struct lang_process *p,
-			    const struct lang_sample *s, struct lang_thread *t)
+enum lang_status pychain_read(struct lang_reader *r, const struct lang_process *p,
+			      const struct lang_sample *s, struct lang_thread *t)
 {
 	struct walk w = { .r = r, .l = &p->py, .s = s, .t = t };
 	struct lang_work *k = &r->work;
-	enum lang_none none;
+	enum lang_status none;
 	uint64_t addr;
 
 	k->nr = k->nr_boundaries = 0;
 	k->top = 0;
 	none = begin(&w);
 	addr = w.current;
-	for (uint32_t passed = 0; none == LANG_NONE_NR && addr; passed++) {
+	for (uint32_t passed = 0; none == LANG_OK && addr; passed++) {
 		const uint8_t *f;
 
 		k->deep = passed == PASSED_MAX || is_costly(&w);
@@ -192,12 +192,12 @@ enum lang_none pychain_read(struct lang_reader *r, const struct lang_process *p,
 			k->deep = true;
 			break;
 		} else if (!f || !add_frame(&w, addr, f)) {
-			return LANG_NONE_BAD_CHAIN;
+			return LANG_BAD_CHAIN;
 		}
 		addr = bytes_u64(f + p->py.frame_previous);
 	}
-	if (none == LANG_NONE_NR && !k->nr)
-		none = k->deep ? LANG_NONE_NO_ROOM : LANG_NONE_NO_FRAMES;
+	if (none == LANG_OK && !k->nr)
+		none = k->deep ? LANG_NO_ROOM : LANG_NO_FRAMES;
 	return none;
 }
 
@@ -702,7 +702,7 @@ static void keep_known(const struct codes *codes, const struct lang_code_at *c, 
 	k->id = c->id;
 }
 
-enum lang_none pycode_find(struct lang_reader *r, const struct lang_process *p, uint32_t process)
+enum lang_status pycode_find(struct lang_reader *r, const struct lang_process *p, uint32_t process)
 {
 	struct lang_work *w = &r->work;
 	struct fresh fresh[NEW_MAX];
@@ -710,25 +710,25 @@ enum lang_none pycode_find(struct lang_reader *r, const struct lang_process *p, 
 
 	number_codes(r, process);
 	if (!read_headers(r, &p->py, process))
-		return LANG_NONE_BAD_CHAIN;
+		return LANG_BAD_CHAIN;
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		if (!w->codes_of[i].fresh && !stamp(&r->memory, p, &w->codes_of[i]))
-			return LANG_NONE_BAD_CHAIN;
+			return LANG_BAD_CHAIN;
 		if (!is_known(r, process, &w->codes_of[i]) && nr < NEW_MAX)
 			fresh[nr++].code = &w->codes_of[i];
 	}
 	check_stack(r, &p->py);
 	set_instructions(w, &p->py);
 	if (nr && !read_fresh(r, p, process, fresh, nr))
-		return LANG_NONE_BAD_CHAIN;
+		return LANG_BAD_CHAIN;
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		struct lang_code_at *c = &w->codes_of[i];
 
 		if (c->id == CODE_NONE)
-			return LANG_NONE_NO_ROOM;
+			return LANG_NO_ROOM;
 		keep_known(r->codes, c, process, w->time_ns);
 	}
-	return LANG_NONE_NR;
+	return LANG_OK;
 }
 
 /*

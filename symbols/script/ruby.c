@@ -30,8 +30,8 @@
 #define EMBED_SHIFT   14
 
 /* Read the frames from @cfp to @end, with their flags: pieces of codes_of are set later. */
-static enum lang_none add_frames(struct lang_memory *m, const struct ruby_layout *l,
-				 struct lang_work *k, uint64_t cfp, uint32_t nr)
+static enum lang_status add_frames(struct lang_memory *m, const struct ruby_layout *l,
+				   struct lang_work *k, uint64_t cfp, uint32_t nr)
 {
 	uint32_t part = LANG_PIECE_MAX / l->frame_size; /* frames in one piece */
 	int flags[LANG_FRAMES_MAX], parts[LANG_FRAMES_MAX / (LANG_PIECE_MAX / RUBY_FRAME_MAX) + 1];
@@ -40,14 +40,14 @@ static enum lang_none add_frames(struct lang_memory *m, const struct ruby_layout
 		parts[i / part] = lang_memory_want(m, cfp + (uint64_t)i * l->frame_size,
 						   MIN(nr - i, part) * l->frame_size);
 	if (!lang_memory_fetch(m))
-		return LANG_NONE_BAD_CHAIN;
+		return LANG_BAD_CHAIN;
 	for (uint32_t i = 0; i < nr; i++) {
 		const uint8_t *piece = lang_memory_piece(m, parts[i / part]);
 		const uint8_t *f = piece ? piece + (size_t)(i % part) * l->frame_size : NULL;
 		uint64_t iseq = f ? bytes_u64(f + l->frame_iseq) : 0;
 
 		if (!f || (iseq && !lang_memory_is_pointer(iseq)))
-			return LANG_NONE_BAD_CHAIN;
+			return LANG_BAD_CHAIN;
 		if (!iseq) /* of a method in C */
 			continue;
 		k->address[k->nr] = iseq;
@@ -55,7 +55,7 @@ static enum lang_none add_frames(struct lang_memory *m, const struct ruby_layout
 		flags[k->nr++] = lang_memory_want(m, bytes_u64(f + l->frame_ep), 8);
 	}
 	if (!lang_memory_fetch(m))
-		return LANG_NONE_BAD_CHAIN;
+		return LANG_BAD_CHAIN;
 	nr = k->nr;
 	k->nr = 0;
 	for (uint32_t i = 0; i < nr; i++) {
@@ -63,7 +63,7 @@ static enum lang_none add_frames(struct lang_memory *m, const struct ruby_layout
 		uint32_t set = bytes ? bytes_u32(bytes) : 0;
 
 		if (!bytes || !(set & 1))
-			return LANG_NONE_BAD_CHAIN;
+			return LANG_BAD_CHAIN;
 		/* Of C code, or the root of a thread. */
 		if (set & FLAG_CFRAME || (set & MAGIC_MASK) == MAGIC_DUMMY)
 			continue;
@@ -71,7 +71,7 @@ static enum lang_none add_frames(struct lang_memory *m, const struct ruby_layout
 		k->instr[k->nr] = k->instr[i];
 		k->boundary[k->nr++] = set & FLAG_FINISH ? 1 : 0;
 	}
-	return k->nr ? LANG_NONE_NR : k->deep ? LANG_NONE_NO_ROOM : LANG_NONE_NO_FRAMES;
+	return k->nr ? LANG_OK : k->deep ? LANG_NO_ROOM : LANG_NO_FRAMES;
 }
 
 /*
@@ -100,35 +100,35 @@ static uint32_t thread_size(const struct ruby_layout *l)
  * runs it, *@why, or it has ended.
  */
 static const uint8_t *context_of(struct lang_reader *r, const struct ruby_layout *l,
-				 struct lang_thread *t, const uint8_t *th, enum lang_none *why)
+				 struct lang_thread *t, const uint8_t *th, enum lang_status *why)
 {
 	uint64_t at = bytes_u64(th + l->thread_ec);
 	const uint8_t *id = th + l->thread_tid, *ec;
 
-	*why = LANG_NONE_NO_THREAD;
+	*why = LANG_NO_THREAD;
 	if (l->thread_tid == RUBY_ABSENT) {
 		uint64_t native = bytes_u64(th + l->thread_native);
 
 		id = lang_memory_is_pointer(native)
-			     ? ahead_frame(r, t, native, l->native_tid + 8U, true)
+			     ? prefetch_frame(r, t, native, l->native_tid + 8U, true)
 			     : NULL;
 		id = id ? id + l->native_tid : NULL;
 	}
 	if (!id || bytes_u32(id) != t->id || !at)
 		return NULL;
-	ec = lang_memory_is_pointer(at) ? ahead_frame(r, t, at, l->ec_c_stack_size + 8U, true)
+	ec = lang_memory_is_pointer(at) ? prefetch_frame(r, t, at, l->ec_c_stack_size + 8U, true)
 					: NULL;
 	/* It has ended: Ruby up to 3.2 gives its task, and so its id, to the next thread. */
 	if (ec && !bytes_u64(ec + l->ec_stack))
 		return NULL;
 	if (ec && bytes_u64(ec + l->ec_thread) == t->state)
 		return ec;
-	*why = LANG_NONE_BAD_CHAIN;
+	*why = LANG_BAD_CHAIN;
 	return NULL;
 }
 
-enum lang_none ruby_chain(struct lang_reader *r, const struct lang_process *p,
-			  const struct lang_sample *s, struct lang_thread *t)
+enum lang_status ruby_chain(struct lang_reader *r, const struct lang_process *p,
+			    const struct lang_sample *s, struct lang_thread *t)
 {
 	const struct ruby_layout *l = &p->ruby;
 	struct lang_memory *m = &r->memory;
@@ -136,13 +136,13 @@ enum lang_none ruby_chain(struct lang_reader *r, const struct lang_process *p,
 	int thread = lang_memory_want(m, t->state, thread_size(l));
 	const uint8_t *th, *ec;
 	uint64_t cfp, end, nr;
-	enum lang_none why;
+	enum lang_status why;
 
-	ahead_want(r, t, s);
+	prefetch_want(r, t, s);
 	k->broken = false;
 	k->settled = true;
 	if (!lang_memory_fetch(m) || !(th = lang_memory_piece(m, thread)))
-		return LANG_NONE_NO_THREAD;
+		return LANG_NO_THREAD;
 	ec = context_of(r, l, t, th, &why);
 	if (!ec)
 		return why;
@@ -153,11 +153,11 @@ enum lang_none ruby_chain(struct lang_reader *r, const struct lang_process *p,
 	cfp = bytes_u64(ec + l->ec_cfp);
 	end = bytes_u64(ec + l->ec_stack) + 8 * bytes_u64(ec + l->ec_stack_words);
 	if (cfp == end)
-		return LANG_NONE_NO_FRAMES;
+		return LANG_NO_FRAMES;
 	if (!is_on_stack(k, l, s, ec))
-		return LANG_NONE_MISMATCH;
+		return LANG_MISMATCH;
 	if (!lang_memory_is_pointer(cfp) || cfp > end || (end - cfp) % l->frame_size)
-		return LANG_NONE_BAD_CHAIN;
+		return LANG_BAD_CHAIN;
 	nr = (end - cfp) / l->frame_size;
 	k->deep = nr > LANG_FRAMES_MAX;
 	return add_frames(m, l, k, cfp, (uint32_t)MIN(nr, LANG_FRAMES_MAX));
@@ -308,7 +308,7 @@ void ruby_set_lines(const struct lang_memory *m, struct lang_function *f, uint8_
 	f->lines = out;
 }
 
-enum lang_none ruby_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process)
+enum lang_status ruby_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process)
 {
 	struct lang_memory *m = &r->memory;
 	struct lang_work *w = &r->work;
@@ -316,7 +316,7 @@ enum lang_none ruby_codes(struct lang_reader *r, const struct lang_process *p, u
 
 	functions_number(r, process);
 	if (!read_bodies(m, l, w) || !read_strings(m, l, w))
-		return LANG_NONE_BAD_CHAIN;
+		return LANG_BAD_CHAIN;
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		struct lang_function *f = &w->functions[i];
 		const uint8_t *body = lang_memory_piece(m, w->codes_of[i].header);

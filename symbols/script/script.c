@@ -52,56 +52,56 @@ char lang_letter(enum lang_kind kind)
 	return (unsigned int)kind < LANG_NR ? letters[kind] : '?';
 }
 
-const char *lang_none_name(enum lang_none why)
+const char *lang_status_name(enum lang_status why)
 {
-	static const char *const names[LANG_NONE_NR] = {
-		[LANG_NONE_NO_READER] = "not_read",	[LANG_NONE_VERSION] = "unknown_version",
-		[LANG_NONE_REFUSED] = "memory_refused", [LANG_NONE_NO_THREAD] = "unknown_thread",
-		[LANG_NONE_NO_FRAMES] = "no_frames",	[LANG_NONE_BAD_CHAIN] = "bad_chain",
-		[LANG_NONE_MISMATCH] = "mismatch",	[LANG_NONE_NO_ROOM] = "no_room",
-		[LANG_NONE_GC] = "gc_thread",		[LANG_NONE_COMPILER] = "compiler_thread",
-		[LANG_NONE_VM] = "vm_thread",		[LANG_NONE_NEW_CODE] = "code_not_read",
+	static const char *const names[LANG_OK] = {
+		[LANG_NO_READER] = "not_read",	   [LANG_VERSION] = "unknown_version",
+		[LANG_REFUSED] = "memory_refused", [LANG_NO_THREAD] = "unknown_thread",
+		[LANG_NO_FRAMES] = "no_frames",	   [LANG_BAD_CHAIN] = "bad_chain",
+		[LANG_MISMATCH] = "mismatch",	   [LANG_NO_ROOM] = "no_room",
+		[LANG_GC] = "gc_thread",	   [LANG_COMPILER] = "compiler_thread",
+		[LANG_VM] = "vm_thread",	   [LANG_NEW_CODE] = "code_not_read",
 	};
 
-	return (unsigned int)why < LANG_NONE_NR ? names[why] : "?";
+	return (unsigned int)why < LANG_OK ? names[why] : "?";
 }
 
 /* Names of HotSpot's own threads, as cut to 15 bytes (JDK source: os::set_native_thread_name()). */
-enum lang_none lang_jvm_thread(const char *comm)
+enum lang_status lang_jvm_thread(const char *comm)
 {
 	static const struct {
 		const char *begin;
-		enum lang_none kind;
+		enum lang_status kind;
 	} threads[] = {
-		{ "GC Thread#", LANG_NONE_GC },
-		{ "G1 ", LANG_NONE_GC },
-		{ "ParGC Thread#", LANG_NONE_GC },
-		{ "Shenandoah ", LANG_NONE_GC },
-		{ "ZWorker", LANG_NONE_GC },
-		{ "ZDriver", LANG_NONE_GC },
-		{ "ZDirector", LANG_NONE_GC },
-		{ "ZUncommitter", LANG_NONE_GC },
-		{ "ZUnmapper", LANG_NONE_GC },
-		{ "ZStat", LANG_NONE_GC },
-		{ "XWorker", LANG_NONE_GC },
-		{ "XDriver", LANG_NONE_GC },
-		{ "RuntimeWorker#", LANG_NONE_GC },
-		{ "StringDedupProc", LANG_NONE_GC },
-		{ "C1 CompilerThre", LANG_NONE_COMPILER },
-		{ "C2 CompilerThre", LANG_NONE_COMPILER },
-		{ "JVMCI CompilerT", LANG_NONE_COMPILER },
-		{ "Sweeper thread", LANG_NONE_COMPILER },
-		{ "VM Thread", LANG_NONE_VM },
-		{ "VM Periodic Tas", LANG_NONE_VM },
-		{ "Service Thread", LANG_NONE_VM },
-		{ "Monitor Deflati", LANG_NONE_VM },
-		{ "Signal Dispatch", LANG_NONE_VM },
+		{ "GC Thread#", LANG_GC },
+		{ "G1 ", LANG_GC },
+		{ "ParGC Thread#", LANG_GC },
+		{ "Shenandoah ", LANG_GC },
+		{ "ZWorker", LANG_GC },
+		{ "ZDriver", LANG_GC },
+		{ "ZDirector", LANG_GC },
+		{ "ZUncommitter", LANG_GC },
+		{ "ZUnmapper", LANG_GC },
+		{ "ZStat", LANG_GC },
+		{ "XWorker", LANG_GC },
+		{ "XDriver", LANG_GC },
+		{ "RuntimeWorker#", LANG_GC },
+		{ "StringDedupProc", LANG_GC },
+		{ "C1 CompilerThre", LANG_COMPILER },
+		{ "C2 CompilerThre", LANG_COMPILER },
+		{ "JVMCI CompilerT", LANG_COMPILER },
+		{ "Sweeper thread", LANG_COMPILER },
+		{ "VM Thread", LANG_VM },
+		{ "VM Periodic Tas", LANG_VM },
+		{ "Service Thread", LANG_VM },
+		{ "Monitor Deflati", LANG_VM },
+		{ "Signal Dispatch", LANG_VM },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
 		if (!strncmp(comm, threads[i].begin, strlen(threads[i].begin)))
 			return threads[i].kind;
-	return LANG_NONE_NO_FRAMES;
+	return LANG_NO_FRAMES;
 }
 
 struct lang_desc *lang_desc_get(struct lang_desc *d)
@@ -325,11 +325,11 @@ static void find_process(struct lang_reader *r, const struct lang_process *p,
 }
 
 static const struct decoder {
-	enum lang_none (*chain)(struct lang_reader *r, const struct lang_process *p,
-				const struct lang_sample *s, struct lang_thread *t);
+	enum lang_status (*chain)(struct lang_reader *r, const struct lang_process *p,
+				  const struct lang_sample *s, struct lang_thread *t);
 	/* Give each code an id, and each frame its instruction. */
-	enum lang_none (*codes)(struct lang_reader *r, const struct lang_process *p,
-				uint32_t process);
+	enum lang_status (*codes)(struct lang_reader *r, const struct lang_process *p,
+				  uint32_t process);
 	void (*find_thread)(struct lang_reader *r, const struct lang_process *p,
 			    const struct lang_sample *s);
 } decoders[LANG_NR] = {
@@ -495,7 +495,7 @@ static void put_frames(const struct lang_reader *r, const struct lang_process *p
 	out->nr = w->nr;
 }
 
-static void ahead_keep(const struct lang_reader *r, struct lang_thread *t, uint32_t compared);
+static void prefetch_keep(const struct lang_reader *r, struct lang_thread *t, uint32_t compared);
 
 bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struct lang_sample *s,
 		struct lang_chain *out)
@@ -521,7 +521,7 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 		t = find_thread(r, s->process, s->tid);
 	}
 	if (!t) {
-		out->none = LANG_NONE_NO_THREAD;
+		out->none = LANG_NO_THREAD;
 		return false;
 	}
 	if (p->kind != LANG_PYTHON)
@@ -529,14 +529,14 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 	out->none = decoders[p->kind].chain(r, p, s, t);
 	size = compared(r, p, s);
 	set_tail(r, s, size);
-	if (out->none == LANG_NONE_NR)
+	if (out->none == LANG_OK)
 		out->none = decoders[p->kind].codes(r, p, s->process);
-	if (out->none != LANG_NONE_NR && (r->memory.error == -EPERM || r->memory.error == -ENOSYS))
-		out->none = LANG_NONE_REFUSED;
-	if (out->none == LANG_NONE_NO_THREAD)
+	if (out->none != LANG_OK && (r->memory.error == -EPERM || r->memory.error == -ENOSYS))
+		out->none = LANG_REFUSED;
+	if (out->none == LANG_NO_THREAD)
 		t->process = 0;
-	if (out->none != LANG_NONE_NR)
-		return out->none != LANG_NONE_NO_THREAD;
+	if (out->none != LANG_OK)
+		return out->none != LANG_NO_THREAD;
 	out->broken = r->work.broken;
 	out->settled = r->work.settled;
 	out->top = r->work.v8.top;
@@ -545,7 +545,7 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 	out->proven = r->work.proven;
 	out->nr_here = r->work.nr_here;
 	out->same = same_up_to(r, s, size);
-	ahead_keep(r, t, size);
+	prefetch_keep(r, t, size);
 	put_frames(r, p, out);
 	return true;
 }
@@ -587,9 +587,9 @@ bool lang_chain_find_thread(struct lang_reader *r, const struct lang_process *p,
 #define MORE_SIZE 256U
 
 /* A piece that this many samples did not need is not read ahead. */
-#define AHEAD_IDLE_MAX 2
+#define PREFETCH_IDLE_MAX 2
 
-void ahead_want(struct lang_reader *r, struct lang_thread *t, const struct lang_sample *s)
+void prefetch_want(struct lang_reader *r, struct lang_thread *t, const struct lang_sample *s)
 {
 	struct lang_memory *m = &r->memory;
 	struct lang_work *w = &r->work;
@@ -597,7 +597,7 @@ void ahead_want(struct lang_reader *r, struct lang_thread *t, const struct lang_
 
 	for (uint32_t i = 0; i < t->nr_ahead; i++) {
 		lang_memory_queue(m, t->ahead[i].addr, t->ahead[i].size, PIECE_WINDOW);
-		if (++t->idle_ahead[i] > AHEAD_IDLE_MAX)
+		if (++t->idle_ahead[i] > PREFETCH_IDLE_MAX)
 			continue;
 		t->ahead[nr] = t->ahead[i];
 		t->idle_ahead[nr++] = t->idle_ahead[i];
@@ -659,8 +659,8 @@ static const uint8_t *find_frame(const struct lang_memory *m, struct lang_thread
 	return NULL;
 }
 
-const uint8_t *ahead_frame(struct lang_reader *r, struct lang_thread *t, uint64_t addr,
-			   uint32_t size, bool alone)
+const uint8_t *prefetch_frame(struct lang_reader *r, struct lang_thread *t, uint64_t addr,
+			      uint32_t size, bool alone)
 {
 	struct lang_memory *m = &r->memory;
 	uint32_t page = (uint32_t)(addr & (PAGE - 1));
@@ -697,7 +697,7 @@ static void keep_more(const struct lang_memory *m, const struct lang_work *w, st
 		bool needed = w->more[i] >= 0 && m->kind[w->more[i]] == PIECE_NEEDED;
 		uint8_t idle = needed ? 0 : (uint8_t)(t->idle_more[i] + 1);
 
-		if (idle > AHEAD_IDLE_MAX)
+		if (idle > PREFETCH_IDLE_MAX)
 			continue;
 		t->more[nr] = t->more[i];
 		t->idle_more[nr++] = idle;
@@ -713,7 +713,7 @@ static void keep_more(const struct lang_memory *m, const struct lang_work *w, st
 
 /* Note the pieces that this sample needed. @compared: bytes of the stack that had to be compared.
  */
-static void ahead_keep(const struct lang_reader *r, struct lang_thread *t, uint32_t compared)
+static void prefetch_keep(const struct lang_reader *r, struct lang_thread *t, uint32_t compared)
 {
 	const struct lang_work *w = &r->work;
 

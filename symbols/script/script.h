@@ -448,26 +448,26 @@ static inline bool lang_is_main(const struct lang_process *p, uint64_t ip)
 }
 
 /* Why a sample of such a process has no frames of the language. */
-enum lang_none {
-	LANG_NONE_NO_READER, /* not read: no reader yet, or it was late */
-	LANG_NONE_VERSION,   /* a version or build with an unknown layout */
-	LANG_NONE_REFUSED,   /* its memory may not, or could not, be read */
-	LANG_NONE_NO_THREAD, /* a thread that the interpreter does not know */
-	LANG_NONE_NO_FRAMES, /* the thread ran no code of the language */
-	LANG_NONE_BAD_CHAIN, /* no valid chain of frames */
-	LANG_NONE_MISMATCH,  /* its frames do not fit the native stack */
-	LANG_NONE_NO_ROOM,   /* too many functions, or steps to the first frame */
-	LANG_NONE_GC,	     /* a thread of a JVM: its collector's */
-	LANG_NONE_COMPILER,
-	LANG_NONE_VM,	    /* another one of the JVM itself */
-	LANG_NONE_NEW_CODE, /* compiled code that was not read yet */
-	LANG_NONE_NR,
+enum lang_status {
+	LANG_NO_READER, /* not read: no reader yet, or it was late */
+	LANG_VERSION,	/* a version or build with an unknown layout */
+	LANG_REFUSED,	/* its memory may not, or could not, be read */
+	LANG_NO_THREAD, /* a thread that the interpreter does not know */
+	LANG_NO_FRAMES, /* the thread ran no code of the language */
+	LANG_BAD_CHAIN, /* no valid chain of frames */
+	LANG_MISMATCH,	/* its frames do not fit the native stack */
+	LANG_NO_ROOM,	/* too many functions, or steps to the first frame */
+	LANG_GC,	/* a thread of a JVM: its collector's */
+	LANG_COMPILER,
+	LANG_VM,       /* another one of the JVM itself */
+	LANG_NEW_CODE, /* compiled code that was not read yet */
+	LANG_OK,
 };
 
-/* Classify a thread of a JVM by its name: LANG_NONE_NO_FRAMES: it may run Java. */
-enum lang_none lang_jvm_thread(const char *comm);
+/* Classify a thread of a JVM by its name: LANG_NO_FRAMES: it may run Java. */
+enum lang_status lang_jvm_thread(const char *comm);
 /* "no reader", ...: words for the screen; with '_' for programs. */
-const char *lang_none_name(enum lang_none why);
+const char *lang_status_name(enum lang_status why);
 
 /* The compiled code of a function (V8). */
 struct lang_compiled {
@@ -506,7 +506,7 @@ struct lang_slot {
 	uint64_t time_ns; /* of the sample */
 	uint32_t pid, tid;
 	uint64_t same;	  /* the stack was as in the sample when it was read, up to this address */
-	uint8_t none;	  /* enum lang_none; LANG_NONE_NR: there are frames */
+	uint8_t none;	  /* enum lang_status; LANG_OK: there are frames */
 	uint8_t checked;  /* each check but that of the stack held; 2: so did that of the version */
 	uint16_t nr;	  /* frames, innermost first */
 	uint8_t settled;  /* the innermost frame is the last one on the stack of frames */
@@ -564,10 +564,10 @@ static inline uint32_t lang_place_instr(uint64_t place)
  */
 
 /* Which language a file may interpret, by its name or by what its image shows; LANG_NONE. */
-enum lang_kind describe_kind(const struct object *object);
+enum lang_kind detect_kind(const struct object *object);
 
 /* Where a process has it mapped. */
-struct describe_where {
+struct detect_where {
 	pid_t pid;
 	uint32_t process;    /* incarnation */
 	uint64_t start, end; /* addresses of the mapping that holds its code */
@@ -579,9 +579,9 @@ struct describe_where {
 	char name[LANG_FILE_MAX]; /* of its object: of some languages it has the version */
 };
 
-struct describe {
+struct detect {
 	struct job job;
-	struct describe_where where;
+	struct detect_where where;
 	atomic_bool asks; /* its worker, or waits for that: both have limits of their own */
 	uint32_t tries;	  /* of the layout, on the process */
 	/* Once it is done: */
@@ -590,10 +590,10 @@ struct describe {
 };
 
 /* NULL when out of memory. Takes @where's path over. Ended by job.drop(). */
-struct describe *describe_new(const struct describe_where *where);
+struct detect *detect_new(const struct detect_where *where);
 
-/* The reader of the files, for the cage. */
-extern const struct cage_reader describe_reader;
+/* The reader of the files, for the sandbox. */
+extern const struct sandbox_reader detect_reader;
 
 /* Windows on the frames of the last chain of a thread, read ahead at its next sample. */
 #define LANG_AHEAD 256
@@ -802,7 +802,7 @@ struct lang_sample {
 
 /* A chain in the making: at most LANG_FRAMES_MAX frames. */
 struct lang_chain {
-	enum lang_none none; /* LANG_NONE_NR: there are frames */
+	enum lang_status none; /* LANG_OK: there are frames */
 	uint32_t nr, nr_here;
 	uint64_t same;			    /* as in struct lang_slot */
 	bool broken, settled, rooted, deep; /* as in struct lang_work */
@@ -813,7 +813,7 @@ struct lang_chain {
 
 /*
  * Read the chain of @s. False: the thread is not known yet, see
- * lang_chain_find_thread(); the chain says LANG_NONE_NO_THREAD.
+ * lang_chain_find_thread(); the chain says LANG_NO_THREAD.
  */
 bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struct lang_sample *s,
 		struct lang_chain *out);

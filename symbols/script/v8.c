@@ -222,31 +222,31 @@ static bool is_refuted(struct lang_reader *r, const struct lang_process *p, uint
 	return p->untried && proof->wrong >= LANG_PROOF_MIN && proof->wrong > proof->right;
 }
 
-enum lang_none v8code_find(struct lang_reader *r, const struct lang_process *p, uint32_t process)
+enum lang_status v8code_find(struct lang_reader *r, const struct lang_process *p, uint32_t process)
 {
 	struct v8_types types = { 0 };
 	struct lang_work *w = &r->work;
 	uint32_t fresh[V8_NEW_MAX], nr = 0;
-	enum lang_none none;
+	enum lang_status none;
 
 	if (!read_shared(r, p, process, &types))
-		return LANG_NONE_BAD_CHAIN;
+		return LANG_BAD_CHAIN;
 	if (!w->nr)
-		return LANG_NONE_NO_FRAMES;
+		return LANG_NO_FRAMES;
 	if (!v8compiled_find(r, p, process, &types) || !v8script_read(r, p, process, &types))
-		return LANG_NONE_BAD_CHAIN;
+		return LANG_BAD_CHAIN;
 	set_stamps(r, p);
 	if (functions_find(r, process)) {
 		for (uint32_t i = 0; i < w->nr_codes && nr < V8_NEW_MAX; i++)
 			if (w->codes_of[i].id == CODE_NONE)
 				fresh[nr++] = i;
 		if (!v8names_read(r, p, process, fresh, nr, &types))
-			return LANG_NONE_BAD_CHAIN;
+			return LANG_BAD_CHAIN;
 	}
 	if (is_refuted(r, p, process))
-		return LANG_NONE_VERSION;
+		return LANG_VERSION;
 	none = functions_add(r, p, process);
-	if (none != LANG_NONE_NR)
+	if (none != LANG_OK)
 		return none;
 	v8compiled_add(r, p, &types);
 	set_frame_lines(r);
@@ -464,7 +464,7 @@ const char *v8layout_complete(struct v8_layout *l, uint32_t version, bool *neare
 /* Bytes of the builtins in which the ones are that call functions. */
 #define CALLS_MAX (256U << 10)
 
-void describe_v8_symbol(struct v8_symbols *s, const char *name, uint64_t address, uint64_t size)
+void detect_v8_symbol(struct v8_symbols *s, const char *name, uint64_t address, uint64_t size)
 {
 	enum v8_number number = v8layout_number(name);
 	static const struct {
@@ -537,7 +537,7 @@ static void set_sizes(uint8_t *out, const struct elffile *f, uint64_t address, u
  * Find where builtins that call functions load the address of the table of handles from, by the
  * root register: behind that they take the number from a handle. 0: they have none.
  */
-static int16_t root_handles(const struct elffile *f, const struct describe_file *d)
+static int16_t root_handles(const struct elffile *f, const struct detect_file *d)
 {
 	/* mov X(%r13),%r10; mov %r15,%rbx; shr $8,%ebx */
 	static const uint8_t load[] = { 0x4d, 0x8b, 0x95 },
@@ -558,7 +558,7 @@ static int16_t root_handles(const struct elffile *f, const struct describe_file 
 	return (int16_t)(at > 0 && at <= INT16_MAX ? at : 0);
 }
 
-void describe_v8(struct describe_file *out, const struct v8_symbols *s, const struct elffile *f)
+void detect_v8(struct detect_file *out, const struct v8_symbols *s, const struct elffile *f)
 {
 	int32_t major = number_at(f, s->major), minor = number_at(f, s->minor);
 	struct elfv8_blob blob;
@@ -1063,8 +1063,8 @@ static uint64_t find_handles(const struct lang_memory *m, struct lang_thread *t,
 	return t->state;
 }
 
-enum lang_none v8chain_read(struct lang_reader *r, const struct lang_process *p,
-			    const struct lang_sample *s, struct lang_thread *t)
+enum lang_status v8chain_read(struct lang_reader *r, const struct lang_process *p,
+			      const struct lang_sample *s, struct lang_thread *t)
 {
 	struct lang_memory *m = &r->memory;
 	struct lang_work *w = &r->work;
@@ -1079,13 +1079,13 @@ enum lang_none v8chain_read(struct lang_reader *r, const struct lang_process *p,
 		add_candidate(r, 0, s->rdi);
 	find_candidates(r, p, s);
 	if (!lang_memory_fetch(m))
-		return LANG_NONE_REFUSED;
+		return LANG_REFUSED;
 	bytes = lang_memory_piece(m, code);
 	if (bytes)
 		w->v8.top = top_of(bytes);
 	set_innermost(r, p, s, handlers, bytecode);
 	w->v8.handles = find_handles(m, t, root);
-	return w->nr ? LANG_NONE_NR : LANG_NONE_NO_FRAMES;
+	return w->nr ? LANG_OK : LANG_NO_FRAMES;
 }
 
 /*

@@ -30,7 +30,7 @@ static void check_inlined(const struct code_text *t, const struct codes *codes)
 
 static void check(const struct lang_slot *s, const struct codes *codes)
 {
-	if (s->nr > LANG_FRAMES_MAX || s->nr_here > s->nr || s->none > LANG_NONE_NR ||
+	if (s->nr > LANG_FRAMES_MAX || s->nr_here > s->nr || s->none > LANG_OK ||
 	    s->top > LANG_TOP_BODY)
 		abort();
 	for (uint32_t i = 0; i < s->nr; i++)

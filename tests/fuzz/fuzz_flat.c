@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Bytes as an image out of the cage: refused, or no look-up leaves them. The bytes end where a
+ * Bytes as an image out of the sandbox: refused, or no look-up leaves them. The bytes end where a
  * page without access begins. FUZZ: symbols
  */
 #include <stdint.h>
@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static volatile uint64_t sum;
 	static uint8_t *room;
-	struct cage_answer a = { .size = size, .mapped = true };
+	struct sandbox_answer a = { .size = size, .mapped = true };
 	struct image *image;
 
 	if (!room) {

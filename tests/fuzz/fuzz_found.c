@@ -39,12 +39,12 @@ static void look_up(struct perfdata *pd)
 
 static int take_answer(struct perfdata *pd, const uint8_t *bytes, size_t size)
 {
-	struct cage_answer a = { .bytes = malloc(size), .size = size };
+	struct sandbox_answer a = { .bytes = malloc(size), .size = size };
 	int code;
 
 	memcpy(a.bytes, bytes, size);
 	code = perfdata_accept_answer(pd, &a);
-	cage_answer_free(&a);
+	sandbox_answer_free(&a);
 	return code;
 }
 

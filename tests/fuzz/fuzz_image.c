@@ -69,7 +69,7 @@ lzma_ret lzma_stream_decoder(lzma_stream *s, uint64_t memlimit, uint32_t flags)
 static void read_facts(const uint8_t *data, size_t size)
 {
 	static const char *const names[] = { "python3.11", "php8.2", "ruby3.1", "perl", "node" };
-	struct describe_file file;
+	struct detect_file file;
 	struct elffacts facts;
 	struct elffile f;
 
@@ -79,8 +79,8 @@ static void read_facts(const uint8_t *data, size_t size)
 	if (!memchr(facts.alt.link, 0, sizeof(facts.alt.link)) ||
 	    !memchr(facts.names.link, 0, sizeof(facts.names.link)))
 		abort();
-	describe_read_file(&file, &f, (enum lang_kind)(LANG_PYTHON + size % ARRAY_SIZE(names)),
-			   names[size % ARRAY_SIZE(names)]);
+	detect_read_file(&file, &f, (enum lang_kind)(LANG_PYTHON + size % ARRAY_SIZE(names)),
+			 names[size % ARRAY_SIZE(names)]);
 	if (file.nr_eval > LANG_EVAL_MAX)
 		abort();
 	elffile_close(&f);

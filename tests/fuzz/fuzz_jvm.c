@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Make a JVM with two known blobs, the second one without a name. */
 static struct hotspot_job *make(bool scan)
 {
-	struct hotspot_job *j = hotspot_job_new(1, hotspot_cage_run);
+	struct hotspot_job *j = hotspot_job_new(1, hotspot_sandbox_run);
 	const struct hotspot_blob known[] = {
 		{ .blob = 0x1000,
 		  .start = 0x1040,
@@ -47,7 +47,7 @@ static struct hotspot_job *make(bool scan)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct cage_answer a = { .size = size ? size - 1 : 0 };
+	struct sandbox_answer a = { .size = size ? size - 1 : 0 };
 	struct hotspot_job *j;
 
 	if (!size)
@@ -55,9 +55,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	j = make(data[0] & 1);
 	a.bytes = malloc(a.size + 1);
 	memcpy(a.bytes, data + 1, a.size);
-	hotspot_cage_take(j, &a, 1000);
+	hotspot_sandbox_take(j, &a, 1000);
 	REQUIRE(jvm_is_sane(j));
-	cage_answer_free(&a);
+	sandbox_answer_free(&a);
 	hotspot_job_drop(&j->job);
 	return 0;
 }

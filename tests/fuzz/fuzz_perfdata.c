@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * perf.data from anywhere, as its reader in the cage has it: header, events, records, and their
+ * perf.data from anywhere, as its reader in the sandbox has it: header, events, records, and their
  * decoding. In pipe mode also in pieces, with the same records.
  * FUZZ: sampler
  */

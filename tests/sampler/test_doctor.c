@@ -201,10 +201,10 @@ TEST(test_languages)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		expect(&f, all[i], DOCTOR_OK, ":", "");
-	f.cage_code = -ENOSYS;
+	f.sandbox_code = -ENOSYS;
 	expect(&f, "foreign files", DOCTOR_DEGRADED,
 	       "cannot start their readers: Function not implemented", "seccomp");
-	f.cage_code = 0;
+	f.sandbox_code = 0;
 	expect(&f, "foreign files", DOCTOR_OK, "without rights", "");
 	f.realtime_code = -EPERM;
 	expect(&f, "real-time priority", DOCTOR_NOTE, "guessed", "CAP_SYS_NICE");

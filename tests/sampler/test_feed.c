@@ -65,7 +65,7 @@ static void ends_close(struct ends *e)
 static bool put(struct ends *e, uint64_t time_ns, uint16_t nr)
 {
 	const struct lang_slot slot = {
-		.time_ns = time_ns, .pid = 1, .tid = 2, .nr = nr, .none = LANG_NONE_NR, .process = 7
+		.time_ns = time_ns, .pid = 1, .tid = 2, .nr = nr, .none = LANG_OK, .process = 7
 	};
 
 	for (uint32_t i = 0; i < nr; i++) {
@@ -78,7 +78,7 @@ static bool put(struct ends *e, uint64_t time_ns, uint16_t nr)
 static void check(struct ends *e, const struct lang_slot *slot, uint64_t time_ns, uint16_t nr)
 {
 	assert_int_equal(slot->nr, nr);
-	assert_int_equal(slot->none, LANG_NONE_NR);
+	assert_int_equal(slot->none, LANG_OK);
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct code_text *t = codes_at(e->ours, slot->frames[i].code);
 
@@ -148,14 +148,11 @@ TEST(test_full)
 	assert_false(put(&e, ++t, 500));
 	assert_null(feed_find(&e.f, t, 1, 2));
 	frames[0].code = FUNCTIONS;
-	assert_true(feed_put(&e.w,
-			     &(struct lang_slot){ .time_ns = t,
-						  .pid = 1,
-						  .tid = 2,
-						  .nr = 1,
-						  .none = LANG_NONE_NR,
-						  .process = 7 },
-			     frames));
+	assert_true(feed_put(
+		&e.w,
+		&(struct lang_slot){
+			.time_ns = t, .pid = 1, .tid = 2, .nr = 1, .none = LANG_OK, .process = 7 },
+		frames));
 	assert_int_equal(codes_at(e.ours, feed_find(&e.f, t, 1, 2)->frames[0].code)->first_line,
 			 FUNCTIONS);
 	ends_close(&e);
@@ -201,13 +198,12 @@ TEST(test_unknown_function)
 	assert_false(atomic_load(&e.f.refused));
 	frames[0].code = FUNCTIONS + 1;
 	frames[1].code = 5;
-	assert_true(
-		feed_put(&e.w,
-			 &(struct lang_slot){
-				 .time_ns = 20, .pid = 1, .tid = 2, .nr = 2, .none = LANG_NONE_NR },
-			 frames));
+	assert_true(feed_put(&e.w,
+			     &(struct lang_slot){
+				     .time_ns = 20, .pid = 1, .tid = 2, .nr = 2, .none = LANG_OK },
+			     frames));
 	slot = feed_find(&e.f, 20, 1, 2);
-	assert_int_equal(slot->none, LANG_NONE_NR);
+	assert_int_equal(slot->none, LANG_OK);
 	assert_int_equal(slot->nr, 2);
 	assert_int_equal(slot->frames[0].code, CODE_UNNAMED);
 	assert_int_equal(slot->frames[0].instr, LANG_NO_INSTR);
@@ -220,7 +216,7 @@ TEST(test_unknown_function)
 static bool put_one(struct ends *e, uint64_t time_ns, uint32_t code)
 {
 	const struct lang_slot slot = {
-		.time_ns = time_ns, .pid = 1, .tid = 2, .nr = 1, .none = LANG_NONE_NR, .process = 7
+		.time_ns = time_ns, .pid = 1, .tid = 2, .nr = 1, .none = LANG_OK, .process = 7
 	};
 	const struct lang_frame frame = { .code = code };
 
@@ -358,7 +354,7 @@ static uint32_t next_random(uint32_t *seed)
 static void check_sane(const struct ends *e, const struct lang_slot *s)
 {
 	assert_in_range(s->nr, 0, LANG_FRAMES_MAX);
-	assert_in_range(s->none, 0, LANG_NONE_NR);
+	assert_in_range(s->none, 0, LANG_OK);
 	assert_in_range(s->nr_here, 0, s->nr);
 	assert_in_range(s->top, 0, LANG_TOP_BODY);
 	for (uint32_t i = 0; i < s->nr; i++)

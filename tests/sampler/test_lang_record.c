@@ -96,7 +96,7 @@ TEST(test_frames)
 }
 
 /* Records of old versions of perf with this type are not ours. */
-TEST(test_foreign)
+TEST(test_untrusted)
 {
 	uint64_t time_ns;
 

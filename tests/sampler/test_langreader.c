@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * langreader_main, cage_memory: a reader that was taken over can read memory of processes, and
+ * langreader_main, sandbox_memory: a reader that was taken over can read memory of processes, and
  * nothing else; one that is killed is noticed; none is left behind.
  */
 #include "tests/prelude.h"
@@ -36,7 +36,7 @@ static bool succeeds(const struct escape *e, void (*prepare)(void))
 	if (!pid) {
 		if (prepare)
 			prepare();
-		if (cage_lock_reader(1ULL << 40))
+		if (sandbox_lock_reader(1ULL << 40))
 			_exit(2);
 		_exit(e->try() >= 0 ? 0 : 1);
 	}
@@ -146,7 +146,7 @@ TEST(test_spin)
 	if (SANITIZED)
 		skip();
 	if (!pid) {
-		if (sched_setscheduler(0, SCHED_RR, &param) || cage_lock_reader(1ULL << 40))
+		if (sched_setscheduler(0, SCHED_RR, &param) || sandbox_lock_reader(1ULL << 40))
 			_exit(2);
 		for (;;)
 			__asm__ volatile("");
@@ -177,13 +177,13 @@ TEST(allowance)
 	assert_in_range(nr, 5, 7);
 }
 
-static bool dies(const struct cage_memory_reader *p)
+static bool dies(const struct sandbox_memory_reader *p)
 {
 	const uint64_t deadline_ns = time_now_ns() + WAIT_NS;
 
-	while (!cage_memory_is_dead(p) && time_now_ns() < deadline_ns)
+	while (!sandbox_memory_is_dead(p) && time_now_ns() < deadline_ns)
 		usleep(1000);
-	return cage_memory_is_dead(p);
+	return sandbox_memory_is_dead(p);
 }
 
 /* The only child. */
@@ -202,14 +202,14 @@ static pid_t server_of_readers(void)
 
 /* A server that was stopped is waited for once. */
 static void check_stopped_server(const struct langreader_start *start,
-				 const int fds[CAGE_MEMORY_FDS])
+				 const int fds[SANDBOX_MEMORY_FDS])
 {
 	uint64_t begin_ns = time_now_ns();
-	struct cage_memory_reader p;
+	struct sandbox_memory_reader p;
 
 	kill(server_of_readers(), SIGSTOP);
 	for (int i = 0; i < 5; i++)
-		assert_int_equal(cage_memory_fork(&p, start, sizeof(*start), fds), -ETIME);
+		assert_int_equal(sandbox_memory_fork(&p, start, sizeof(*start), fds), -ETIME);
 	assert_in_range(time_now_ns() - begin_ns, 1, 5000000000);
 	kill(server_of_readers(), SIGCONT);
 }
@@ -217,43 +217,43 @@ static void check_stopped_server(const struct langreader_start *start,
 TEST(test_readers)
 {
 	struct langreader_start start = { .cpu = 0, .ring_size = RING_SIZE };
-	struct cage_memory_reader a, b;
+	struct sandbox_memory_reader a, b;
 	struct ring ring;
-	int fds[CAGE_MEMORY_FDS] = { open_ring(&ring), -1, wake_new() };
-	void *share = cage_memory_share(sizeof(struct reader_share), &fds[LANGREADER_SHARE]);
-	const int no_ring[CAGE_MEMORY_FDS] = { fds[2], fds[1], fds[2] };
+	int fds[SANDBOX_MEMORY_FDS] = { open_ring(&ring), -1, wake_new() };
+	void *share = sandbox_memory_share(sizeof(struct reader_share), &fds[LANGREADER_SHARE]);
+	const int no_ring[SANDBOX_MEMORY_FDS] = { fds[2], fds[1], fds[2] };
 
 	assert_non_null(share);
-	cage_memory_start(langreader_process);
-	if (!cage_memory_is_on())
+	sandbox_memory_start(langreader_process);
+	if (!sandbox_memory_is_on())
 		skip(); /* no CAP_SYS_PTRACE */
-	assert_int_equal(cage_memory_fork(&a, &start, sizeof(start), fds), 0);
-	assert_int_equal(cage_memory_fork(&b, &start, sizeof(start), fds), 0);
-	assert_true(cage_memory_has(a.pid));
-	assert_true(cage_memory_has(b.pid));
-	assert_false(cage_memory_has(getpid()));
+	assert_int_equal(sandbox_memory_fork(&a, &start, sizeof(start), fds), 0);
+	assert_int_equal(sandbox_memory_fork(&b, &start, sizeof(start), fds), 0);
+	assert_true(sandbox_memory_has(a.pid));
+	assert_true(sandbox_memory_has(b.pid));
+	assert_false(sandbox_memory_has(getpid()));
 	usleep(20000);
-	assert_false(cage_memory_is_dead(&a));
-	assert_false(cage_memory_is_dead(&b));
-	assert_true(cage_memory_cpu_ns() > 0);
+	assert_false(sandbox_memory_is_dead(&a));
+	assert_false(sandbox_memory_is_dead(&b));
+	assert_true(sandbox_memory_cpu_ns() > 0);
 	kill(a.pid, SIGKILL);
 	assert_true(dies(&a));
-	assert_false(cage_memory_is_dead(&b));
-	cage_memory_end(&a);
-	assert_false(cage_memory_has(a.pid));
+	assert_false(sandbox_memory_is_dead(&b));
+	sandbox_memory_end(&a);
+	assert_false(sandbox_memory_has(a.pid));
 	/* One without a ring ends by itself. */
-	assert_int_equal(cage_memory_fork(&a, &start, sizeof(start), no_ring), 0);
+	assert_int_equal(sandbox_memory_fork(&a, &start, sizeof(start), no_ring), 0);
 	assert_true(dies(&a));
-	cage_memory_end(&a);
+	sandbox_memory_end(&a);
 	check_stopped_server(&start, fds);
 	/* They end with the server. */
-	cage_memory_stop();
+	sandbox_memory_stop();
 	assert_true(dies(&b));
-	assert_true(cage_memory_fork(&a, &start, sizeof(start), fds) < 0);
-	cage_memory_end(&b);
+	assert_true(sandbox_memory_fork(&a, &start, sizeof(start), fds) < 0);
+	sandbox_memory_end(&b);
 	ring_close(&ring);
 	munmap(share, sizeof(struct reader_share));
-	for (uint32_t i = 0; i < CAGE_MEMORY_FDS; i++)
+	for (uint32_t i = 0; i < SANDBOX_MEMORY_FDS; i++)
 		close(fds[i]);
 }
 

@@ -554,14 +554,14 @@ TEST(test_languages, setup, teardown)
 					 .fix = "",
 					 .source = "" };
 
-	f->p.lang.none_by[LANG_NONE_NO_FRAMES] = 5;
-	f->p.lang.none_by[LANG_NONE_REFUSED] = 17;
+	f->p.lang.none_by[LANG_NO_FRAMES] = 5;
+	f->p.lang.none_by[LANG_REFUSED] = 17;
 	expect(f, "lang-refused", "no permission to read interpreters", MESSAGE_NONE, 0);
 	assert_int_equal(find(f, "lang-refused")->count, 17);
 	assert_null(find(f, "lang-version"));
-	f->p.lang.none_by[LANG_NONE_REFUSED] = 0;
+	f->p.lang.none_by[LANG_REFUSED] = 0;
 
-	f->p.lang.none_by[LANG_NONE_VERSION] = 9;
+	f->p.lang.none_by[LANG_VERSION] = 9;
 	module.language_reason = "not supported (8.2 is)";
 	module.language_version = lang_packed_version(LANG_PHP, 0x08030000);
 	f->p.modules = &module;
@@ -572,7 +572,7 @@ TEST(test_languages, setup, teardown)
 	assert_int_equal(find(f, "lang-version")->severity, MESSAGE_INFO);
 	/* A large share: text and bottom line have it, instead of code without a symbol. */
 	f->p.lang.samples = 60;
-	f->p.lang.none_by[LANG_NONE_VERSION] = 60;
+	f->p.lang.none_by[LANG_VERSION] = 60;
 	f->p.account.taken = f->p.account.complete = 1000;
 	f->p.window_samples = 1000;
 	f->p.window_unnamed = 55;
@@ -598,12 +598,12 @@ TEST(test_languages, setup, teardown)
 	f->p.lang.samples = 0;
 	module.language_fix = NULL;
 	f->p.nr_modules = 0;
-	f->p.lang.none_by[LANG_NONE_VERSION] = 0;
+	f->p.lang.none_by[LANG_VERSION] = 0;
 
 	/* Read too late: of few samples, or a small share, nothing is said. */
 	f->p.lang = (struct profile_lang){ .certain = 60, .samples = 100, .guessed = 10 };
-	f->p.lang.none_by[LANG_NONE_NO_READER] = 28;
-	f->p.lang.none_by[LANG_NONE_BAD_CHAIN] = 2;
+	f->p.lang.none_by[LANG_NO_READER] = 28;
+	f->p.lang.none_by[LANG_BAD_CHAIN] = 2;
 	expect(f, "lang-none", "30% of samples of interpreters", MESSAGE_NONE, 0);
 	assert_non_null(strstr(find(f, "lang-none")->detail, "ran on before"));
 	assert_non_null(strstr(find(f, "lang-none")->fix, "cap_sys_nice"));
@@ -614,7 +614,7 @@ TEST(test_languages, setup, teardown)
 	tick(f);
 	assert_false(find(f, "lang-none")->active);
 	f->p.account.taken = f->p.account.complete = 1000;
-	f->p.lang.none_by[LANG_NONE_NO_READER] = 8;
+	f->p.lang.none_by[LANG_NO_READER] = 8;
 	f->p.lang.guessed = 26;
 	f->p.lang.guessed_by[LANG_PYTHON][5] = 26;
 	expect(f, "lang-guessed", "26% of samples of interpreters", MESSAGE_MODULES, 0);
@@ -674,10 +674,10 @@ TEST(test_unreadable, setup, teardown)
 	f->p.window_samples = 1000;
 	expect(f, "lang-unread", "/usr/bin/lua5.4, 8.0% of samples: ", MESSAGE_MODULES, 0);
 	assert_null(strstr(find(f, "lang-unread")->fix, "dbgsym"));
-	f->p.lang.none_by[LANG_NONE_VERSION] = 9;
+	f->p.lang.none_by[LANG_VERSION] = 9;
 	tick(f);
 	assert_non_null(strstr(find(f, "lang-version")->detail, "(php8.3): "));
-	f->p.lang.none_by[LANG_NONE_VERSION] = 0;
+	f->p.lang.none_by[LANG_VERSION] = 0;
 	/* A start script that runs for a moment. */
 	modules[0].self = 40;
 	tick(f);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A recording that is read in the cage: the same as in this thread; answers that were changed at
+ * A recording that is read in the sandbox: the same as in this thread; answers that were changed at
  * random are refused or harmless; a reader that ends, or finds nothing, is a message; waiting for
  * one that hangs can be stopped.
  */
@@ -34,7 +34,7 @@ static struct shared {
 	uint32_t nr_closed;
 } * shared;
 
-/* Read before the cage: in this thread. */
+/* Read before the sandbox: in this thread. */
 static struct file file;
 static uint64_t expected;
 
@@ -45,7 +45,7 @@ static uint32_t next_random(uint32_t *seed)
 }
 
 /* Change the honest reply as a worker that was taken over may: bytes, its size. */
-static void change(struct cage_reply *r)
+static void change(struct sandbox_reply *r)
 {
 	uint32_t nr = 1 + next_random(&shared->seed) % 4;
 	bool high;
@@ -60,15 +60,15 @@ static void change(struct cage_reply *r)
 }
 
 /* Answer that there is more, and nothing was found. */
-static void find_nothing(struct cage_call *c)
+static void find_nothing(struct sandbox_call *c)
 {
 	const struct perfdata_answer a = { .found.version = 1 };
 
 	c->reply.size = 0;
-	cage_put(&c->reply, &a, sizeof(a));
+	sandbox_put(&c->reply, &a, sizeof(a));
 }
 
-static int serve(struct cage_call *c)
+static int serve(struct sandbox_call *c)
 {
 	const struct perfdata_request *r = c->request;
 	int rc;
@@ -309,8 +309,8 @@ TEST(test_hanging_stream)
 
 static int set_up(void **state)
 {
-	static const struct cage_reader *readers[CAGE_NR_KINDS];
-	static struct cage_reader own[PERFDATA_READERS];
+	static const struct sandbox_reader *readers[SANDBOX_NR_KINDS];
+	static struct sandbox_reader own[PERFDATA_READERS];
 	struct perfdata *pd;
 	struct err e;
 
@@ -321,19 +321,19 @@ static int set_up(void **state)
 	for (unsigned int i = 0; i < PERFDATA_READERS; i++) {
 		own[i] = perfdata_readers[i];
 		own[i].serve = serve;
-		readers[CAGE_RECORDING + i] = &own[i];
+		readers[SANDBOX_RECORDING + i] = &own[i];
 	}
 	make(&file);
 	if (open_file(&pd, &e))
 		return -1;
 	expected = walk(pd);
 	perfdata_close(pd);
-	return cage_start(readers);
+	return sandbox_start(readers);
 }
 
 static int tear_down(void **state)
 {
-	cage_stop();
+	sandbox_stop();
 	return 0;
 }
 

@@ -19,36 +19,36 @@
 #include "sampler/event/event.h"
 
 /* The answer to call @nr for records, from 0 on. */
-static void (*reader)(struct cage_call *c, unsigned int nr);
+static void (*reader)(struct sandbox_call *c, unsigned int nr);
 static unsigned int nr_calls;
 static uint32_t nr_events, nr_ids;
 
-static void answer(struct cage_call *c, const void *inflated, size_t size,
+static void answer(struct sandbox_call *c, const void *inflated, size_t size,
 		   const struct perfdata_ref *refs, uint64_t nr, struct perfdata_found found)
 {
 	const struct perfdata_answer a = { .inflated = size, .nr_refs = nr, .found = found };
 
 	if (size)
-		cage_put(&c->reply, inflated, size);
+		sandbox_put(&c->reply, inflated, size);
 	if (nr)
-		cage_put(&c->reply, refs, nr * sizeof(*refs));
-	cage_put(&c->reply, &a, sizeof(a));
+		sandbox_put(&c->reply, refs, nr * sizeof(*refs));
+	sandbox_put(&c->reply, &a, sizeof(a));
 }
 
-static void put_facts(struct cage_call *c)
+static void put_facts(struct sandbox_call *c)
 {
 	const struct perfdata_facts f = { .nr_events = nr_events, .nr_ids = nr_ids };
 	const struct perfdata_id id = { .id = 1 };
 	const struct perfdata_fact_event ev = { .attr = attr_of(PERF_COUNT_SW_CPU_CLOCK) };
 
-	cage_put(&c->reply, &f, sizeof(f));
+	sandbox_put(&c->reply, &f, sizeof(f));
 	for (uint32_t i = 0; i < nr_events; i++)
-		cage_put(&c->reply, &ev, sizeof(ev));
+		sandbox_put(&c->reply, &ev, sizeof(ev));
 	for (uint32_t i = 0; i < nr_ids; i++)
-		cage_put(&c->reply, &id, sizeof(id));
+		sandbox_put(&c->reply, &id, sizeof(id));
 }
 
-static int serve(struct cage_call *c)
+static int serve(struct sandbox_call *c)
 {
 	const struct perfdata_request *r = c->request;
 
@@ -59,16 +59,16 @@ static int serve(struct cage_call *c)
 	return 0;
 }
 
-/* Without a cage they run in this thread. */
+/* Without a sandbox they run in this thread. */
 #define READER(nr)                                                                                 \
 	{                                                                                          \
-		.kind = CAGE_RECORDING + (nr), .name = "test", .serve = serve,                     \
+		.kind = SANDBOX_RECORDING + (nr), .name = "test", .serve = serve,                  \
 		.reply_max = 1UL << 30                                                             \
 	}
-const struct cage_reader perfdata_readers[PERFDATA_READERS] = { READER(0), READER(1), READER(2),
-								READER(3) };
+const struct sandbox_reader perfdata_readers[PERFDATA_READERS] = { READER(0), READER(1), READER(2),
+								   READER(3) };
 
-static void begin(void (*fn)(struct cage_call *c, unsigned int nr))
+static void begin(void (*fn)(struct sandbox_call *c, unsigned int nr))
 {
 	reader = fn;
 	nr_calls = 0;
@@ -106,7 +106,7 @@ static struct perfdata_found stream_found(void)
 }
 
 /* Records in decompressed bytes, the last one behind their end. */
-static void refused_part(struct cage_call *c, unsigned int nr)
+static void refused_part(struct sandbox_call *c, unsigned int nr)
 {
 	static const uint8_t inflated[100];
 	const struct perfdata_ref refs[] = { { .at = 0, .size = 64, .inflated = 1 },
@@ -162,7 +162,7 @@ TEST(test_no_bytes)
 }
 
 /* Open a file with this reader. */
-static int open_file(struct perfdata **pd, void (*fn)(struct cage_call *c, unsigned int nr))
+static int open_file(struct perfdata **pd, void (*fn)(struct sandbox_call *c, unsigned int nr))
 {
 	static uint8_t bytes[65536];
 	struct err e;
@@ -172,13 +172,13 @@ static int open_file(struct perfdata **pd, void (*fn)(struct cage_call *c, unsig
 }
 
 /* There is more, always: a few bytes in each answer. */
-static void small_parts(struct cage_call *c, unsigned int nr)
+static void small_parts(struct sandbox_call *c, unsigned int nr)
 {
 	answer(c, NULL, 0, NULL, 0, (struct perfdata_found){ .version = 1, .walked = 8 + 8 * nr });
 }
 
 /* Facts of an earlier version. */
-static void earlier_facts(struct cage_call *c, unsigned int nr)
+static void earlier_facts(struct sandbox_call *c, unsigned int nr)
 {
 	struct perfdata_found found = stream_found();
 
@@ -203,7 +203,7 @@ TEST(test_small_parts)
 }
 
 /* More decompressed bytes than a file of 64 KiB can have. */
-static void much_inflated(struct cage_call *c, unsigned int nr)
+static void much_inflated(struct sandbox_call *c, unsigned int nr)
 {
 	const size_t size = 140UL << 20;
 	uint8_t *bytes = xcalloc(1, size);
@@ -213,7 +213,7 @@ static void much_inflated(struct cage_call *c, unsigned int nr)
 }
 
 /* A few such bytes with many records. */
-static void many_records(struct cage_call *c, unsigned int nr)
+static void many_records(struct sandbox_call *c, unsigned int nr)
 {
 	static struct perfdata_ref refs[20000];
 	static const uint8_t bytes[ARRAY_SIZE(refs) * 8];
@@ -236,13 +236,13 @@ TEST(test_inflated)
 	perfdata_close(pd);
 }
 
-static void no_records(struct cage_call *c, unsigned int nr)
+static void no_records(struct sandbox_call *c, unsigned int nr)
 {
 	answer(c, NULL, 0, NULL, 0, (struct perfdata_found){ .version = 1, .done = 1 });
 }
 
 /* More ids than the reader takes. */
-static void many_ids(struct cage_call *c, unsigned int nr)
+static void many_ids(struct sandbox_call *c, unsigned int nr)
 {
 	nr_ids = PERFDATA_IDS_MAX + 1;
 	no_records(c, nr);
@@ -258,7 +258,7 @@ TEST(test_facts)
 }
 
 /* Two records in the same bytes. */
-static void overlapping(struct cage_call *c, unsigned int nr)
+static void overlapping(struct sandbox_call *c, unsigned int nr)
 {
 	const struct perfdata_ref refs[] = { { .at = 64, .size = 64 }, { .at = 120, .size = 64 } };
 
@@ -267,7 +267,7 @@ static void overlapping(struct cage_call *c, unsigned int nr)
 }
 
 /* A record of the part before. */
-static void earlier(struct cage_call *c, unsigned int nr)
+static void earlier(struct sandbox_call *c, unsigned int nr)
 {
 	const struct perfdata_ref ref = { .at = 0, .size = 8 };
 	struct perfdata_found found = stream_found();
@@ -293,7 +293,7 @@ TEST(test_overlapping)
 }
 
 /* A compressed record for each second, behind the end of a round. */
-static void compressed_rounds(struct cage_call *c, unsigned int nr)
+static void compressed_rounds(struct sandbox_call *c, unsigned int nr)
 {
 	static const uint8_t inflated[1000];
 	const struct perfdata_ref ref = {
@@ -345,7 +345,7 @@ TEST(test_much_memory)
 		struct perfdata_ref ref;
 		struct perfdata_answer answer;
 	} bytes = { .ref = { .size = 8 }, .answer = { .nr_refs = 1, .found = { .walked = 1024 } } };
-	struct cage_answer a = { .bytes = (uint8_t *)&bytes, .size = sizeof(bytes) };
+	struct sandbox_answer a = { .bytes = (uint8_t *)&bytes, .size = sizeof(bytes) };
 	struct perfdata_event event = { .nr_samples = 0 };
 	struct perfdata pd = { .bytes = { .size = 1ULL << 40, .pipe = -1 },
 			       .events = { .events = &event, .nr = 1 },
@@ -358,7 +358,7 @@ TEST(test_much_memory)
 	free(pd.refs);
 }
 
-static void done_at_once(struct cage_call *c, unsigned int nr)
+static void done_at_once(struct sandbox_call *c, unsigned int nr)
 {
 	nr_events = 0;
 	answer(c, NULL, 0, NULL, 0, (struct perfdata_found){ .done = 1 });
@@ -373,7 +373,7 @@ TEST(test_no_events)
 }
 
 /* Records at falling times, and an end of a round behind each third. */
-static void falling(struct cage_call *c, unsigned int nr)
+static void falling(struct sandbox_call *c, unsigned int nr)
 {
 	const struct perfdata_ref ref = { .time_ns = 1000 - nr, .at = 8 * nr, .size = 8 };
 	struct perfdata_found found = stream_found();

@@ -11,13 +11,13 @@
 
 #include "sampler/reader/internal.h"
 
-static struct preemption p = { .fd = -1 };
+static struct schedstat p = { .fd = -1 };
 
 static bool look(const char *account)
 {
 	assert_int_equal(pwrite(p.fd, account, strlen(account), 0), strlen(account));
 	assert_int_equal(ftruncate(p.fd, (off_t)strlen(account)), 0);
-	return preemption_was_instant(&p);
+	return schedstat_was_instant(&p);
 }
 
 TEST(test_account)
@@ -40,23 +40,23 @@ TEST(test_account)
 	assert_false(look("0 0 0\n"));
 	assert_false(look("0 0 0\n"));
 	assert_false(look("?"));
-	preemption_close(&p);
-	assert_false(preemption_was_instant(&p));
+	schedstat_close(&p);
+	assert_false(schedstat_was_instant(&p));
 }
 
 TEST(test_own)
 {
-	struct preemption own;
+	struct schedstat own;
 
 	(void)state;
-	preemption_open(&own);
+	schedstat_open(&own);
 	if (own.fd < 0)
 		skip();
 	/* It goes on running, or is switched in after a wait. */
 	for (int i = 0; i < 3; i++)
-		if (preemption_was_instant(&own))
+		if (schedstat_was_instant(&own))
 			fail_msg("instant without a wake-up");
-	preemption_close(&own);
+	schedstat_close(&own);
 }
 
 int main(void)

@@ -251,7 +251,7 @@ TEST(test_header)
 }
 
 /* All fields that can be walked over, as a recording of others may have them. */
-TEST(test_foreign_layout)
+TEST(test_untrusted_layout)
 {
 	struct record_layout l = {
 		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |

@@ -318,7 +318,7 @@ TEST(test_hottest, setup, teardown)
 	end(f, 0);
 	s = replay(f, &result, &stats, &lost);
 	assert_int_equal(stats.kernel, 4000);
-	hottest_fill(&cpu, &result.cpus[1].samples, s->store.places);
+	hot_function_fill(&cpu, &result.cpus[1].samples, s->store.places);
 	assert_int_equal(cpu.kernel, 4000);
 	/* Chance hits in its slot are subtracted; hits of its function may be added. */
 	assert_in_range(cpu.hot_samples, 1900, 4000);
@@ -328,7 +328,7 @@ TEST(test_hottest, setup, teardown)
 		assert_int_equal(cpu.hot, ASSEMBLE_PLACE | place);
 	else
 		assert_int_equal(cpu.hot, atomic_load(&places_at(s->store.places, place)->symbol));
-	hottest_fill(&cpu, &result.cpus[0].samples, s->store.places);
+	hot_function_fill(&cpu, &result.cpus[0].samples, s->store.places);
 	assert_int_equal(cpu.hot_samples, 0);
 	sampler_free(s);
 }

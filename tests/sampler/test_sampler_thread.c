@@ -80,7 +80,7 @@ static void open_counters(struct fixture *f)
 }
 
 /* Process 3 is an interpreter. */
-static void describe(struct pipeline_tables *t)
+static void detect(struct pipeline_tables *t)
 {
 	struct lang_desc *desc = xcalloc(1, sizeof(*desc));
 	struct maps_hit hit;
@@ -99,7 +99,7 @@ static void make_tables(struct pipeline_tables *t)
 	maps_on_comm(t->maps, 3, 3, "three", 6, true, 1);
 	maps_publish(t->maps, 10, 1);
 	t->tasks = maps_tasks(t->maps);
-	describe(t);
+	detect(t);
 	assert_int_equal(places_new(&t->places, 64), 0);
 	assert_int_equal(unwind_rows_new(&t->unwind.rows, 64), 0);
 	assert_int_equal(stacks_new(&t->stacks, 64, 1 << 16), 0);
@@ -123,7 +123,7 @@ static int setup(void **state)
 	t->lane = &f.lane;
 	t->notes = calloc(1, sizeof(*t->notes));
 	t->deltas = deltas_new(16);
-	t->unread = unread_new();
+	t->held_samples = held_samples_new();
 	assert_int_equal(pipeline_new(&t->pipeline, &f.tables, NULL), 0);
 	f.thread = t;
 	*state = &f;
@@ -135,7 +135,7 @@ static int teardown(void **state)
 	struct fixture *f = *state;
 
 	pipeline_free(f->thread->pipeline);
-	unread_free(f->thread->unread);
+	held_samples_free(f->thread->held_samples);
 	deltas_free(f->thread->deltas);
 	free(f->thread->notes);
 	free(f->thread);

@@ -33,46 +33,46 @@ static bool handle(void *ctx, const struct perf_event_header *record, bool last)
 	return s->number == seen->done;
 }
 
-static bool put(struct unread *u, uint32_t number, uint16_t size, uint64_t now_ns)
+static bool put(struct held_samples *u, uint32_t number, uint16_t size, uint64_t now_ns)
 {
 	static struct sample s;
 
 	s.header.size = size;
 	s.number = number;
-	return unread_put(u, &s.header, now_ns);
+	return held_samples_put(u, &s.header, now_ns);
 }
 
 TEST(test_order)
 {
-	struct unread *u = unread_new();
+	struct held_samples *u = held_samples_new();
 	struct seen seen = { .done = 2 };
 
 	(void)state;
 	assert_non_null(u);
-	assert_false(unread_any(u));
+	assert_false(held_samples_any(u));
 	assert_true(put(u, 1, 13, 0));
 	assert_true(put(u, 2, 4000, 100 * MS));
 	assert_true(put(u, 3, 12, 100 * MS));
-	unread_again(u, 110 * MS, false, handle, &seen);
+	held_samples_again(u, 110 * MS, false, handle, &seen);
 	assert_int_equal(seen.nr, 3);
 	assert_int_equal(seen.number[0] * 100 + seen.number[1] * 10 + seen.number[2], 123);
 	/* The first is old now, the second was done. */
 	seen = (struct seen){ 0 };
-	unread_again(u, 200 * MS, false, handle, &seen);
+	held_samples_again(u, 200 * MS, false, handle, &seen);
 	assert_int_equal(seen.number[0] * 10 + seen.number[1], 13);
 	assert_int_equal(seen.nr_last, 1);
-	assert_true(unread_any(u));
+	assert_true(held_samples_any(u));
 	seen = (struct seen){ 0 };
-	unread_again(u, 210 * MS, true, handle, &seen);
+	held_samples_again(u, 210 * MS, true, handle, &seen);
 	assert_int_equal(seen.nr, 1);
 	assert_int_equal(seen.nr_last, 1);
-	assert_false(unread_any(u));
-	unread_free(u);
+	assert_false(held_samples_any(u));
+	held_samples_free(u);
 }
 
 TEST(test_full)
 {
-	struct unread *u = unread_new();
+	struct held_samples *u = held_samples_new();
 	struct seen seen = { 0 };
 	uint32_t nr = 0;
 
@@ -82,10 +82,10 @@ TEST(test_full)
 		nr++;
 	assert_in_range(nr, 2, ARRAY_SIZE(seen.number));
 	assert_false(put(u, nr, 60000, 0));
-	unread_again(u, 0, true, handle, &seen);
+	held_samples_again(u, 0, true, handle, &seen);
 	assert_int_equal(seen.nr, nr);
 	assert_true(put(u, nr, 60000, 0));
-	unread_free(u);
+	held_samples_free(u);
 }
 
 int main(void)

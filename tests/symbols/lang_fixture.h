@@ -35,7 +35,7 @@ static int teardown(void **state)
 }
 
 /* Read the chain of the sample; find its thread first where that is needed. */
-static enum lang_none chain(struct fixture *f)
+static enum lang_status chain(struct fixture *f)
 {
 	if (!lang_chain(f->reader, &f->m.process, &f->sample, &f->chain)) {
 		lang_chain_find_thread(f->reader, &f->m.process, &f->sample);

@@ -32,7 +32,7 @@ static void copy_program(const char *to)
 /* The result of a look-up; a file that was opened is this program. */
 static int look_up(void)
 {
-	struct foreign_file file;
+	struct untrusted_file file;
 	int code = buildidcache_open(id, SIZE, &file);
 	char magic[4];
 

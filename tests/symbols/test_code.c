@@ -203,7 +203,7 @@ TEST(test_written_in_place, setup, teardown)
 	struct fixture *f = *state;
 	char path[] = "/tmp/test_code.XXXXXX";
 	uint64_t offset = offset_in_file(&counted_function);
-	struct dwarf_cage *lines = NULL;
+	struct dwarf_sandbox *lines = NULL;
 	struct load_where where;
 	struct object *object;
 	const struct image *image;
@@ -225,7 +225,7 @@ TEST(test_written_in_place, setup, teardown)
 	assert_non_null(id);
 	load_where(&where, f->objects, object, false, NULL);
 	assert_int_equal(dwarf_object_open(&where, false, &lines), 0);
-	dwarf_cage_close(lines);
+	dwarf_sandbox_close(lines);
 	*id ^= 1;
 	assert_int_equal(dwarf_object_open(&where, false, &lines), -ESTALE);
 	l = listing_of(f, symbol);
@@ -516,24 +516,24 @@ TEST(test_kcore)
 	char buf[16] = "";
 
 	make_core(base, 4096, 10, ET_CORE);
-	assert_int_equal(kernel_cage_memory(NULL, core_path, base, buf, 4), 4);
+	assert_int_equal(kernel_sandbox_memory(NULL, core_path, base, buf, 4), 4);
 	assert_memory_equal(buf, "0123", 4);
-	assert_int_equal(kernel_cage_memory(NULL, core_path, base + 7, buf, sizeof(buf)), 3);
+	assert_int_equal(kernel_sandbox_memory(NULL, core_path, base + 7, buf, sizeof(buf)), 3);
 	assert_memory_equal(buf, "789", 3);
-	assert_int_equal(kernel_cage_memory(NULL, core_path, base + 10, buf, 4), -EFAULT);
-	assert_int_equal(kernel_cage_memory(NULL, core_path, base - 1, buf, 4), -EFAULT);
+	assert_int_equal(kernel_sandbox_memory(NULL, core_path, base + 10, buf, 4), -EFAULT);
+	assert_int_equal(kernel_sandbox_memory(NULL, core_path, base - 1, buf, 4), -EFAULT);
 	unlink(core_path);
 	/* A segment with a false address; a file that is no core; a missing file. */
 	make_core(base, INT64_MAX - 2, 10, ET_CORE);
-	assert_true(kernel_cage_memory(NULL, core_path, base + 5, buf, 4) < 0);
+	assert_true(kernel_sandbox_memory(NULL, core_path, base + 5, buf, 4) < 0);
 	unlink(core_path);
 	make_core(base, 4096, 1 << 20, ET_CORE);
-	assert_int_equal(kernel_cage_memory(NULL, core_path, base + 5000, buf, 4), -EIO);
+	assert_int_equal(kernel_sandbox_memory(NULL, core_path, base + 5000, buf, 4), -EIO);
 	unlink(core_path);
 	make_core(base, 4096, 10, ET_EXEC);
-	assert_int_equal(kernel_cage_memory(NULL, core_path, base, buf, 4), -ENOEXEC);
+	assert_int_equal(kernel_sandbox_memory(NULL, core_path, base, buf, 4), -ENOEXEC);
 	unlink(core_path);
-	assert_int_equal(kernel_cage_memory(NULL, core_path, base, buf, 4), -ENOENT);
+	assert_int_equal(kernel_sandbox_memory(NULL, core_path, base, buf, 4), -ENOENT);
 }
 
 /* ---- source ---- */

@@ -27,22 +27,22 @@
 
 /* The answer of the worker, which shares this memory. */
 static struct said {
-	struct describe_file file;
+	struct detect_file file;
 	bool own_kind; /* not that of the name */
 	size_t size;
 } * said;
 
-static int serve(struct cage_call *c)
+static int serve(struct sandbox_call *c)
 {
-	const struct elfcage_answer head = { .nr_missed = { 0, 0 } };
-	struct describe_file file = said->file;
-	struct describe_request r;
+	const struct elf_sandbox_answer head = { .nr_missed = { 0, 0 } };
+	struct detect_file file = said->file;
+	struct detect_request r;
 
 	memcpy(&r, (const uint8_t *)c->request + c->size - sizeof(r), sizeof(r));
 	if (!said->own_kind)
 		file.kind = r.kind;
-	cage_put(&c->reply, &head, sizeof(head));
-	cage_put(&c->reply, &file, said->size);
+	sandbox_put(&c->reply, &head, sizeof(head));
+	sandbox_put(&c->reply, &file, said->size);
 	return 0;
 }
 
@@ -50,14 +50,14 @@ static enum lang_kind kind_of(const char *name, uint8_t loop)
 {
 	struct object object = { .name = { name, strlen(name) }, .loop = loop };
 
-	return describe_kind(&object);
+	return detect_kind(&object);
 }
 
 /* Describe this process by the file of this program, as if it were the one of @name. */
-static int describe(const char *name, struct lang_process *out)
+static int detect(const char *name, struct lang_process *out)
 {
-	struct describe_where where = { .pid = getpid() };
-	struct describe *d;
+	struct detect_where where = { .pid = getpid() };
+	struct detect *d;
 	struct stat st;
 	int rc;
 
@@ -68,7 +68,7 @@ static int describe(const char *name, struct lang_process *out)
 	where.path = realpath("/proc/self/exe", NULL);
 	where.kind = kind_of(name, 0);
 	snprintf(where.name, sizeof(where.name), "%s", name);
-	d = describe_new(&where);
+	d = detect_new(&where);
 	assert_non_null(d);
 	d->job.run(&d->job);
 	rc = d->rc;
@@ -84,28 +84,28 @@ TEST(test_kinds)
 	struct lang_process p;
 
 	*said = (struct said){ .size = sizeof(said->file) };
-	assert_int_equal(describe("python3.11", &p), 0);
+	assert_int_equal(detect("python3.11", &p), 0);
 	assert_int_equal(p.kind, LANG_PYTHON);
 	assert_non_null(p.reason); /* its runtime is at 0 */
 	assert_int_equal(p.user, getuid());
 	assert_false(p.nested);
 	/* Not the name of the object: a process may map the file by another one. */
-	assert_int_equal(describe("x", &p), -ENOENT);
-	assert_int_equal(describe("", &p), -ENOENT);
+	assert_int_equal(detect("x", &p), -ENOENT);
+	assert_int_equal(detect("", &p), -ENOENT);
 	said->own_kind = true;
 	for (said->file.kind = 0; said->file.kind < 256; said->file.kind++)
-		assert_int_equal(describe("python3.11", &p),
+		assert_int_equal(detect("python3.11", &p),
 				 said->file.kind == LANG_PYTHON ? 0 : -EBADMSG);
 	said->own_kind = false;
 	said->file.nr_eval = LANG_EVAL_MAX + 1;
-	assert_int_equal(describe("python3.11", &p), -EBADMSG);
+	assert_int_equal(detect("python3.11", &p), -EBADMSG);
 	said->file.nr_eval = LANG_EVAL_MAX;
 	said->file.nr_main = LANG_MAIN_MAX + 1;
-	assert_int_equal(describe("python3.11", &p), -EBADMSG);
+	assert_int_equal(detect("python3.11", &p), -EBADMSG);
 	said->file.nr_main = LANG_MAIN_MAX;
-	assert_int_equal(describe("python3.11", &p), 0);
+	assert_int_equal(detect("python3.11", &p), 0);
 	said->size--;
-	assert_int_equal(describe("python3.11", &p), -EBADMSG);
+	assert_int_equal(detect("python3.11", &p), -EBADMSG);
 }
 
 /* Numbers at random: no layout that was refused is without a reason. */
@@ -126,7 +126,7 @@ TEST(test_numbers)
 		if (round % 2) /* readable */
 			said->file.runtime = said->file.version_at = (uintptr_t)said;
 		said->file.bias = round % 4 ? 0 : said->file.bias;
-		assert_int_equal(describe(names[round % ARRAY_SIZE(names)], &p), 0);
+		assert_int_equal(detect(names[round % ARRAY_SIZE(names)], &p), 0);
 		assert_in_range(p.kind, LANG_PYTHON, LANG_NR - 1);
 		assert_in_range(p.nr_eval, 0, LANG_EVAL_MAX);
 		if (p.kind == LANG_NODE && !p.reason)
@@ -144,7 +144,7 @@ struct made_symbol {
 
 /* Read the file of @name that exports the @nr symbols. */
 static int read_made(enum lang_kind kind, const char *name, const struct made_symbol *symbols,
-		     size_t nr, struct describe_file *out)
+		     size_t nr, struct detect_file *out)
 {
 	Elf64_Sym syms[16] = { 0 };
 	char strings[512] = "";
@@ -167,7 +167,7 @@ static int read_made(enum lang_kind kind, const char *name, const struct made_sy
 	elfmake_symbols(&m, SHT_DYNSYM, syms, nr + 1, strings, used);
 	elfmake_finish(&m);
 	assert_int_equal(elffile_open(&f, -1, m.bytes, m.size, &e), 0);
-	rc = describe_read_file(out, &f, kind, name);
+	rc = detect_read_file(out, &f, kind, name);
 	elffile_close(&f);
 	elfmake_fini(&m);
 	return rc;
@@ -179,7 +179,7 @@ TEST(test_program_beside_library)
 	static const struct made_symbol of_program[] = { { "main", BASE + 16, 4 } },
 					of_library[] = { { "v8dbg_off_fp_function", BASE + 64,
 							   4 } };
-	struct describe_file file;
+	struct detect_file file;
 
 	assert_int_equal(read_made(LANG_NODE, "node", NULL, 0, &file), -ENOENT);
 	assert_int_equal(read_made(LANG_NODE, "node", of_program, 1, &file), -ENOENT);
@@ -214,7 +214,7 @@ TEST(test_other_names)
 							64 },
 						      { "Py_NewRef", BASE + 512, 8 },
 						      { "Py_Version", BASE + 520, 8 } };
-	struct describe_file file;
+	struct detect_file file;
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
 		assert_int_equal(kind_of(files[i].name, files[i].loop), files[i].kind);
@@ -247,7 +247,7 @@ TEST(test_php)
 		};
 		static const char names[] = "\0executor_globals\0execute_ex";
 		char bytes[64] = "";
-		struct describe_file file;
+		struct detect_file file;
 		struct lang_process p;
 		struct elfmake m;
 		struct elffile f;
@@ -262,12 +262,12 @@ TEST(test_php)
 		elfmake_symbols(&m, SHT_DYNSYM, syms, 3, names, sizeof(names));
 		elfmake_finish(&m);
 		assert_int_equal(elffile_open(&f, -1, m.bytes, m.size, &e), 0);
-		assert_int_equal(describe_read_file(&file, &f, LANG_PHP, "php"), 0);
+		assert_int_equal(detect_read_file(&file, &f, LANG_PHP, "php"), 0);
 		elffile_close(&f);
 		elfmake_fini(&m);
 		assert_int_equal(file.version, versions[i]);
 		*said = (struct said){ .file = file, .size = sizeof(file) };
-		assert_int_equal(describe("php", &p), 0);
+		assert_int_equal(detect("php", &p), 0);
 		assert_int_equal(!p.reason, current[i] != 0);
 		assert_int_equal(p.version, versions[i]);
 		assert_int_equal(p.php.current, current[i]);
@@ -286,7 +286,7 @@ TEST(test_versions_in_memory)
 		size = (uint16_t)i;
 		if (i % 8 && i != 3769)
 			continue;
-		assert_int_equal(describe("perl", &p), 0);
+		assert_int_equal(detect("perl", &p), 0);
 		assert_int_equal(!p.reason, i == 3768 || i == 3776);
 	}
 }
@@ -343,23 +343,23 @@ TEST(test_ruby_proof)
 	struct lang_process p;
 
 	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
-		make_vm(&vm, versions[i].text, &describe_ruby(versions[i].version)->layout);
+		make_vm(&vm, versions[i].text, &detect_ruby(versions[i].version)->layout);
 		*said = (struct said){ .size = sizeof(said->file) };
 		said->file.version_at = (uintptr_t)vm.version;
 		said->file.runtime = (uintptr_t)&vm.pointer;
 		said->file.nr_eval = 1;
-		assert_int_equal(describe("libruby.so", &p), 0);
+		assert_int_equal(detect("libruby.so", &p), 0);
 		assert_null(p.reason);
 		assert_int_equal(p.version, versions[i].version);
 		assert_int_equal(p.runtime, (uintptr_t)&vm.pointer);
 		/* A pointer to it, as in the table of offsets of a library. */
 		said->file.runtime = (uintptr_t)&vm.pointer2;
-		assert_int_equal(describe("libruby.so", &p), 0);
+		assert_int_equal(detect("libruby.so", &p), 0);
 		assert_null(p.reason);
 		assert_int_equal(p.runtime, (uintptr_t)&vm.pointer);
 		/* A loop that is found nowhere. */
 		said->file.nr_eval = 0;
-		assert_int_equal(describe("libruby.so", &p), 0);
+		assert_int_equal(detect("libruby.so", &p), 0);
 		assert_string_equal(p.reason, "the loop of this build has no unwind table");
 	}
 }
@@ -369,23 +369,23 @@ TEST(test_ruby_without_proof)
 	static struct vm vm;
 	struct lang_process p;
 
-	make_vm(&vm, "3.3.8", &describe_ruby(0x03030800)->layout);
+	make_vm(&vm, "3.3.8", &detect_ruby(0x03030800)->layout);
 	*said = (struct said){ .size = sizeof(said->file) };
 	said->file.version_at = (uintptr_t)vm.version;
 	said->file.nr_eval = 1;
-	assert_int_equal(describe("libruby-3.3.so", &p), 0); /* without an address of its VM */
+	assert_int_equal(detect("libruby-3.3.so", &p), 0); /* without an address of its VM */
 	assert_string_equal(p.reason, "the VM of this build is not found");
 	said->file.runtime = (uintptr_t)&vm.pointer;
 	/* No VM yet, no frame yet, or structures of another version. */
 	vm.pointer = NULL;
-	assert_int_equal(describe("libruby-3.3.so", &p), -EAGAIN);
+	assert_int_equal(detect("libruby-3.3.so", &p), -EAGAIN);
 	vm.pointer = vm.words;
 	vm.ec[2] += 56;
-	assert_int_equal(describe("libruby-3.3.so", &p), -EAGAIN);
-	make_vm(&vm, "3.3.8", &describe_ruby(0x03010200)->layout);
-	assert_int_equal(describe("libruby-3.3.so", &p), -EAGAIN);
-	make_vm(&vm, "5.0.0", &describe_ruby(0x04000500)->layout);
-	assert_int_equal(describe("libruby-5.0.so", &p), 0);
+	assert_int_equal(detect("libruby-3.3.so", &p), -EAGAIN);
+	make_vm(&vm, "3.3.8", &detect_ruby(0x03010200)->layout);
+	assert_int_equal(detect("libruby-3.3.so", &p), -EAGAIN);
+	make_vm(&vm, "5.0.0", &detect_ruby(0x04000500)->layout);
+	assert_int_equal(detect("libruby-5.0.so", &p), 0);
 	assert_string_equal(p.reason, "not supported (3.1 to 4.0 are)");
 	assert_int_equal(p.version, 0x05000000);
 }
@@ -428,7 +428,7 @@ TEST(test_ruby_vm_in_code)
 			{ .st_name = 14, .st_shndx = 1, .st_value = BASE + 0x100, .st_size = 64 }
 		};
 		static const char names[] = "\0ruby_version\0rb_during_gc";
-		struct describe_file file;
+		struct detect_file file;
 		struct elfmake m;
 		struct elffile f;
 		struct err e;
@@ -438,7 +438,7 @@ TEST(test_ruby_vm_in_code)
 		elfmake_finish(&m);
 		memcpy(m.bytes + 0x1000 + 0x100, rows[i].code, sizeof(rows[i].code));
 		assert_int_equal(elffile_open(&f, -1, m.bytes, m.size, &e), 0);
-		assert_int_equal(describe_read_file(&file, &f, LANG_RUBY, "ruby"), 0);
+		assert_int_equal(detect_read_file(&file, &f, LANG_RUBY, "ruby"), 0);
 		assert_int_equal(file.runtime, rows[i].address ? BASE + rows[i].address : 0);
 		assert_int_equal(file.version_at, BASE + 64);
 		elffile_close(&f);
@@ -457,22 +457,22 @@ TEST(test_titles)
 	assert_string_equal(lang_title(buf, 255), "interpreter");
 }
 
-static struct cage_reader reader;
+static struct sandbox_reader reader;
 
 static int set_up(void **state)
 {
-	static const struct cage_reader *readers[CAGE_NR_KINDS];
+	static const struct sandbox_reader *readers[SANDBOX_NR_KINDS];
 
 	said = mmap(NULL, sizeof(*said), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	reader = describe_reader;
+	reader = detect_reader;
 	reader.serve = serve;
-	readers[CAGE_DESCRIBE] = &reader;
-	return said == MAP_FAILED ? -1 : cage_start(readers);
+	readers[SANDBOX_DESCRIBE] = &reader;
+	return said == MAP_FAILED ? -1 : sandbox_start(readers);
 }
 
 static int tear_down(void **state)
 {
-	cage_stop();
+	sandbox_stop();
 	return 0;
 }
 

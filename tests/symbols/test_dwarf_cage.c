@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* dwarf_cage: the answers of a worker that was taken over. */
+/* dwarf_sandbox: the answers of a worker that was taken over. */
 #include "tests/prelude.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ static struct shared {
 	bool is_named[DWARF_FRAMES_MAX];
 } * shared;
 
-static int serve(struct cage_call *c)
+static int serve(struct sandbox_call *c)
 {
 	static const char text[] = "name";
 	const struct dwarf_wire_request *r = c->request;
@@ -25,11 +25,11 @@ static int serve(struct cage_call *c)
 	const struct dwarf_wire_head head = { 1, sizeof(text) };
 
 	if (r->kind != DWARF_WIRE_CHAINS) {
-		cage_put(&c->reply, &opened, sizeof(opened));
+		sandbox_put(&c->reply, &opened, sizeof(opened));
 		return 0;
 	}
-	cage_put(&c->reply, &head, sizeof(head));
-	cage_put(&c->reply, &shared->nr, sizeof(shared->nr));
+	sandbox_put(&c->reply, &head, sizeof(head));
+	sandbox_put(&c->reply, &shared->nr, sizeof(shared->nr));
 	for (int i = 0; i < shared->nr; i++) {
 		const struct dwarf_wire_frame f = {
 			.name = shared->is_named[i] ? 0 : DWARF_WIRE_NONE,
@@ -38,13 +38,13 @@ static int serve(struct cage_call *c)
 			.line = 7,
 		};
 
-		cage_put(&c->reply, &f, sizeof(f));
+		sandbox_put(&c->reply, &f, sizeof(f));
 	}
-	cage_put(&c->reply, text, sizeof(text));
+	sandbox_put(&c->reply, text, sizeof(text));
 	return 0;
 }
 
-static int get_chain(struct dwarf_cage *d, bool first, bool last)
+static int get_chain(struct dwarf_sandbox *d, bool first, bool last)
 {
 	const uint64_t vaddr = 0x1000;
 	struct dwarf_chains chains;
@@ -53,7 +53,7 @@ static int get_chain(struct dwarf_cage *d, bool first, bool last)
 	shared->nr = 2;
 	shared->is_named[0] = first;
 	shared->is_named[1] = last;
-	rc = dwarf_cage_chains(d, &vaddr, 1, &chains);
+	rc = dwarf_sandbox_chains(d, &vaddr, 1, &chains);
 	if (rc)
 		return rc;
 	assert_int_equal(chains.nr_frames[0], 2);
@@ -66,33 +66,33 @@ static int get_chain(struct dwarf_cage *d, bool first, bool last)
 TEST(names_of_chain)
 {
 	const struct elffacts facts = { .alt_rc = -ENOENT };
-	struct foreign_file file = { .fd = memfd_create("object", MFD_CLOEXEC) };
-	struct dwarf_cage *d;
+	struct untrusted_file file = { .fd = memfd_create("object", MFD_CLOEXEC) };
+	struct dwarf_sandbox *d;
 
-	assert_int_equal(dwarf_cage_open(&d, &file, &facts, 0, false), 0);
+	assert_int_equal(dwarf_sandbox_open(&d, &file, &facts, 0, false), 0);
 	assert_int_equal(get_chain(d, true, false), 0);
 	assert_int_equal(get_chain(d, false, false), 0);
 	assert_int_equal(get_chain(d, true, true), -EBADMSG);
-	dwarf_cage_close(d);
+	dwarf_sandbox_close(d);
 	close(file.fd);
 }
 
 static int set_up(void **state)
 {
-	static const struct cage_reader *readers[CAGE_NR_KINDS];
-	static struct cage_reader reader;
+	static const struct sandbox_reader *readers[SANDBOX_NR_KINDS];
+	static struct sandbox_reader reader;
 
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
-	reader = dwarf_cage_reader;
+	reader = dwarf_sandbox_reader;
 	reader.serve = serve;
-	readers[CAGE_DWARF] = &reader;
-	return shared == MAP_FAILED ? -1 : cage_start(readers);
+	readers[SANDBOX_DWARF] = &reader;
+	return shared == MAP_FAILED ? -1 : sandbox_start(readers);
 }
 
 static int tear_down(void **state)
 {
-	cage_stop();
+	sandbox_stop();
 	return 0;
 }
 

@@ -39,9 +39,9 @@ static void write_file(const char *path, const char *text)
 	close(fd);
 }
 
-static struct foreign_want want_ino(pid_t pid, const char *path, const char *of)
+static struct untrusted_want want_ino(pid_t pid, const char *path, const char *of)
 {
-	struct foreign_want want = { .pid = pid, .path = path };
+	struct untrusted_want want = { .pid = pid, .path = path };
 	struct stat st;
 
 	assert_int_equal(stat(of, &st), 0);
@@ -66,14 +66,14 @@ static int teardown(void **state)
 }
 
 /* Expect refusal with @code, and no open descriptor. */
-static void refuse(const struct foreign_want *want, int code)
+static void refuse(const struct untrusted_want *want, int code)
 {
-	struct foreign_file f;
+	struct untrusted_file f;
 	struct err e = { "" };
 	int before = dup(0);
 
 	close(before);
-	assert_int_equal(foreign_open(want, &f, &e), code);
+	assert_int_equal(untrusted_open(want, &f, &e), code);
 	assert_int_equal(f.fd, -1);
 	assert_true(strlen(e.text) > 10);
 	assert_null(strchr(e.text, '\033'));
@@ -81,13 +81,13 @@ static void refuse(const struct foreign_want *want, int code)
 	close(before);
 }
 
-static void expect(const struct foreign_want *want, const char *text, bool same)
+static void expect(const struct untrusted_want *want, const char *text, bool same)
 {
-	struct foreign_file f;
+	struct untrusted_file f;
 	struct err e = { "" };
 	char buf[64] = "";
 
-	if (foreign_open(want, &f, &e))
+	if (untrusted_open(want, &f, &e))
 		fail_msg("%s", e.text);
 	assert_int_equal(read(f.fd, buf, sizeof(buf) - 1), strlen(text));
 	assert_string_equal(buf, text);
@@ -107,10 +107,10 @@ TEST(test_generation)
 
 	write_file(path, "hello");
 	for (size_t i = 0; i < ARRAY_SIZE(pids); i++) {
-		struct foreign_want want = want_ino(pids[i], path, path);
-		struct foreign_file f;
+		struct untrusted_want want = want_ino(pids[i], path, path);
+		struct untrusted_file f;
 
-		assert_int_equal(foreign_open(&want, &f, NULL), 0);
+		assert_int_equal(untrusted_open(&want, &f, NULL), 0);
 		close(f.fd);
 		if (!f.generation)
 			skip_test("not on this machine: /tmp without generations of inodes");
@@ -124,7 +124,7 @@ TEST(test_generation)
 TEST(test_plain)
 {
 	const char *path = at("plain");
-	struct foreign_want want = { .path = path };
+	struct untrusted_want want = { .path = path };
 
 	write_file(path, "hello");
 	expect(&want, "hello", false);
@@ -137,7 +137,7 @@ TEST(test_plain)
 	want.size_max = 0;
 	want.ino += 1 << 30; /* free */
 	refuse(&want, -ESTALE);
-	want = (struct foreign_want){ .path = "plain" }; /* relative */
+	want = (struct untrusted_want){ .path = "plain" }; /* relative */
 	refuse(&want, -ENOENT);
 	want.path = at("nothing\033[2J");
 	refuse(&want, -ENOENT);
@@ -148,7 +148,7 @@ TEST(test_plain)
 /* A FIFO without a writer would block a naive open for ever. */
 TEST(test_not_regular)
 {
-	struct foreign_want want = { .path = at("fifo") };
+	struct untrusted_want want = { .path = at("fifo") };
 
 	assert_int_equal(mkfifo(want.path, 0644), 0);
 	alarm(60);
@@ -170,7 +170,7 @@ TEST(test_not_regular)
 
 TEST(test_sparse)
 {
-	struct foreign_want want = { .path = at("sparse") };
+	struct untrusted_want want = { .path = at("sparse") };
 	int fd = open(want.path, O_WRONLY | O_CREAT, 0644);
 
 	assert_true(fd >= 0);
@@ -182,7 +182,7 @@ TEST(test_sparse)
 TEST(test_deleted_suffix)
 {
 	char lie[256];
-	struct foreign_want want;
+	struct untrusted_want want;
 
 	write_file(at("lib.so"), "code");
 	snprintf(lie, sizeof(lie), "%s (deleted)", at("lib.so"));
@@ -244,7 +244,7 @@ static bool map_files_work(pid_t pid, uint64_t start)
 TEST(test_replaced)
 {
 	const char *path = at("mapped.so");
-	struct foreign_want want;
+	struct untrusted_want want;
 	uint64_t start;
 	pid_t pid;
 
@@ -281,7 +281,7 @@ TEST(test_replaced)
 
 TEST(test_mapped_device)
 {
-	struct foreign_want want = { .path = "/dev/zero" };
+	struct untrusted_want want = { .path = "/dev/zero" };
 	uint64_t start;
 
 	want.pid = mapping_child("/dev/zero", NULL, &start);
@@ -294,7 +294,7 @@ TEST(test_mapped_device)
 /* faults.md P1: a symlink of a container must not lead to the host's file. */
 TEST(test_root)
 {
-	struct foreign_want want = { .path = "/lib/x.so" };
+	struct untrusted_want want = { .path = "/lib/x.so" };
 	uint64_t start;
 	char out[256];
 
@@ -333,7 +333,7 @@ TEST(test_root)
 
 TEST(test_gone)
 {
-	struct foreign_want want;
+	struct untrusted_want want;
 	char *text;
 	size_t size;
 	pid_t pid = fork();
@@ -346,9 +346,9 @@ TEST(test_gone)
 	expect(&want, "kept", true); /* proven by its inode */
 	want.ino = 0;
 	refuse(&want, -ENOENT); /* not proven */
-	assert_int_equal(foreign_read_proc(pid, "maps", 100, &text, &size), -ESRCH);
-	assert_int_equal(foreign_open_proc(pid), -ESRCH);
-	assert_int_equal(foreign_open_proc(0), -ESRCH);
+	assert_int_equal(untrusted_read_proc(pid, "maps", 100, &text, &size), -ESRCH);
+	assert_int_equal(untrusted_open_proc(pid), -ESRCH);
+	assert_int_equal(untrusted_open_proc(0), -ESRCH);
 }
 
 TEST(test_read_proc)
@@ -356,18 +356,18 @@ TEST(test_read_proc)
 	char *text;
 	size_t size;
 
-	assert_int_equal(foreign_read_proc(getpid(), "status", 1 << 20, &text, &size), 0);
+	assert_int_equal(untrusted_read_proc(getpid(), "status", 1 << 20, &text, &size), 0);
 	assert_int_equal(strlen(text), size);
 	assert_non_null(strstr(text, "Uid:"));
 	free(text);
-	assert_int_equal(foreign_read_proc(getpid(), "maps", 1 << 24, &text, &size), 0);
+	assert_int_equal(untrusted_read_proc(getpid(), "maps", 1 << 24, &text, &size), 0);
 	assert_non_null(strstr(text, "libc"));
 	assert_int_equal(text[size - 1], '\n');
 	free(text);
-	assert_int_equal(foreign_read_proc(getpid(), "maps", 10, &text, &size), 0);
+	assert_int_equal(untrusted_read_proc(getpid(), "maps", 10, &text, &size), 0);
 	assert_int_equal(size, 10);
 	free(text);
-	assert_int_equal(foreign_read_proc(getpid(), "none", 10, &text, &size), -ESRCH);
+	assert_int_equal(untrusted_read_proc(getpid(), "none", 10, &text, &size), -ESRCH);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A JVM read in the cage: the same as without one; workers that were taken over, end, have
+ * A JVM read in the sandbox: the same as without one; workers that were taken over, end, have
  * senseless questions or too many; readings that hang and are left.
  */
 #include "tests/prelude.h"
@@ -37,7 +37,7 @@ static uint32_t next_random(uint32_t *seed)
 }
 
 /* Change the result, at its head more often than elsewhere. */
-static void change(struct cage_reply *r)
+static void change(struct sandbox_reply *r)
 {
 	uint32_t seed = shared->seed, nr = 1 + next_random(&seed) % 4;
 
@@ -52,18 +52,18 @@ static void change(struct cage_reply *r)
 		r->size = next_random(&seed) % (r->size + 1);
 }
 
-static void put_question(struct cage_call *c, uint32_t nr, uint32_t size, uint64_t addr,
+static void put_question(struct sandbox_call *c, uint32_t nr, uint32_t size, uint64_t addr,
 			 uint32_t nr_addrs)
 {
 	const struct hotspot_wire_ask ask = { nr, size };
 
-	cage_put(&c->reply, &ask, sizeof(ask));
+	sandbox_put(&c->reply, &ask, sizeof(ask));
 	for (uint32_t i = 0; i < nr_addrs; i++)
-		cage_put(&c->reply, &addr, sizeof(addr));
+		sandbox_put(&c->reply, &addr, sizeof(addr));
 }
 
 /* Put the question of the mode. */
-static int put_senseless(struct cage_call *c)
+static int put_senseless(struct sandbox_call *c)
 {
 	switch (shared->mode) {
 	case NO_PIECES:
@@ -83,10 +83,10 @@ static int put_senseless(struct cage_call *c)
 		break;
 	}
 	shared->nr_questions++;
-	return cage_ask(c);
+	return sandbox_ask(c);
 }
 
-static int serve(struct cage_call *c)
+static int serve(struct sandbox_call *c)
 {
 	static uint32_t nr_served;
 	int rc;
@@ -129,7 +129,7 @@ static struct blob *make(struct jvm *j, uint8_t scopes[static 64])
 /* Make a job with a chain, methods, and addresses to look up. */
 static struct hotspot_job *make_job(const struct blob *b, bool scan)
 {
-	struct hotspot_job *j = hotspot_job_new(getpid(), hotspot_cage_run);
+	struct hotspot_job *j = hotspot_job_new(getpid(), hotspot_sandbox_run);
 
 	assert_non_null(j);
 	j->remote.fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
@@ -198,7 +198,7 @@ TEST(test_same)
 	direct = make_job(b, true);
 	caged = make_job(b, true);
 	assert_int_equal(hotspot_job_read(direct, &tables), 0);
-	assert_int_equal(hotspot_cage_read(caged, &tables), 0);
+	assert_int_equal(hotspot_sandbox_read(caged, &tables), 0);
 	assert_int_equal(caged->vm.nr_blobs, 3);
 	assert_int_equal(caged->vm.nr_new, 3);
 	assert_string_equal(caged->vm.blobs[0].name, "pkg.Class.get");
@@ -211,7 +211,7 @@ TEST(test_same)
 	hotspot_job_forget(direct);
 	hotspot_job_forget(caged);
 	assert_int_equal(hotspot_job_read(direct, &tables), 0);
-	assert_int_equal(hotspot_cage_read(caged, &tables), 0);
+	assert_int_equal(hotspot_sandbox_read(caged, &tables), 0);
 	assert_int_equal(caged->vm.nr_new, 1);
 	assert_string_equal(caged->vm.blobs[2].name, "pkg.Class.put");
 	check_same(direct, caged);
@@ -233,19 +233,19 @@ TEST(one_jvm)
 	for (uint32_t i = 0; i < ARRAY_SIZE(jobs); i++) {
 		jobs[i] = make_job(b, true);
 		for (uint32_t k = 1; k <= 2; k++) {
-			assert_int_equal(hotspot_cage_read(jobs[i], &tables), 0);
+			assert_int_equal(hotspot_sandbox_read(jobs[i], &tables), 0);
 			assert_int_equal(shared->nr_served, k);
 			hotspot_job_forget(jobs[i]);
 		}
 	}
 	/* There is one more than workers: the one that was read last has its worker, not the first.
 	 */
-	assert_int_equal(hotspot_cage_read(jobs[HOTSPOT_READERS], &tables), 0);
+	assert_int_equal(hotspot_sandbox_read(jobs[HOTSPOT_READERS], &tables), 0);
 	assert_int_equal(shared->nr_served, 3);
-	assert_int_equal(hotspot_cage_read(jobs[0], &tables), 0);
+	assert_int_equal(hotspot_sandbox_read(jobs[0], &tables), 0);
 	assert_int_equal(shared->nr_served, 1);
 	for (uint32_t i = 0; i < ARRAY_SIZE(jobs); i++) {
-		hotspot_cage_end(jobs[i]);
+		hotspot_sandbox_end(jobs[i]);
 		hotspot_job_drop(&jobs[i]->job);
 	}
 	jvm_fini(&jvm);
@@ -263,7 +263,7 @@ TEST(test_look_up)
 	direct = make_job(b, true);
 	caged = make_job(b, true);
 	assert_int_equal(hotspot_job_read(direct, &tables), 0);
-	assert_int_equal(hotspot_cage_read(caged, &tables), 0);
+	assert_int_equal(hotspot_sandbox_read(caged, &tables), 0);
 	later = put_blob(20, 2, "nmethod", &method_put, 11);
 	for (int i = 0; i < 2; i++) {
 		struct hotspot_job *j = i ? caged : direct;
@@ -277,7 +277,7 @@ TEST(test_look_up)
 		j->pcs[2] = 4096;		     /* nowhere */
 	}
 	assert_int_equal(hotspot_job_read(direct, &tables), 0);
-	assert_int_equal(hotspot_cage_read(caged, &tables), 0);
+	assert_int_equal(hotspot_sandbox_read(caged, &tables), 0);
 	assert_int_equal(caged->vm.nr_blobs, 4);
 	assert_int_equal(caged->vm.nr_new, 1);
 	check_same(direct, caged);
@@ -300,7 +300,7 @@ TEST(test_changed)
 		j->id = 1; /* one worker for all */
 		shared->mode = CHANGED;
 		shared->seed = i;
-		nr_refused += hotspot_cage_read(j, &tables) != 0;
+		nr_refused += hotspot_sandbox_read(j, &tables) != 0;
 		assert_true(jvm_is_sane(j));
 		hotspot_job_drop(&j->job);
 	}
@@ -329,14 +329,14 @@ TEST(test_questions)
 		shared->mode = cases[i].mode;
 		shared->nr_questions = 0;
 		j->remote.nr_reads_max = 1000;
-		assert_int_equal(hotspot_cage_read(j, &tables), cases[i].rc);
+		assert_int_equal(hotspot_sandbox_read(j, &tables), cases[i].rc);
 		assert_int_equal(shared->nr_questions,
 				 cases[i].mode == ENDLESS ? 1001 : cases[i].mode != DIES);
 		/* The next reading has a new worker. */
 		shared->mode = HONEST;
 		j->remote.nr_reads_max = HOTSPOT_READS_MAX;
 		j->remote.nr_reads = 0;
-		assert_int_equal(hotspot_cage_read(j, &tables), 0);
+		assert_int_equal(hotspot_sandbox_read(j, &tables), 0);
 		assert_int_equal(j->vm.nr_blobs, 3);
 		hotspot_job_drop(&j->job);
 	}
@@ -353,7 +353,7 @@ TEST(test_unreadable)
 	shared->mode = UNREADABLE;
 	memset(shared->bytes, 1, sizeof(shared->bytes));
 	shared->got = 1;
-	assert_int_equal(hotspot_cage_read(j, &tables), -ENODATA);
+	assert_int_equal(hotspot_sandbox_read(j, &tables), -ENODATA);
 	assert_int_equal(shared->got, 0);
 	for (size_t i = 0; i < sizeof(shared->bytes); i++)
 		assert_int_equal(shared->bytes[i], 0);
@@ -477,7 +477,7 @@ static int read_late(const struct remote *r, uint64_t addr, void *buf, size_t si
 
 static void *read_job(void *of)
 {
-	return (void *)(intptr_t)hotspot_cage_read(of, &tables);
+	return (void *)(intptr_t)hotspot_sandbox_read(of, &tables);
 }
 
 /* Readings that hang have all workers until they are left; then others have them. */
@@ -500,9 +500,9 @@ TEST(test_left)
 		sem_wait(&begun);
 	}
 	j = make_job(b, true);
-	assert_int_equal(hotspot_cage_read(j, &tables), -EAGAIN);
-	hotspot_cage_leave(hanging[3]);
-	assert_int_equal(hotspot_cage_read(j, &tables), 0);
+	assert_int_equal(hotspot_sandbox_read(j, &tables), -EAGAIN);
+	hotspot_sandbox_leave(hanging[3]);
+	assert_int_equal(hotspot_sandbox_read(j, &tables), 0);
 	assert_int_equal(j->vm.nr_blobs, 3);
 	/* The one that was left does not disturb others, and comes to nothing. */
 	sem_post(&gate);
@@ -513,29 +513,29 @@ TEST(test_left)
 		hotspot_job_drop(&hanging[i]->job);
 	}
 	hotspot_job_forget(j);
-	assert_int_equal(hotspot_cage_read(j, &tables), 0);
+	assert_int_equal(hotspot_sandbox_read(j, &tables), 0);
 	hotspot_job_drop(&j->job);
 	jvm_fini(&jvm);
 }
 
 static int set_up(void **state)
 {
-	static const struct cage_reader *readers[CAGE_NR_KINDS];
-	static struct cage_reader all[HOTSPOT_READERS];
+	static const struct sandbox_reader *readers[SANDBOX_NR_KINDS];
+	static struct sandbox_reader all[HOTSPOT_READERS];
 
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	for (uint32_t i = 0; i < HOTSPOT_READERS; i++) {
 		all[i] = hotspot_readers[i];
 		all[i].serve = serve;
-		readers[CAGE_HOTSPOT + i] = &all[i];
+		readers[SANDBOX_HOTSPOT + i] = &all[i];
 	}
-	return shared == MAP_FAILED ? -1 : cage_start(readers);
+	return shared == MAP_FAILED ? -1 : sandbox_start(readers);
 }
 
 static int tear_down(void **state)
 {
-	cage_stop();
+	sandbox_stop();
 	return 0;
 }
 

@@ -856,7 +856,7 @@ TEST(test_large_together)
 	for (int i = 0; i < NR_READERS; i++)
 		pthread_join(threads[i], NULL);
 #ifndef __SANITIZE_ADDRESS__ /* which keeps freed memory */
-	/* Table, reply and image, which are in two processes and a memfd with the cage. */
+	/* Table, reply and image, which are in two processes and a memfd with the sandbox. */
 	assert_true(rss_kib() - before < 4 * (long)(LARGE_SIZE >> 10));
 #endif
 	close(fd);

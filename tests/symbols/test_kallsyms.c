@@ -105,7 +105,7 @@ TEST(test_hidden_and_empty)
 	assert_string_equal(e.text, "kptr_restrict hides kernel addresses");
 	assert_int_equal(kallsyms_parse(&k, "", 0, &e), -ENODATA);
 	assert_int_equal(kallsyms_parse(&k, "nothing\n", 8, &e), -ENODATA);
-	assert_int_equal(kernel_cage_list(&k, NULL, "/nonexistent/kallsyms", &e), -ENOENT);
+	assert_int_equal(kernel_sandbox_list(&k, NULL, "/nonexistent/kallsyms", &e), -ENOENT);
 	assert_null(k);
 }
 
@@ -276,7 +276,7 @@ TEST(test_this_kernel)
 	unsigned int nr = 0;
 	FILE *file;
 
-	if (kernel_cage_list(&k, NULL, "/proc/kallsyms", NULL))
+	if (kernel_sandbox_list(&k, NULL, "/proc/kallsyms", NULL))
 		skip_test("not permitted: /proc/kallsyms");
 	assert_true(kallsyms_nr(k) > 1000);
 	file = fopen("/proc/kallsyms", "r");

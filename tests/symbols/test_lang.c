@@ -68,7 +68,7 @@ TEST(test_chain, setup, teardown)
 	struct fixture *f = *state;
 
 	call_all(f);
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	assert_int_equal(f->chain.nr, 3);
 	expect_name(f, 0, "leaf", 7);
 	expect_name(f, 1, "Cart.total", 20);
@@ -112,20 +112,20 @@ TEST(test_rest_of_stack, setup, teardown)
 	uint64_t same;
 
 	call_all(f);
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	same = f->chain.same;
 	assert_int_equal(f->sample.stack_size, sizeof(p->bytes));
 	p->whole = f->sample.stack;
 	memcpy(p->bytes, p->whole, HERE);
 	f->sample.stack = p->bytes;
 	f->sample.rest = &rest;
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	assert_int_equal(p->nr_copies, 1);
 	assert_int_equal(f->chain.nr, 3);
 	assert_int_equal(f->chain.frames[2].boundary, f->sample.sp + 0x800);
 	assert_int_equal(f->chain.same, same);
 	rest.here = UINT64_MAX;
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	assert_int_equal(p->nr_copies, 1);
 	free(p);
 }
@@ -138,27 +138,27 @@ TEST(test_few_calls, setup, teardown)
 	call_all(f);
 	chain(f);
 	f->m.nr_calls = 0;
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	assert_in_range(f->m.nr_calls, 1, 3);
 }
 
 TEST(test_jvm_threads)
 {
-	assert_int_equal(lang_jvm_thread("GC Thread#12"), LANG_NONE_GC);
-	assert_int_equal(lang_jvm_thread("G1 Conc#0"), LANG_NONE_GC);
-	assert_int_equal(lang_jvm_thread("C2 CompilerThre"), LANG_NONE_COMPILER);
-	assert_int_equal(lang_jvm_thread("VM Thread"), LANG_NONE_VM);
-	assert_int_equal(lang_jvm_thread("java"), LANG_NONE_NO_FRAMES);
-	assert_int_equal(lang_jvm_thread(""), LANG_NONE_NO_FRAMES);
-	for (int i = 0; i < LANG_NONE_NR; i++)
-		assert_string_not_equal(lang_none_name((enum lang_none)i), "?");
+	assert_int_equal(lang_jvm_thread("GC Thread#12"), LANG_GC);
+	assert_int_equal(lang_jvm_thread("G1 Conc#0"), LANG_GC);
+	assert_int_equal(lang_jvm_thread("C2 CompilerThre"), LANG_COMPILER);
+	assert_int_equal(lang_jvm_thread("VM Thread"), LANG_VM);
+	assert_int_equal(lang_jvm_thread("java"), LANG_NO_FRAMES);
+	assert_int_equal(lang_jvm_thread(""), LANG_NO_FRAMES);
+	for (int i = 0; i < LANG_OK; i++)
+		assert_string_not_equal(lang_status_name((enum lang_status)i), "?");
 }
 
 TEST(test_no_frames, setup, teardown)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(chain(f), LANG_NONE_NO_FRAMES);
+	assert_int_equal(chain(f), LANG_NO_FRAMES);
 }
 
 TEST(test_unknown_thread, setup, teardown)
@@ -167,7 +167,7 @@ TEST(test_unknown_thread, setup, teardown)
 
 	call_all(f);
 	f->sample.tid = TID + 1;
-	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
+	assert_int_equal(chain(f), LANG_NO_THREAD);
 }
 
 /* Search for the thread of the sample, @ns later; return whether that was not too early. */
@@ -203,7 +203,7 @@ TEST(test_search_pauses, setup, teardown)
 	/* A thread was found: the next one may be new. */
 	f->sample.tid = TID;
 	assert_true(search(f, LANG_SEARCH_MAX_NS));
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	f->sample.tid = TID + 1;
 	assert_true(search(f, 1));
 	assert_false(search(f, LANG_SEARCH_NS - 1));
@@ -223,9 +223,9 @@ TEST(test_state_reused, setup, teardown)
 	struct fixture *f = *state;
 
 	call_all(f);
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	pymake_u64(&f->m, f->m.state + f->m.process.py.ts_native_id, TID + 7);
-	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
+	assert_int_equal(chain(f), LANG_NO_THREAD);
 }
 
 /* A forked process: its state has the id of the parent's thread, the C library that of its own. */
@@ -241,18 +241,18 @@ TEST(test_forked, setup, teardown)
 	pymake_u64(&f->m, f->m.state + l->ts_thread_id, pthread);
 	pymake_u64(&f->m, f->m.state + l->ts_native_id, TID - 1);
 	/* Threads that were made later have their ids. */
-	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
+	assert_int_equal(chain(f), LANG_NO_THREAD);
 	f->sample.is_main = true;
 	f->sample.time_ns += LANG_SEARCH_NS;
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	expect_name(f, 0, "leaf", 7);
 	/* The id is set. */
 	pymake_u64(&f->m, f->m.state + l->ts_native_id, TID);
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	/* The state is that of another thread. */
 	pymake_u64(&f->m, f->m.state + l->ts_native_id, TID + 7);
 	pymake_u32(&f->m, pthread + 0x2d0, TID + 7);
-	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
+	assert_int_equal(chain(f), LANG_NO_THREAD);
 }
 
 /* Use up the part of the table that the process of the sample has. */
@@ -279,11 +279,11 @@ TEST(test_full_table, setup, teardown)
 	pymake_loop(&f->m, f->sample.sp + 0x800);
 	pymake_call(&f->m, f->code[0], true);
 	pymake_call(&f->m, f->code[1], false);
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	fill_part(f);
 	pymake_call(&f->m, f->code[2], false);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(chain(f), LANG_NONE_NR);
+		assert_int_equal(chain(f), LANG_OK);
 		assert_int_equal(f->chain.nr, 3);
 		assert_int_equal(f->chain.frames[0].code, CODE_UNNAMED);
 		expect_name(f, 1, "Cart.total", 20);
@@ -302,7 +302,7 @@ TEST(test_code_reused, setup, teardown)
 	chain(f);
 	before = f->chain.frames[0].code;
 	pymake_u64(&f->m, f->code[2] + l->code_qualname, pymake_text(&f->m, "another"));
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	assert_int_not_equal(f->chain.frames[0].code, before);
 	expect_name(f, 0, "another", 7);
 	expect_name(f, 1, "Cart.total", 20);
@@ -321,19 +321,19 @@ TEST(test_old_code, setup, teardown)
 	call_all(f);
 	chain(f);
 	f->sample.time_ns = LANG_YOUNG_NS + 1000;
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	before = f->chain.frames[0].code;
 	pymake_u64(&f->m, f->code[2] + l->code_qualname, pymake_text(&f->m, "another"));
 	f->sample.time_ns += UNCHECKED_NS;
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	assert_int_equal(f->chain.frames[0].code, before);
 	f->sample.time_ns += UNCHECKED_NS / 100;
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	expect_name(f, 0, "another", 7);
 	f->sample.time_ns += LANG_YOUNG_NS;
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	pymake_u64(&f->m, f->code[2] + l->code_qualname, pymake_text(&f->m, "third"));
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	expect_name(f, 0, "third", 7);
 }
 
@@ -354,7 +354,7 @@ TEST(test_young_code_reused, setup, teardown)
 	pymake_u64(&f->m, f->code[1] + l->code_qualname, pymake_text(&f->m, "unseen"));
 	pymake_u64(&f->m, f->code[2] + l->code_qualname, pymake_text(&f->m, "third"));
 	f->sample.time_ns += 1000;
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	expect_name(f, 0, "third", 7);
 	expect_name(f, 1, "Cart.total", 20);
 }
@@ -399,10 +399,10 @@ TEST(test_same_function, setup, teardown)
 	chain(f);
 	pymake_u64(&f->m, f->code[2] + l->code_qualname, pymake_text(&f->m, "another"));
 	f->sample.time_ns += LANG_SAME_FACTOR * UNCHECKED_NS;
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	expect_name(f, 0, "leaf", 7);
 	set_functions(f, 0x10040);
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	expect_name(f, 0, "another", 7);
 }
 
@@ -422,7 +422,7 @@ TEST(test_made_code, setup, teardown)
 	pymake_u64(&f->m, f->code[1] + l->code_qualname, pymake_text(&f->m, "again"));
 	pymake_u64(&f->m, f->code[2] + l->code_qualname, pymake_text(&f->m, "unseen"));
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(chain(f), LANG_NONE_NR);
+		assert_int_equal(chain(f), LANG_OK);
 		expect_name(f, 0, "frozen", 9);
 		expect_name(f, 1, "again", 3);
 	}
@@ -436,7 +436,7 @@ TEST(test_empty_texts, setup, teardown)
 
 	f->code[1] = pymake_code(&f->m, "", "", 3);
 	call_all(f);
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	expect_name(f, 1, "(anonymous)", 3);
 	t = codes_at(f->reader->codes, f->chain.frames[1].code);
 	assert_int_equal(t->file_size, 9);
@@ -449,7 +449,7 @@ TEST(test_freed_code, setup, teardown)
 
 	call_all(f);
 	pymake_u64(&f->m, f->code[1] + 8, 0x1234560);
-	assert_int_equal(chain(f), LANG_NONE_BAD_CHAIN);
+	assert_int_equal(chain(f), LANG_BAD_CHAIN);
 }
 
 TEST(test_cycle, setup, teardown)
@@ -460,11 +460,11 @@ TEST(test_cycle, setup, teardown)
 	pymake_loop(&f->m, f->sample.sp + 0x200);
 	first = pymake_call(&f->m, f->code[0], false);
 	pymake_call(&f->m, f->code[1], false);
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	assert_false(f->chain.deep);
 	/* As of more frames than have room: the innermost ones are kept. */
 	pymake_u64(&f->m, first + f->m.process.py.frame_previous, first);
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	assert_int_equal(f->chain.nr, LANG_FRAMES_MAX);
 	assert_true(f->chain.deep);
 	expect_name(f, 0, "Cart.total", 20);
@@ -484,7 +484,7 @@ TEST(test_frames_alone, setup, teardown)
 	/* More is read ahead with each sample. */
 	for (int i = 0; i < 30; i++)
 		chain(f);
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	assert_true(f->chain.deep);
 	assert_in_range(f->chain.nr, LANG_AHEAD, 288);
 	expect_name(f, 0, "leaf", 7);
@@ -506,14 +506,14 @@ TEST(test_unmapped, setup, teardown)
 			f->m.gone = page;
 			f->m.gone_from = call;
 			f->m.nr_calls = 0;
-			if (chain(f) == LANG_NONE_NR)
+			if (chain(f) == LANG_OK)
 				expect_name(f, 0, "leaf", 7);
 			else
 				nr_without++;
 			assert_in_range(f->m.nr_calls, 1, 3 * LANG_CALLS_MAX);
 			f->m.gone_from = 0;
 			f->sample.time_ns += LANG_SEARCH_NS;
-			assert_int_equal(chain(f), LANG_NONE_NR);
+			assert_int_equal(chain(f), LANG_OK);
 			assert_int_equal(f->chain.nr, 3);
 			expect_name(f, 0, "leaf", 7);
 			expect_name(f, 1, "Cart.total", 20);
@@ -551,7 +551,7 @@ TEST(test_wild_numbers, setup, teardown)
 			memset(f->reader->searches, 0, sizeof(f->reader->searches));
 			f->m = keep;
 		}
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	expect_name(f, 0, "leaf", 7);
 }
 
@@ -564,7 +564,7 @@ TEST(test_gap, setup, teardown)
 	pymake_call(&f->m, f->code[0], true);
 	f->m.frames += 64;
 	pymake_call(&f->m, f->code[1], false);
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	assert_true(f->chain.broken);
 }
 
@@ -578,7 +578,7 @@ TEST(test_ran_on, setup, teardown)
 	memcpy(copy, f->sample.stack, sizeof(copy));
 	f->sample.stack = copy;
 	copy[0x100] ^= 1;
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	assert_int_equal(f->chain.same, f->sample.sp + 0x100);
 }
 
@@ -621,7 +621,7 @@ TEST(test_chosen_offsets, setup, teardown)
 		pymake_loop(&f->m, f->sample.sp + 0x200);
 		pymake_call(&f->m, f->code[0], true);
 		f->sample.process++;
-		assert_int_equal(chain(f), LANG_NONE_NR);
+		assert_int_equal(chain(f), LANG_OK);
 		expect_name(f, 0, "total", 3);
 		assert_int_equal(text(f, 0)->file_size, strlen("/srv/c.py"));
 		assert_int_equal(text(f, 0)->table_size, 2);

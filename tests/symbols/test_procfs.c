@@ -130,7 +130,7 @@ TEST(test_own)
 	char *text;
 	size_t size;
 
-	assert_int_equal(foreign_read_proc(getpid(), "maps", PROCFS_MAPS_SIZE_MAX, &text, &size),
+	assert_int_equal(untrusted_read_proc(getpid(), "maps", PROCFS_MAPS_SIZE_MAX, &text, &size),
 			 0);
 	for (size_t i = 0; i < size; i++)
 		lines += text[i] == '\n';

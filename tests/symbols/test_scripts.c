@@ -65,7 +65,7 @@ static void expect_bounded(struct fixture *f)
 		spoil(f, f->m.process.runtime, steps[i]);
 		f->m.nr_calls = 0;
 		f->sample.time_ns += LANG_SEARCH_MAX_NS;
-		if (chain(f) == LANG_NONE_NR)
+		if (chain(f) == LANG_OK)
 			assert_in_range(f->chain.nr, 1, LANG_FRAMES_MAX);
 		assert_in_range(f->m.nr_calls, 1, 2 * LANG_CALLS_MAX + FIND_CALLS_MAX);
 	}
@@ -128,7 +128,7 @@ static uint64_t php_call(struct fixture *f, uint64_t func, uint32_t line, bool t
 static void php_begin(struct fixture *f)
 {
 	f->m.process.kind = LANG_PHP;
-	f->m.process.php = describe_php(1)->layout;
+	f->m.process.php = detect_php(1)->layout;
 	f->m.process.runtime = pymake_take(&f->m, 1024);
 }
 
@@ -146,7 +146,7 @@ TEST(test_php, setup, teardown)
 	php_call(f, leaf, 10, false);
 	for (int i = 0; i < 2; i++) {
 		f->m.nr_calls = 0;
-		assert_int_equal(chain(f), LANG_NONE_NR);
+		assert_int_equal(chain(f), LANG_OK);
 		assert_int_equal(f->chain.nr, 5);
 		expect_frame(f, 0, "Leaf::leaf", "/srv/b.php", 10, false);
 		expect_frame(f, 1, "Leaf::leaf", "/srv/b.php", 9, true);
@@ -173,18 +173,18 @@ TEST(test_php_statement, setup, teardown)
 	pymake_u32(&f->m, func + 80, 2);
 	pymake_u64(&f->m, func + 88, op);
 	pymake_u32(&f->m, op + 32 + 24, 9);
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	expect_frame(f, 0, "f", "/srv/a.php", LANG_NO_INSTR, true);
 	f->sample.loop[0] = frame;
 	f->sample.loop[1] = op + 32;
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	expect_frame(f, 0, "f", "/srv/a.php", 9, true);
 	f->sample.loop[1] = op + 64;
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	expect_frame(f, 0, "f", "/srv/a.php", LANG_NO_INSTR, true);
 	f->sample.loop[0] = frame + 8;
 	f->sample.loop[1] = op;
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	expect_frame(f, 0, "f", "/srv/a.php", LANG_NO_INSTR, true);
 }
 
@@ -197,7 +197,7 @@ TEST(test_php_fiber, setup, teardown)
 	php_call(f, php_function(f, NULL, NULL, "/srv/a.php", 1), 41, true);
 	php_call(f, php_function(f, NULL, NULL, NULL, 0), 0, true);
 	php_call(f, php_function(f, NULL, "in_fiber", "/srv/a.php", 5), 6, true);
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	assert_int_equal(f->chain.nr, 2);
 	expect_frame(f, 0, "in_fiber", "/srv/a.php", 6, true);
 	expect_frame(f, 1, "{main}", "/srv/a.php", 41, true);
@@ -215,7 +215,7 @@ TEST(test_php_root_in_c, setup, teardown)
 	php_call(f, array_map, 0, false);
 	php_call(f, callback, 6, true);
 	for (int fiber = 0; fiber < 2; fiber++) {
-		assert_int_equal(chain(f), LANG_NONE_NR);
+		assert_int_equal(chain(f), LANG_OK);
 		assert_int_equal(f->chain.nr_here, fiber ? 2 : 0);
 		expect_frame(f, 0, "callback", "/srv/a.php", 6, false);
 		expect_frame(f, 1, "array_map", "[internal]", LANG_NO_INSTR, true);
@@ -239,10 +239,10 @@ TEST(test_php_content, setup, teardown)
 	php_call(f, func, 4, true);
 	memcpy(&name, pymake_at(&f->m, func + 8), 8);
 	pymake_u64(&f->m, name + 8, 0);
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	expect_frame(f, 0, "old", "/srv/a.php", 4, true);
 	memcpy(pymake_at(&f->m, name + 24), "new", 3);
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	expect_frame(f, 0, "new", "/srv/a.php", 4, true);
 }
 
@@ -267,7 +267,7 @@ TEST(test_php_none, setup, teardown)
 	struct fixture *f = *state;
 
 	php_begin(f);
-	assert_int_equal(chain(f), LANG_NONE_NO_FRAMES);
+	assert_int_equal(chain(f), LANG_NO_FRAMES);
 }
 
 TEST(test_php_cycle, setup, teardown)
@@ -278,20 +278,20 @@ TEST(test_php_cycle, setup, teardown)
 	php_begin(f);
 	func = php_function(f, NULL, "f", "/srv/a.php", 3);
 	frame = php_call(f, func, 4, true);
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	assert_false(f->chain.deep);
 	/* As of more frames than have room: the innermost ones are kept. */
 	pymake_u64(&f->m, frame + 48, frame);
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	assert_int_equal(f->chain.nr, LANG_FRAMES_MAX);
 	assert_true(f->chain.deep);
 	expect_frame(f, LANG_FRAMES_MAX - 1, "f", "/srv/a.php", LANG_NO_INSTR, true);
 	/* Frames without a function count as steps. */
 	pymake_u64(&f->m, frame + 24, 0);
-	assert_int_equal(chain(f), LANG_NONE_NO_ROOM);
+	assert_int_equal(chain(f), LANG_NO_ROOM);
 	/* A caller that cannot be read. */
 	pymake_u64(&f->m, frame + 48, PYMAKE_BASE + PYMAKE_SIZE + 4096);
-	assert_int_equal(chain(f), LANG_NONE_BAD_CHAIN);
+	assert_int_equal(chain(f), LANG_BAD_CHAIN);
 	assert_int_equal(f->chain.nr, 0);
 }
 
@@ -318,7 +318,7 @@ TEST(test_php_many, setup, teardown)
 	chain(f);
 	for (int i = 0; i < 3; i++) {
 		f->m.nr_calls = 0;
-		assert_int_equal(chain(f), LANG_NONE_NR);
+		assert_int_equal(chain(f), LANG_OK);
 		assert_int_equal(f->chain.nr, 180);
 		assert_false(f->chain.deep);
 		expect_frame(f, 0, "C::f179", "/srv/a.php", 4, false);
@@ -409,7 +409,7 @@ static uint64_t ruby_tid(struct fixture *f, const struct ruby *r)
 static void ruby_begin_version(struct fixture *f, struct ruby *r, uint32_t version)
 {
 	uint64_t vm = pymake_take(&f->m, 64), ractor = pymake_take(&f->m, 1024);
-	const struct ruby_layout *l = &describe_ruby(version)->layout;
+	const struct ruby_layout *l = &detect_ruby(version)->layout;
 
 	f->m.process.kind = LANG_RUBY;
 	f->m.process.ruby = *l;
@@ -445,7 +445,7 @@ static void check_ruby(struct fixture *f, uint32_t version)
 	struct ruby r;
 
 	ruby_begin_version(f, &r, version);
-	assert_int_equal(chain(f), LANG_NONE_NO_FRAMES);
+	assert_int_equal(chain(f), LANG_NO_FRAMES);
 	ruby_call(f, &r, ruby_iseq(f, "<main>", "/srv/a.rb", 1), 0x77770025);
 	ruby_call(f, &r, ruby_iseq(f, "main", "/srv/a.rb", 30), 0x11110003);
 	ruby_call(f, &r, 0, 0x55550083);
@@ -456,7 +456,7 @@ static void check_ruby(struct fixture *f, uint32_t version)
 		  0x11110003);
 	for (int i = 0; i < 2; i++) {
 		f->m.nr_calls = 0;
-		assert_int_equal(chain(f), LANG_NONE_NR);
+		assert_int_equal(chain(f), LANG_OK);
 		assert_int_equal(f->chain.nr, 4);
 		expect_frame(f, 0, "a method with a name that is long", "/srv/a.rb", LANG_NO_INSTR,
 			     false);
@@ -489,22 +489,22 @@ TEST(test_ruby_versions)
 	static const uint32_t unknown[] = { 0, 0x02070000, 0x03000000, 0x03050000, 0x05000000 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(unknown); i++)
-		assert_null(describe_ruby(unknown[i]));
-	assert_int_equal(describe_ruby(0x04000500)->layout.ractor_node, 360);
-	assert_int_equal(describe_ruby(0x0400ff00)->layout.ractor_node, 368);
+		assert_null(detect_ruby(unknown[i]));
+	assert_int_equal(detect_ruby(0x04000500)->layout.ractor_node, 360);
+	assert_int_equal(detect_ruby(0x0400ff00)->layout.ractor_node, 368);
 }
 
 /* A context that belongs to another thread is none of the sample's. */
-TEST(test_ruby_foreign_context, setup, teardown)
+TEST(test_ruby_untrusted_context, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct ruby r;
 
 	ruby_begin_version(f, &r, 0x03030800);
 	ruby_call(f, &r, ruby_iseq(f, "<main>", "/srv/a.rb", 1), 0x77770025);
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	pymake_u64(&f->m, r.ec + f->m.process.ruby.ec_thread, r.thread + 8);
-	assert_int_equal(chain(f), LANG_NONE_BAD_CHAIN);
+	assert_int_equal(chain(f), LANG_BAD_CHAIN);
 }
 
 /* The index of instructions at @at, words from the first one, as Ruby makes it. */
@@ -601,7 +601,7 @@ TEST(test_ruby_instructions, setup, teardown)
 	pymake_u64(&f->m, r.cfp, 0x10000);
 	ruby_call(f, &r, iseq, 0x11110003);
 	pymake_u64(&f->m, r.cfp, 0x10000 + 8 * 13);
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	expect_frame(f, 0, "<main>", "/srv/a.rb", LANG_NO_INSTR, false);
 	expect_frame(f, 1, "<main>", "/srv/a.rb", 0, false);
 	/* The instruction before the next one. */
@@ -613,7 +613,7 @@ TEST(test_ruby_instructions, setup, teardown)
 	/* The code of another eval() at the same address. */
 	pymake_u32(&f->m, body + 136, 2);
 	pymake_u32(&f->m, entries, 40);
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	text = codes_at(f->reader->codes, f->chain.frames[0].code);
 	assert_int_equal(rubyline_of(text->table, text->table_size, 0), 40);
 }
@@ -625,13 +625,13 @@ TEST(test_ruby_unknown_thread, setup, teardown)
 
 	ruby_begin(f, &r);
 	f->sample.tid = TID + 1;
-	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
+	assert_int_equal(chain(f), LANG_NO_THREAD);
 	/* The thread is another one by now. */
 	f->sample.tid = TID;
 	f->sample.time_ns += LANG_SEARCH_NS;
-	assert_int_equal(chain(f), LANG_NONE_NO_FRAMES);
+	assert_int_equal(chain(f), LANG_NO_FRAMES);
 	pymake_u32(&f->m, r.thread + 88, TID + 2);
-	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
+	assert_int_equal(chain(f), LANG_NO_THREAD);
 }
 
 /* A forked process: its main thread has the id of the parent's thread. */
@@ -644,19 +644,19 @@ TEST(test_ruby_forked, setup, teardown)
 	ruby_call(f, &r, ruby_iseq(f, "worker", "/srv/a.rb", 1), 0x77770025);
 	f->sample.tid = TID + 1;
 	/* Threads that were made later have their ids. */
-	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
+	assert_int_equal(chain(f), LANG_NO_THREAD);
 	f->sample.is_main = true;
 	f->sample.time_ns += LANG_SEARCH_NS;
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	expect_frame(f, 0, "worker", "/srv/a.rb", LANG_NO_INSTR, true);
 	/* The id is set. */
 	pymake_u32(&f->m, r.thread + 88, TID + 1);
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	/* A list without a thread. */
 	pymake_u64(&f->m, bytes_u64(pymake_at(&f->m, r.thread)),
 		   bytes_u64(pymake_at(&f->m, r.thread)));
 	pymake_u32(&f->m, r.thread + 88, TID + 2);
-	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
+	assert_int_equal(chain(f), LANG_NO_THREAD);
 }
 
 /* A new thread on the task of one that has ended, which is not in the list any more. */
@@ -668,7 +668,7 @@ TEST(test_ruby_task_reused, setup, teardown)
 
 	ruby_begin(f, &r);
 	ruby_call(f, &r, ruby_iseq(f, "ended", "/srv/a.rb", 1), 0x77770025);
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	ended = r.thread;
 	ec = r.ec;
 	head = bytes_u64(pymake_at(&f->m, ended));
@@ -685,11 +685,11 @@ TEST(test_ruby_task_reused, setup, teardown)
 	r.cfp = f->m.frames + 8 * RUBY_STACK_WORDS;
 	ruby_call(f, &r, ruby_iseq(f, "new", "/srv/a.rb", 1), 0x77770025);
 	pymake_u64(&f->m, head, r.thread);
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	expect_frame(f, 0, "new", "/srv/a.rb", LANG_NO_INSTR, true);
 	/* Its context was freed. */
 	pymake_u64(&f->m, r.thread + 40, 0);
-	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
+	assert_int_equal(chain(f), LANG_NO_THREAD);
 }
 
 /* The C stack is another one while the thread changes to another fiber. */
@@ -701,15 +701,15 @@ TEST(test_ruby_fiber, setup, teardown)
 	ruby_begin(f, &r);
 	ruby_call(f, &r, ruby_iseq(f, "<main>", "/srv/a.rb", 1), 0x77770025);
 	pymake_u64(&f->m, r.ec + 144, f->sample.sp + f->sample.stack_size - 8);
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	assert_true(f->chain.rooted);
 	pymake_u64(&f->m, r.ec + 144, f->sample.sp + (1 << 20));
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	assert_false(f->chain.rooted);
 	pymake_u64(&f->m, r.ec + 144, f->sample.sp + (1 << 20) + 1);
-	assert_int_equal(chain(f), LANG_NONE_MISMATCH);
+	assert_int_equal(chain(f), LANG_MISMATCH);
 	pymake_u64(&f->m, r.ec + 144, f->sample.sp - 8);
-	assert_int_equal(chain(f), LANG_NONE_MISMATCH);
+	assert_int_equal(chain(f), LANG_MISMATCH);
 }
 
 TEST(test_ruby_hostile, setup, teardown)
@@ -721,17 +721,17 @@ TEST(test_ruby_hostile, setup, teardown)
 	chain(f);
 	/* Frames outside of the stack. */
 	pymake_u64(&f->m, r.ec + 16, r.cfp + 4096);
-	assert_int_equal(chain(f), LANG_NONE_BAD_CHAIN);
+	assert_int_equal(chain(f), LANG_BAD_CHAIN);
 	pymake_u64(&f->m, r.ec + 16, r.cfp - 8);
-	assert_int_equal(chain(f), LANG_NONE_BAD_CHAIN);
+	assert_int_equal(chain(f), LANG_BAD_CHAIN);
 	pymake_u64(&f->m, r.ec + 8, UINT64_MAX / 16);
-	assert_int_equal(chain(f), LANG_NONE_NO_ROOM);
+	assert_int_equal(chain(f), LANG_NO_ROOM);
 	pymake_u64(&f->m, r.ec + 8, RUBY_STACK_WORDS);
 	/* Threads in a circle that leaves out the head. */
 	f->sample.tid = TID + 1;
 	pymake_u64(&f->m, r.thread, r.thread);
 	f->m.nr_calls = 0;
-	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
+	assert_int_equal(chain(f), LANG_NO_THREAD);
 	assert_in_range(f->m.nr_calls, 1, 600);
 }
 
@@ -746,7 +746,7 @@ TEST(test_ruby_deep, setup, teardown)
 	for (int i = 0; i < 512; i++)
 		ruby_call(f, &r, iseq, 0x11110003);
 	ruby_call(f, &r, ruby_iseq(f, "leaf", "/srv/a.rb", 7), 0x11110003);
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	assert_true(f->chain.deep);
 	assert_int_equal(f->chain.nr, LANG_FRAMES_MAX);
 	expect_frame(f, 0, "leaf", "/srv/a.rb", LANG_NO_INSTR, false);
@@ -883,7 +883,7 @@ TEST(test_perl, setup, teardown)
 	perl_push(f, &p, 9, 0, 21, 8); /* being popped */
 	for (int i = 0; i < 2; i++) {
 		f->m.nr_calls = 0;
-		assert_int_equal(chain(f), LANG_NONE_NR);
+		assert_int_equal(chain(f), LANG_OK);
 		assert_int_equal(f->chain.nr, 4);
 		expect_frame(f, 0, "Cart::leaf", "/srv/a.pl", 9, false);
 		expect_frame(f, 1, "Cart::total", "/srv/a.pl", 20, true);
@@ -909,13 +909,13 @@ TEST(test_perl_page, setup, teardown)
 	for (uint64_t begin = 1; begin < sizeof(path) + 8; begin++) {
 		memcpy(pymake_at(&f->m, at - begin), path, sizeof(path));
 		pymake_u64(&f->m, body + 64, at - begin);
-		assert_int_equal(chain(f), LANG_NONE_NR);
+		assert_int_equal(chain(f), LANG_OK);
 		expect_frame(f, 0, "main::f", path, 9, false);
 	}
 	at = PYMAKE_BASE + PYMAKE_SIZE - sizeof(path);
 	memcpy(pymake_at(&f->m, at), path, sizeof(path));
 	pymake_u64(&f->m, body + 64, at);
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	expect_frame(f, 0, "main::f", path, 9, false);
 }
 
@@ -927,7 +927,7 @@ TEST(test_perl_other, setup, teardown)
 
 	perl_begin(f, &p);
 	pymake_u64(&f->m, f->sample.sp + 512, 0);
-	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
+	assert_int_equal(chain(f), LANG_NO_THREAD);
 	assert_int_equal(f->chain.nr, 0);
 }
 
@@ -940,25 +940,25 @@ TEST(test_perl_hostile, setup, teardown)
 	perl_begin(f, &p);
 	/* No sub. */
 	perl_push(f, &p, 9, p.stack, 3, 8);
-	assert_int_equal(chain(f), LANG_NONE_BAD_CHAIN);
+	assert_int_equal(chain(f), LANG_BAD_CHAIN);
 	cv = perl_sub(f, "main", "f", false);
 	pymake_u64(&f->m, p.contexts + 72, cv);
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	assert_false(f->chain.deep);
 	/* Too many contexts; a stack that is its own caller: with frames, without them. */
 	pymake_u32(&f->m, p.stack + 32, 1U << 30);
-	assert_int_equal(chain(f), LANG_NONE_BAD_CHAIN);
+	assert_int_equal(chain(f), LANG_BAD_CHAIN);
 	pymake_u32(&f->m, p.stack + 32, INT32_MAX);
-	assert_int_equal(chain(f), LANG_NONE_BAD_CHAIN);
+	assert_int_equal(chain(f), LANG_BAD_CHAIN);
 	pymake_u32(&f->m, p.stack + 32, 1U << 31);
-	assert_int_equal(chain(f), LANG_NONE_BAD_CHAIN);
+	assert_int_equal(chain(f), LANG_BAD_CHAIN);
 	pymake_u32(&f->m, p.stack + 32, 0);
 	pymake_u64(&f->m, p.stack + 16, p.stack);
-	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(chain(f), LANG_OK);
 	assert_true(f->chain.deep);
 	assert_int_equal(f->chain.nr, 32);
 	pymake_u32(&f->m, p.stack + 32, UINT32_MAX);
-	assert_int_equal(chain(f), LANG_NONE_NO_ROOM);
+	assert_int_equal(chain(f), LANG_NO_ROOM);
 }
 
 /* Of more frames than have room the innermost ones are kept; the main program is not among them. */
@@ -980,7 +980,7 @@ TEST(test_perl_deep, setup, teardown)
 	}
 	pymake_u32(&f->m, p.stack + 32, 599);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(chain(f), LANG_NONE_NR);
+		assert_int_equal(chain(f), LANG_OK);
 		assert_true(f->chain.deep);
 		assert_int_equal(f->chain.nr, LANG_FRAMES_MAX - 1);
 		expect_frame(f, 0, "main::leaf", "/srv/a.pl", 9, false);

@@ -615,7 +615,7 @@ static int64_t try_at(struct debugfile_where at, const char *name, uint32_t crc)
 	size_t size = (strlen(name) + 4) & ~3UL;
 	struct elffacts_input in = { .watch = at.watch };
 	struct elffacts facts, found;
-	struct foreign_file file;
+	struct untrusted_file file;
 	struct elffile debug;
 	char data[512] = "";
 	struct elfmake m;
@@ -628,7 +628,7 @@ static int64_t try_at(struct debugfile_where at, const char *name, uint32_t crc)
 	elfmake_section(&m, ".gnu_debuglink",
 			(Elf64_Shdr){ .sh_type = SHT_PROGBITS, .sh_size = size + 4 }, data);
 	elfmake_finish(&m);
-	in.fd = cage_wrap(m.bytes, m.size);
+	in.fd = sandbox_wrap(m.bytes, m.size);
 	in.size = m.size;
 	assert_int_equal(elffacts_read(&facts, &in), 0);
 	at.fd = in.fd;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * cagecost names|lines|images FILE [ROUNDS], cagecost perfmap ENTRIES [ROUNDS]: CPU time of readers
- * in the cage and in the calling thread: demangled names of the ELF file, chains of its DWARF, a
+ * in the sandbox and in the calling thread: demangled names of the ELF file, chains of its DWARF, a
  * perf map, and images of the ELF files in the list FILE, one path a line. Prints milliseconds of
- * each round, then the medians, and the throughput in the cage as a share of that without it.
+ * each round, then the medians, and the throughput in the sandbox as a share of that without it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -122,19 +122,19 @@ static uint64_t work_perfmap(const char *entries)
 		return 0;
 	before_ns = process_ns();
 	copy = jitcopy(fileno(f), 0, PERFMAP_SIZE_MAX, NULL, &got);
-	return copy < 0 || perfmap_cage_parse(&map, copy, got) ? 0 : perfmap_nr(map);
+	return copy < 0 || perfmap_sandbox_parse(&map, copy, got) ? 0 : perfmap_nr(map);
 }
 
 /* Look @nr places up. Return the number of chains. */
-static uint64_t look_up(struct dwarf_cage *d, const uint64_t *vaddrs, uint32_t nr)
+static uint64_t look_up(struct dwarf_sandbox *d, const uint64_t *vaddrs, uint32_t nr)
 {
 	uint64_t sum = 0;
 
 	for (uint32_t done = 0; done < nr;) {
-		uint32_t part = MIN(nr - done, DWARF_CAGE_PLACES);
+		uint32_t part = MIN(nr - done, DWARF_SANDBOX_PLACES);
 		struct dwarf_chains c;
 
-		if (dwarf_cage_chains(d, vaddrs + done, part, &c) || !c.nr)
+		if (dwarf_sandbox_chains(d, vaddrs + done, part, &c) || !c.nr)
 			break;
 		done += c.nr;
 		for (uint32_t i = 0; i < c.nr; i++)
@@ -163,7 +163,7 @@ static uint64_t work_lines(const char *path)
 	char *real = realpath(path, NULL);
 	struct load_where where = { .identity = { .kind = OBJECT_FILE }, .seen.path = real };
 	static uint64_t vaddrs[PLACES];
-	struct dwarf_cage *lines;
+	struct dwarf_sandbox *lines;
 	struct stat st;
 	uint32_t nr;
 
@@ -175,9 +175,9 @@ static uint64_t work_lines(const char *path)
 	return dwarf_object_open(&where, false, &lines) ? 0 : look_up(lines, vaddrs, nr);
 }
 
-static bool with_cage; /* in this process */
+static bool with_sandbox; /* in this process */
 
-/* Build and keep the image of @path, as proftop does: in the cage, or from the file itself. */
+/* Build and keep the image of @path, as proftop does: in the sandbox, or from the file itself. */
 static bool build_image(const char *path)
 {
 	struct image_input in = { .no_debug_files = true };
@@ -187,7 +187,7 @@ static bool build_image(const char *path)
 	int rc;
 
 	in.fd = open_file(path, &in.size);
-	if (with_cage) {
+	if (with_sandbox) {
 		rc = image_read(&image, &in, NULL);
 	} else {
 		rc = elffile_open(&f, in.fd, NULL, in.size, NULL);
@@ -226,14 +226,14 @@ static void measure(work_fn work, const char *path, bool caged, uint64_t out[2])
 	pid = fork();
 	if (!pid) {
 		if (caged) {
-			const struct cage_reader *readers[CAGE_NR_KINDS] = { NULL };
+			const struct sandbox_reader *readers[SANDBOX_NR_KINDS] = { NULL };
 
-			symbols_cage_readers(false, readers);
-			cage_start(readers);
+			symbols_sandbox_readers(false, readers);
+			sandbox_start(readers);
 		}
-		with_cage = caged;
+		with_sandbox = caged;
 		out[1] = work(path);
-		out[0] = process_ns() - before_ns + (caged ? cage_cpu_ns() : 0);
+		out[0] = process_ns() - before_ns + (caged ? sandbox_cpu_ns() : 0);
 		_exit(write(pair[1], out, 2 * sizeof(*out)) < 0);
 	}
 	close(pair[1]);

@@ -54,7 +54,7 @@ struct sample {
 	uint64_t time_ns;
 	int tid;
 	enum pipeline_lang lang;
-	enum lang_none none;
+	enum lang_status none;
 	uint64_t pc, sp;
 	uint32_t doubts;     /* enum merge_doubt */
 	uint32_t nr_guessed; /* native frames */
@@ -188,7 +188,7 @@ static void keep(struct tool *t, const struct record_sample *s)
 	*out = (struct sample){ .time_ns = s->time_ns,
 				.tid = (int)s->tid,
 				.lang = stack.lang,
-				.none = stack.lang_none,
+				.none = stack.lang_status,
 				.doubts = stack.doubts,
 				.stop = stack.stop,
 				.nr_guessed = stack.nr_guessed,
@@ -392,7 +392,7 @@ static int judge(struct tool *t)
 {
 	uint32_t nr = MIN(atomic_load(&t->truth->nr), (uint32_t)TRUTH_ENTRIES), matched = 0,
 		 entering = 0, elsewhere = 0;
-	uint32_t certain[3] = { 0 }, guessed[3] = { 0 }, none[LANG_NONE_NR] = { 0 }, nones = 0;
+	uint32_t certain[3] = { 0 }, guessed[3] = { 0 }, none[LANG_OK] = { 0 }, nones = 0;
 	uint32_t doubts[MERGE_DOUBTS] = { 0 };
 
 	qsort(t->samples, t->nr_samples, sizeof(*t->samples), by_time);
@@ -422,7 +422,7 @@ static int judge(struct tool *t)
 			for (int k = 0; k < MERGE_DOUBTS; k++)
 				doubts[k] += s->doubts >> k & 1;
 		} else {
-			none[MIN(s->none, LANG_NONE_NR - 1)]++;
+			none[MIN(s->none, LANG_OK - 1)]++;
 			nones++;
 		}
 	}
@@ -431,9 +431,9 @@ static int judge(struct tool *t)
 	       t->nr_samples, t->nr_pending, nr, matched, elsewhere,
 	       certain[0] + certain[1] + certain[2], certain[1], certain[2],
 	       guessed[0] + guessed[1] + guessed[2], guessed[0] + guessed[2], entering, nones);
-	for (int i = 0; i < LANG_NONE_NR; i++)
+	for (int i = 0; i < LANG_OK; i++)
 		if (none[i])
-			printf(" %s %u", lang_none_name((enum lang_none)i), none[i]);
+			printf(" %s %u", lang_status_name((enum lang_status)i), none[i]);
 	for (int i = 0; i < MERGE_DOUBTS; i++)
 		if (doubts[i])
 			printf(" %s %u", doubt_names[i], doubts[i]);
@@ -446,7 +446,7 @@ static void print_chain(const struct tool *t, const struct sample *s)
 	fputs(s->lang == PIPELINE_LANG_CERTAIN	 ? "certain"
 	      : s->lang == PIPELINE_LANG_GUESSED ? "guessed"
 	      : s->lang == PIPELINE_LANG_NO	 ? "unknown"
-						 : lang_none_name(s->none),
+						 : lang_status_name(s->none),
 	      stdout);
 	for (uint32_t i = s->lang == PIPELINE_LANG_NONE ? 0 : s->nr; i-- > 0;) {
 		uint64_t place = t->chains[s->first + i];
@@ -664,7 +664,7 @@ static bool has_root(const char *text)
 }
 
 struct java_result {
-	uint32_t matched, elsewhere, failed, skipped, cut, unread, at_call;
+	uint32_t matched, elsewhere, failed, skipped, cut, held_samples, at_call;
 	uint32_t by_sure[2][3]; /* native frames exact to the root; compare_texts() */
 };
 
@@ -703,7 +703,7 @@ static void judge_entry(struct tool *t, const struct truth_entry *e, struct java
 	sure = s->stop == UNWIND_COMPLETE && !s->nr_guessed;
 	r->cut += s->stop != UNWIND_COMPLETE;
 	read = our_text(t, s, ours);
-	r->unread += !read;
+	r->held_samples += !read;
 	differ = compare_texts(ours, theirs);
 	if (differ && equal_at_call(t, s, ours, theirs)) {
 		r->at_call++;
@@ -737,7 +737,7 @@ static int judge_java(struct tool *t)
 	       "unread %u at_call %u certain %u wrong %u wrong_edge %u guessed %u guessed_right %u "
 	       "guessed_edge %u\n",
 	       t->nr_samples, t->nr_pending, nr, r.matched, r.elsewhere, r.failed, r.skipped, r.cut,
-	       r.unread, r.at_call, sure[0] + sure[1] + sure[2], sure[2], sure[1],
+	       r.held_samples, r.at_call, sure[0] + sure[1] + sure[2], sure[2], sure[1],
 	       guess[0] + guess[1] + guess[2], guess[0], guess[1]);
 	return sure[2] != 0;
 }

@@ -31,7 +31,7 @@ static void print_place(const struct dwarf_frame *f)
 	printf("%s:%u\n", path, f->line);
 }
 
-static void print(const struct image *image, struct dwarf_cage *lines, uint64_t vaddr)
+static void print(const struct image *image, struct dwarf_sandbox *lines, uint64_t vaddr)
 {
 	struct dwarf_frame frames[DWARF_FRAMES_MAX] = { { .name = NULL } };
 	const struct image_symbol *s = image_find(image, vaddr);
@@ -41,7 +41,7 @@ static void print(const struct image *image, struct dwarf_cage *lines, uint64_t 
 	struct dwarf_chains chains = { 0 };
 	int nr = 0;
 
-	if (lines && !dwarf_cage_chains(lines, &vaddr, 1, &chains))
+	if (lines && !dwarf_sandbox_chains(lines, &vaddr, 1, &chains))
 		nr = chains.nr_frames[0];
 	for (int i = 0; i < nr; i++)
 		frames[i] = chains.frames[i];
@@ -61,7 +61,7 @@ int main(int argc, char **argv)
 {
 	struct image_input in = { .path = argv[1] };
 	struct load_where where = { .identity = { .kind = OBJECT_FILE }, .seen.path = argv[1] };
-	struct dwarf_cage *lines = NULL;
+	struct dwarf_sandbox *lines = NULL;
 	struct image *image;
 	struct stat st;
 	uint64_t vaddr;
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
 		lines = NULL;
 	while (scanf("%" SCNx64, &vaddr) == 1)
 		print(image, lines, vaddr);
-	dwarf_cage_close(lines);
+	dwarf_sandbox_close(lines);
 	image_free(image);
 	close(in.fd);
 	return 0;

@@ -239,7 +239,7 @@ void sampler_set_cpus(struct sampler *s, const int *cpus, uint32_t nr)
 	s->last_cpu = nr ? cpus[nr - 1] : -1;
 }
 
-void sampler_cage_start(bool code)
+void sampler_sandbox_start(bool code)
 {
 }
 
@@ -253,7 +253,7 @@ void sampler_drop_thread_caps(void)
 {
 }
 
-void sampler_cage_stop(void)
+void sampler_sandbox_stop(void)
 {
 }
 

@@ -192,7 +192,7 @@ TEST(test_kept_whole)
 }
 
 /* W replaces regular files of the user only, and follows no link of another user. */
-TEST(test_foreign_files)
+TEST(test_untrusted_files)
 {
 	char dir[] = "/tmp/proftop-settings-XXXXXX", path[64], real[64];
 	const struct settings s = plain;

@@ -192,7 +192,7 @@ static json_t *languages(const struct profile_lang *l)
 	for (uint32_t i = 0; i < PROFILE_NR_LANG_NONE; i++) {
 		none += l->none_by[i];
 		if (l->none_by[i])
-			json_object_set_new(by, profile_lang_none_name(i), count(l->none_by[i]));
+			json_object_set_new(by, profile_lang_status_name(i), count(l->none_by[i]));
 	}
 	json_object_set_new(o, "certain", count(l->certain));
 	json_object_set_new(o, "guessed", count(l->guessed));

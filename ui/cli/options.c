@@ -296,14 +296,14 @@ static int parse_event_filter(struct options_parse *p, const char *arg)
 	return EINVAL;
 }
 
-/* Parse events with a program, which is read in the cage. */
+/* Parse events with a program, which is read in the sandbox. */
 static int read_events(struct sampler_config *c, const char *arg, struct err *e)
 {
 	int code;
 
-	sampler_cage_start(false);
+	sampler_sandbox_start(false);
 	code = event_parse_list(c->events, &c->nr_events, EVENTS_MAX, arg, e);
-	sampler_cage_stop();
+	sampler_sandbox_stop();
 	return code;
 }
 

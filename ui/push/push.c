@@ -143,7 +143,7 @@ static int check_end(void *ctx, curl_off_t a, curl_off_t b, curl_off_t c, curl_o
 }
 
 /* Describe a failed attempt: the status and the first line of the answer, or why there is none. */
-static void describe(struct push *push, CURLcode code, long status)
+static void detect(struct push *push, CURLcode code, long status)
 {
 	/* The end of the session: the earlier failure is the reason. */
 	if (code == CURLE_ABORTED_BY_CALLBACK && push->outbox.pushed.error[0])
@@ -229,7 +229,7 @@ static void *push_main(void *arg)
 		if (result == OUTBOX_DELIVERED)
 			push->outbox.pushed.error[0] = '\0';
 		else
-			describe(push, code, status);
+			detect(push, code, status);
 		outbox_settle(&push->outbox, r, result, retry_after_s, hash_u64(time_now_ns()));
 	}
 	pthread_mutex_unlock(&push->lock);

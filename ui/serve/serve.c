@@ -634,7 +634,7 @@ static enum MHD_Result take_argument(void *request, enum MHD_ValueKind kind, con
  * Report whether a page of another site caused the request, other than by a link: browsers say so.
  * It could not read the answer, but have many made.
  */
-static bool is_foreign(const struct serve *sv, const struct visit *v)
+static bool is_untrusted(const struct serve *sv, const struct visit *v)
 {
 	const char *site = sv->mhd.lookup_value(v->connection, MHD_HEADER_KIND, "Sec-Fetch-Site");
 	const char *dest = sv->mhd.lookup_value(v->connection, MHD_HEADER_KIND, "Sec-Fetch-Dest");
@@ -662,7 +662,7 @@ static unsigned int refusal(const struct serve *sv, const struct visit *v, const
 	if (sv->local && host && !request_host_is_local(host))
 		return MHD_HTTP_FORBIDDEN;
 	*why = "a page of another site made this request\n";
-	if (is_foreign(sv, v))
+	if (is_untrusted(sv, v))
 		return MHD_HTTP_FORBIDDEN;
 	*why = "invalid value of seconds: must be 1 to 300\n";
 	if (v->request.invalid && !strcmp(v->request.invalid, "seconds"))

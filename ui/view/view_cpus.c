@@ -225,7 +225,8 @@ static void draw_kernel(const struct ui_state *st, const struct row *row, struct
 }
 
 /* Return the hottest function of the CPU; NULL: none clearly, or it has no row yet. */
-static const struct profile_function *hottest_of(const struct ui_state *st, const struct row *row)
+static const struct profile_function *hot_function_of(const struct ui_state *st,
+						      const struct row *row)
 {
 	return row->top_function < st->latest->nr_functions
 		       ? &st->latest->functions[row->top_function]
@@ -234,7 +235,7 @@ static const struct profile_function *hottest_of(const struct ui_state *st, cons
 
 static int by_hottest(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	const struct profile_function *x = hottest_of(st, a), *y = hottest_of(st, b);
+	const struct profile_function *x = hot_function_of(st, a), *y = hot_function_of(st, b);
 
 	if (!x || !y)
 		return !x - !y;
@@ -245,7 +246,7 @@ static void draw_hottest(const struct ui_state *st, const struct row *row, struc
 			 struct view_field at)
 {
 	const struct profile_cpu *cpu = cpu_of(st, row);
-	const struct profile_function *f = hottest_of(st, row);
+	const struct profile_function *f = hot_function_of(st, row);
 	double share = cpu->samples ? (double)cpu->hot_samples / (double)cpu->samples : 0;
 	struct pen pen = { c, at.row, at.col, at.col + at.cols };
 	char buf[FORMAT_MAX];
@@ -400,7 +401,7 @@ static int build(const struct ui_state *st, struct list *list)
 
 static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
 {
-	const struct profile_function *f = hottest_of(st, row);
+	const struct profile_function *f = hot_function_of(st, row);
 	char buf[24];
 
 	return match_finds(m, text_format(buf, sizeof(buf), "cpu%d", cpu_of(st, row)->cpu)) ||

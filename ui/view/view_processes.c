@@ -794,7 +794,7 @@ static bool has_room(const struct ui_state *st)
 	return in_list(st) || st->cols >= 110;
 }
 
-static struct safe_text hottest_of(const struct ui_state *st, const struct row *row)
+static struct safe_text hot_function_of(const struct ui_state *st, const struct row *row)
 {
 	return row->top_function < st->shown->nr_functions
 		       ? st->shown->functions[row->top_function].name
@@ -865,7 +865,7 @@ static double own_of(const struct ui_state *st, const struct row *row)
 
 static int by_hottest(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	return strcasecmp(hottest_of(st, a).str, hottest_of(st, b).str);
+	return strcasecmp(hot_function_of(st, a).str, hot_function_of(st, b).str);
 }
 
 static void draw_share(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -1056,7 +1056,7 @@ static void draw_hottest(const struct ui_state *st, const struct row *row, struc
 			    : '?';
 	char buf[TEXT_MAX];
 
-	canvas_elide(c, at.row, at.col, at.cols, ui_state_name(st, buf, hottest_of(st, row)),
+	canvas_elide(c, at.row, at.col, at.cols, ui_state_name(st, buf, hot_function_of(st, row)),
 		     (struct style){ theme_kind(kind), 0 });
 }
 
@@ -1335,7 +1335,8 @@ static struct safe_text name(const struct ui_state *st, const struct row *row, c
 			   (int)process_rows_pid(st, row));
 }
 
-static bool hottest_finds(const struct ui_state *st, const struct row *row, const struct match *m)
+static bool hot_function_finds(const struct ui_state *st, const struct row *row,
+			       const struct match *m)
 {
 	return row->top_function < st->shown->nr_functions &&
 	       match_finds_name(m, &st->shown->functions[row->top_function]);
@@ -1347,7 +1348,7 @@ static bool finds(const struct ui_state *st, const struct row *row, const struct
 	char buf[TEXT_MAX], comm[TEXT_MAX];
 
 	return match_finds(m, process_rows_name(st, row, comm)) || match_finds(m, p->comm) ||
-	       hottest_finds(st, row, m) ||
+	       hot_function_finds(st, row, m) ||
 	       match_finds(m,
 			   text_format(buf, sizeof(buf), "%d", (int)process_rows_pid(st, row))) ||
 	       match_finds(m, process_rows_command(st, row)) ||

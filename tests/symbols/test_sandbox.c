@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * cage: a reader that was taken over can reach nothing; one that dies, hangs, forges or takes all
- * memory costs one call only. The whole life in one process: started before the tests.
+ * sandbox: a reader that was taken over can reach nothing; one that dies, hangs, forges or takes
+ * all memory costs one call only. The whole life in one process: started before the tests.
  */
 #include "tests/prelude.h"
 
@@ -75,7 +75,7 @@ ssize_t recvmsg(int sock, struct msghdr *msg, int flags)
 	return got;
 }
 
-/* Send an answer past the functions of the cage, as a reader that was taken over does. */
+/* Send an answer past the functions of the sandbox, as a reader that was taken over does. */
 static void forge(uint32_t serial, uint64_t size, int fd)
 {
 	struct {
@@ -103,7 +103,7 @@ static void forge(uint32_t serial, uint64_t size, int fd)
 }
 
 /* Write to the file of the call without end. */
-static int fill(const struct cage_reply *r)
+static int fill(const struct sandbox_reply *r)
 {
 	static const char bytes[1 << 16];
 
@@ -113,7 +113,7 @@ static int fill(const struct cage_reply *r)
 }
 
 /* Answer with a file that has a hole. */
-static void sparse(const struct cage_reply *r)
+static void sparse(const struct sandbox_reply *r)
 {
 	if (pwrite(r->file, "x", 1, ANSWER_SIZE - 1) == 1)
 		forge(last_serial, ANSWER_SIZE, -1);
@@ -121,7 +121,7 @@ static void sparse(const struct cage_reply *r)
 
 /* Answer with a file that is larger than it says: with a hole and the pages that it lacks, or not.
  */
-static void larger(const struct cage_reply *r, off_t from)
+static void larger(const struct sandbox_reply *r, off_t from)
 {
 	static char bytes[ANSWER_SIZE];
 
@@ -131,7 +131,7 @@ static void larger(const struct cage_reply *r, off_t from)
 }
 
 /* Answer, then hold the locks of the file: its write waits for a page of the hanging file @fd. */
-static void lock(const struct cage_reply *r, int fd)
+static void lock(const struct sandbox_reply *r, int fd)
 {
 	static char bytes[ANSWER_SIZE];
 	const void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -144,18 +144,18 @@ static void lock(const struct cage_reply *r, int fd)
 }
 
 /* Answer with a file that can be changed later. */
-static int map(struct cage_reply *r)
+static int map(struct sandbox_reply *r)
 {
 	static char bytes[ANSWER_SIZE];
 	uint8_t *mapped = mmap(NULL, ANSWER_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, r->file, 0);
 
 	memset(bytes, 'm', sizeof(bytes));
-	cage_put(r, bytes, sizeof(bytes));
+	sandbox_put(r, bytes, sizeof(bytes));
 	return mapped == MAP_FAILED ? -ENOMEM : 0;
 }
 
 /* The reader: honest, or not. */
-static int serve(struct cage_call *c)
+static int serve(struct sandbox_call *c)
 {
 	static uint32_t nr_calls;
 	const uint8_t *bytes = c->request;
@@ -167,16 +167,16 @@ static int serve(struct cage_call *c)
 	switch (c->size ? bytes[0] : FAIL) {
 	case ECHO:
 		for (unsigned int i = 0; i < ANSWER_SIZE; i++)
-			cage_put(&c->reply, bytes + 1, 1);
+			sandbox_put(&c->reply, bytes + 1, 1);
 		return 0;
 	case COUNT:
-		cage_put(&c->reply, &nr_calls, sizeof(nr_calls));
+		sandbox_put(&c->reply, &nr_calls, sizeof(nr_calls));
 		return 0;
 	case ESCAPE: {
 		long rc = escapes[bytes[1]].try();
 		uint8_t reached = rc >= 0;
 
-		cage_put(&c->reply, &reached, 1);
+		sandbox_put(&c->reply, &reached, 1);
 		return 0;
 	}
 	case DIE:
@@ -227,7 +227,7 @@ static int serve(struct cage_call *c)
 		return fill(&c->reply);
 	case READ_FD:
 		n = pread(c->fds[0], text, sizeof(text), 0);
-		cage_put(&c->reply, text, n > 0 ? (size_t)n : 0);
+		sandbox_put(&c->reply, text, n > 0 ? (size_t)n : 0);
 		return 0;
 	case NAP: /* as on a machine that gives it little time */
 		for (uint64_t end_ns = time_now_ns() + 17 * SECOND / 10; time_now_ns() < end_ns;)
@@ -244,21 +244,22 @@ static int serve(struct cage_call *c)
 }
 
 /* Of each kind, as it would be after it was taken over. */
-static struct cage_reader readers[CAGE_NR_KINDS];
-static enum cage_kind kind;
+static struct sandbox_reader readers[SANDBOX_NR_KINDS];
+static enum sandbox_kind kind;
 
 static int call(uint8_t what, uint8_t with, uint32_t generation, uint64_t timeout_ns,
-		struct cage_answer *a)
+		struct sandbox_answer *a)
 {
 	const uint8_t request[] = { what, with };
 
-	return cage_call(&readers[kind], request, sizeof(request), NULL, generation, timeout_ns, a);
+	return sandbox_call(&readers[kind], request, sizeof(request), NULL, generation, timeout_ns,
+			    a);
 }
 
 static void answers(void)
 {
-	struct cage_answer a;
-	int fds[CAGE_FDS_MAX] = { cage_wrap("a file", 6), -1 };
+	struct sandbox_answer a;
+	int fds[SANDBOX_FDS_MAX] = { sandbox_wrap("a file", 6), -1 };
 	const uint8_t read_fd = READ_FD;
 
 	assert_int_equal(call(ECHO, 'x', 0, LONG, &a), 0);
@@ -266,11 +267,11 @@ static void answers(void)
 	assert_int_equal(a.mapped, readers[kind].map_reply);
 	for (unsigned int i = 0; i < ANSWER_SIZE; i++)
 		assert_int_equal(a.bytes[i], 'x');
-	cage_answer_free(&a);
-	assert_int_equal(cage_call(&readers[kind], &read_fd, 1, fds, 0, LONG, &a), 0);
+	sandbox_answer_free(&a);
+	assert_int_equal(sandbox_call(&readers[kind], &read_fd, 1, fds, 0, LONG, &a), 0);
 	assert_int_equal(a.size, 6);
 	assert_memory_equal(a.bytes, "a file", 6);
-	cage_answer_free(&a);
+	sandbox_answer_free(&a);
 	/* No reader makes it larger. */
 	assert_int_equal(pwrite(fds[0], "b", 1, 0), 1);
 	assert_int_equal(pwrite(fds[0], "b", 1, 6), -1);
@@ -278,24 +279,24 @@ static void answers(void)
 	assert_false(a.mapped);
 	assert_int_equal(call(FAIL, 0, 0, LONG, &a), -ENODATA);
 	assert_null(a.bytes);
-	assert_true(cage_cpu_ns() > 0);
-	assert_false(cage_has(getpid()));
-	assert_false(cage_has(0));
+	assert_true(sandbox_cpu_ns() > 0);
+	assert_false(sandbox_has(getpid()));
+	assert_false(sandbox_has(0));
 }
 
 /* Replies are copied, or mapped. */
 TEST(test_answers)
 {
 	answers();
-	kind = CAGE_PERFMAP;
+	kind = SANDBOX_PERFMAP;
 	answers();
-	kind = CAGE_DWARF;
+	kind = SANDBOX_DWARF;
 }
 
 /* The calls of an untouched worker have their state; another worker says so. */
 static uint32_t count(uint32_t *generation)
 {
-	struct cage_answer a;
+	struct sandbox_answer a;
 	uint32_t nr;
 
 	assert_int_equal(call(COUNT, 0, 0, LONG, &a), 0);
@@ -308,16 +309,16 @@ static uint32_t count(uint32_t *generation)
 
 TEST(test_escapes)
 {
-	unsigned int nr_killed = 0, nr = CAGE_NR_KINDS * ARRAY_SIZE(escapes);
+	unsigned int nr_killed = 0, nr = SANDBOX_NR_KINDS * ARRAY_SIZE(escapes);
 
 	if (SANITIZED)
 		skip();
 	for (unsigned int try = 0; try < nr; try++) {
 		uint8_t i = (uint8_t)(try % ARRAY_SIZE(escapes));
-		struct cage_answer a;
+		struct sandbox_answer a;
 		int rc;
 
-		kind = (enum cage_kind)(try / ARRAY_SIZE(escapes));
+		kind = (enum sandbox_kind)(try / ARRAY_SIZE(escapes));
 		rc = call(ESCAPE, i, 0, LONG, &a);
 
 		if (rc && rc != -EPIPE)
@@ -327,7 +328,7 @@ TEST(test_escapes)
 		nr_killed += rc == -EPIPE;
 		free(a.bytes);
 	}
-	kind = CAGE_DWARF;
+	kind = SANDBOX_DWARF;
 	print_message("%u of %u killed the worker\n", nr_killed, nr);
 	assert_true(nr_killed > nr / 2);
 }
@@ -336,7 +337,7 @@ TEST(test_escapes)
 static void fails(uint8_t what, int want, uint64_t timeout_ns)
 {
 	uint32_t before, after;
-	struct cage_answer a;
+	struct sandbox_answer a;
 	uint64_t start = time_now_ns();
 	int rc;
 
@@ -371,15 +372,15 @@ static void lies(void)
 TEST(test_lies)
 {
 	lies();
-	kind = CAGE_PERFMAP; /* its replies are mapped */
+	kind = SANDBOX_PERFMAP; /* its replies are mapped */
 	lies();
-	kind = CAGE_DWARF;
+	kind = SANDBOX_DWARF;
 }
 
 /* The answer to a call that was not made yet is not taken for that call's. */
 TEST(test_early)
 {
-	struct cage_answer a;
+	struct sandbox_answer a;
 	uint32_t generation;
 
 	count(&generation);
@@ -393,13 +394,13 @@ TEST(test_early)
 /* Bytes that are mapped do not change, and are all there. */
 static int reset_kind(void **state)
 {
-	kind = CAGE_DWARF;
+	kind = SANDBOX_DWARF;
 	return 0;
 }
 
 TEST(test_mapped, NULL, reset_kind)
 {
-	kind = CAGE_PERFMAP;
+	kind = SANDBOX_PERFMAP;
 	fails(MAPPED, SANITIZED ? -EBADMSG : -EPIPE, LONG);
 	fails(SPARSE, -EBADMSG, LONG);
 	fails(PAID, -EBADMSG, LONG);
@@ -415,11 +416,11 @@ TEST(test_held)
 
 	count(&before);
 	for (int i = 0; i < 40; i++) {
-		int fds[CAGE_FDS_MAX] = { cage_wrap(bytes, 1 << 20), -1 };
-		struct cage_answer a;
+		int fds[SANDBOX_FDS_MAX] = { sandbox_wrap(bytes, 1 << 20), -1 };
+		struct sandbox_answer a;
 
-		assert_int_equal(cage_call(&readers[kind], &read_fd, 1, fds, 0, LONG, &a), 0);
-		cage_answer_free(&a);
+		assert_int_equal(sandbox_call(&readers[kind], &read_fd, 1, fds, 0, LONG, &a), 0);
+		sandbox_answer_free(&a);
 		close(fds[0]);
 	}
 	free(bytes);
@@ -427,7 +428,7 @@ TEST(test_held)
 	assert_int_equal(after, before + 2);
 	/* Not one with a large state, for many replies in the same file. */
 	for (int i = 0; i < 400; i++) {
-		struct cage_answer a;
+		struct sandbox_answer a;
 
 		assert_int_equal(call(ECHO, 'x', after, LONG, &a), 0);
 		free(a.bytes);
@@ -461,7 +462,7 @@ static bool begin_hanging(struct hanging *h)
 	assert_true(size > 0 && !pipe2(in, O_CLOEXEC) && !pipe2(out, O_CLOEXEC));
 	assert_non_null(mkdtemp(h->folder));
 	program[size] = '\0';
-	strcpy(strstr(program, "/symbols/test_cage"), "/programs/hangfs");
+	strcpy(strstr(program, "/symbols/test_sandbox"), "/programs/hangfs");
 	h->pid = fork();
 	if (!h->pid) {
 		dup2(in[0], STDIN_FILENO);
@@ -500,7 +501,7 @@ TEST(test_locked)
 {
 	const uint8_t request = LOCKED;
 	uint32_t before, after;
-	struct cage_answer a;
+	struct sandbox_answer a;
 	struct hanging h;
 
 	if (!begin_hanging(&h)) {
@@ -511,8 +512,8 @@ TEST(test_locked)
 	count(&before);
 	usleep(200000); /* until reads hang; if that is too short, the test says nothing */
 	alarm(100);
-	assert_int_equal(cage_call(&readers[kind], &request, 1, (const int[]){ h.file, -1 }, 0,
-				   LONG, &a),
+	assert_int_equal(sandbox_call(&readers[kind], &request, 1, (const int[]){ h.file, -1 }, 0,
+				      LONG, &a),
 			 0);
 	assert_int_equal(a.size, ANSWER_SIZE);
 	free(a.bytes);
@@ -526,12 +527,12 @@ TEST(test_locked)
 /* To send does not wait for a reader that takes nothing. */
 TEST(test_full_socket)
 {
-	struct cage_head head = { .size = 0 };
+	struct sandbox_head head = { .size = 0 };
 	int pair[2], rc = 0;
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
 	for (int i = 0; i < 100000 && !rc; i++)
-		rc = cage_wire_send(pair[0], &head, NULL, 0, NULL);
+		rc = sandbox_message_send(pair[0], &head, NULL, 0, NULL);
 	assert_int_equal(rc, -EAGAIN);
 	close(pair[0]);
 	close(pair[1]);
@@ -540,7 +541,7 @@ TEST(test_full_socket)
 /* Its memory is limited; it goes on, since an allocation fails. */
 TEST(test_greedy)
 {
-	struct cage_answer a;
+	struct sandbox_answer a;
 	uint32_t generation;
 
 	if (SANITIZED)
@@ -548,7 +549,7 @@ TEST(test_greedy)
 	assert_int_equal(call(GREEDY, 0, 0, 6 * LONG, &a), -ENOMEM);
 	count(&generation);
 	/* It has no memory left. */
-	cage_end(&readers[kind]);
+	sandbox_end(&readers[kind]);
 }
 
 #define NR_THREADS 8
@@ -558,7 +559,7 @@ static void *many_calls(void *arg)
 {
 	for (unsigned int i = 0; i < NR_CALLS; i++) {
 		uint8_t with = (uint8_t)(uintptr_t)arg;
-		struct cage_answer a;
+		struct sandbox_answer a;
 
 		assert_int_equal(call(ECHO, with, 0, LONG, &a), 0);
 		assert_int_equal(a.bytes[ANSWER_SIZE - 1], with);
@@ -579,7 +580,7 @@ TEST(test_threads)
 
 static void *long_call(void *arg)
 {
-	struct cage_answer a;
+	struct sandbox_answer a;
 
 	assert_int_equal(call(SLEEP, 0, 0, LONG, &a), 0);
 	free(a.bytes);
@@ -597,20 +598,21 @@ static bool give_up(void *ctx)
  */
 TEST(test_stopped)
 {
-	const struct cage_wait wait = { LONG, give_up, &(int){ 3 } };
+	const struct sandbox_wait wait = { LONG, give_up, &(int){ 3 } };
 	const uint8_t hang = HANG, echo[2] = { ECHO, 'e' };
 	uint64_t begin_ns = time_now_ns();
 	uint32_t before, after;
-	struct cage_answer a;
+	struct sandbox_answer a;
 
 	count(&before);
-	assert_int_equal(cage_call_until(&readers[kind], &hang, 1, NULL, 0, &wait, &a), -ECANCELED);
+	assert_int_equal(sandbox_call_until(&readers[kind], &hang, 1, NULL, 0, &wait, &a),
+			 -ECANCELED);
 	assert_null(a.bytes);
 	print_message("%llu ms\n", (unsigned long long)(time_now_ns() - begin_ns) / 1000000);
 	assert_true(time_now_ns() - begin_ns < LONG / 2);
 	count(&after);
 	assert_int_equal(after, before + 1);
-	assert_int_equal(cage_call_until(&readers[kind], echo, 2, NULL, 0, &wait, &a), 0);
+	assert_int_equal(sandbox_call_until(&readers[kind], echo, 2, NULL, 0, &wait, &a), 0);
 	free(a.bytes);
 }
 
@@ -621,7 +623,7 @@ TEST(test_stopped)
 TEST(test_queued)
 {
 	uint32_t before, after;
-	struct cage_answer a;
+	struct sandbox_answer a;
 	pthread_t thread;
 
 	count(&before);
@@ -638,7 +640,7 @@ TEST(test_queued)
 TEST(test_starved)
 {
 	uint32_t before, after;
-	struct cage_answer a;
+	struct sandbox_answer a;
 
 	count(&before);
 	assert_int_equal(call(NAP, 0, 0, 3 * SECOND / 2, &a), 0);
@@ -659,7 +661,7 @@ static int nr_fds(void)
 /* After all that, no descriptor is left, and no process. */
 TEST(test_end)
 {
-	struct cage_answer a;
+	struct sandbox_answer a;
 	uint32_t generation;
 	int before;
 
@@ -670,26 +672,26 @@ TEST(test_end)
 		count(&generation);
 	}
 	assert_int_equal(nr_fds(), before);
-	cage_stop();
+	sandbox_stop();
 	assert_int_equal(call(ECHO, 0, 0, LONG, &a), -ENOSYS);
 }
 
 static int start(void)
 {
-	const struct cage_reader *table[CAGE_NR_KINDS];
+	const struct sandbox_reader *table[SANDBOX_NR_KINDS];
 
-	for (unsigned int i = 0; i < CAGE_NR_KINDS; i++) {
-		readers[i] = (struct cage_reader){
-			.kind = (enum cage_kind)i,
+	for (unsigned int i = 0; i < SANDBOX_NR_KINDS; i++) {
+		readers[i] = (struct sandbox_reader){
+			.kind = (enum sandbox_kind)i,
 			.name = "cage-test",
 			.serve = serve,
 			.memory_max = MEMORY_MAX,
-			.map_reply = i == CAGE_PERFMAP,
+			.map_reply = i == SANDBOX_PERFMAP,
 		};
 		table[i] = &readers[i];
 	}
 	tester = getpid();
-	return cage_start(table);
+	return sandbox_start(table);
 }
 
 static int set_up(void **state)
@@ -706,7 +708,7 @@ static pid_t server(void)
 	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
 	f = fopen(path, "r");
 	assert_non_null(f);
-	while (fscanf(f, "%d", &pid) == 1 && !cage_has(pid))
+	while (fscanf(f, "%d", &pid) == 1 && !sandbox_has(pid))
 		;
 	fclose(f);
 	return pid;
@@ -716,7 +718,7 @@ static pid_t server(void)
 TEST(test_stopped_server)
 {
 	uint32_t generation;
-	struct cage_answer a;
+	struct sandbox_answer a;
 	uint64_t start_ns;
 
 	assert_int_equal(start(), 0);
@@ -729,7 +731,7 @@ TEST(test_stopped_server)
 		assert_int_equal(call(ECHO, 0, 0, LONG, &a), -ENOSYS);
 	alarm(0);
 	print_message("%llu ms\n", (unsigned long long)(time_now_ns() - start_ns) / 1000000);
-	cage_stop();
+	sandbox_stop();
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The readers in the cage: a worker returns the same as the reader itself; answers that were
+ * The readers in the sandbox: a worker returns the same as the reader itself; answers that were
  * changed at random are refused or harmless; what ends a worker costs one result only.
  */
 #include "tests/prelude.h"
@@ -48,7 +48,7 @@ static uint32_t next_random(uint32_t *seed)
 }
 
 /* Change the honest reply as a worker that was taken over may: bytes, its end, its size. */
-static void change(struct cage_reply *r)
+static void change(struct sandbox_reply *r)
 {
 	uint32_t seed = shared->seed, nr = 1 + next_random(&seed) % 4;
 	uint8_t more[64];
@@ -59,12 +59,12 @@ static void change(struct cage_reply *r)
 		r->size = r->size ? next_random(&seed) % r->size : 0;
 	if (next_random(&seed) % 4 == 0) {
 		memset(more, (int)next_random(&seed), sizeof(more));
-		cage_put(r, more, next_random(&seed) % sizeof(more));
+		sandbox_put(r, more, next_random(&seed) % sizeof(more));
 	}
 }
 
 /* Answer a request for a part of a jitdump: one byte was read. */
-static void answer_one_byte(struct cage_call *c)
+static void answer_one_byte(struct sandbox_call *c)
 {
 	struct jitdump_request r;
 	struct jitdump_answer a = { .more = 1 };
@@ -73,13 +73,13 @@ static void answer_one_byte(struct cage_call *c)
 	a.state = r.state;
 	a.state.at++;
 	c->reply.size = 0;
-	cage_put(&c->reply, &a, sizeof(a));
+	sandbox_put(&c->reply, &a, sizeof(a));
 }
 
 /* Miss a part of the object that is there, or beyond its end; or the next one of a sparse file. */
-static void miss_more(struct cage_call *c)
+static void miss_more(struct sandbox_call *c)
 {
-	struct elfcage_answer a = { .nr_missed = { 1, 0 } };
+	struct elf_sandbox_answer a = { .nr_missed = { 1, 0 } };
 	struct elfpart part = { 0, shared->seed ? UINT64_MAX : 1 };
 
 	if (shared->mode != GREEDY) {
@@ -87,23 +87,23 @@ static void miss_more(struct cage_call *c)
 		part.end = part.start + (shared->mode == NAPS ? 1 : STEP);
 	}
 	c->reply.size = 0;
-	cage_put(&c->reply, &a, sizeof(a));
-	cage_put(&c->reply, &part, sizeof(part));
+	sandbox_put(&c->reply, &a, sizeof(a));
+	sandbox_put(&c->reply, &part, sizeof(part));
 }
 
 /* Miss one part twice, or more parts than a list has. */
-static void miss_many(struct cage_call *c)
+static void miss_many(struct sandbox_call *c)
 {
-	struct elfcage_answer a = { .nr_missed = { shared->mode == LONG ? ELFPARTS_MAX + 1 : 2,
-						   0 } };
+	struct elf_sandbox_answer a = { .nr_missed = { shared->mode == LONG ? ELFPARTS_MAX + 1 : 2,
+						       0 } };
 
 	c->reply.size = 0;
-	cage_put(&c->reply, &a, sizeof(a));
+	sandbox_put(&c->reply, &a, sizeof(a));
 	for (uint64_t i = 0; i < a.nr_missed[0]; i++) {
 		uint64_t start = STEP + (shared->mode == LONG ? i * 4096 : 0);
 		struct elfpart part = { start, start + 4096 };
 
-		cage_put(&c->reply, &part, sizeof(part));
+		sandbox_put(&c->reply, &part, sizeof(part));
 	}
 }
 
@@ -113,7 +113,7 @@ static void nap(void)
 		;
 }
 
-static int serve(const struct cage_reader *reader, struct cage_call *c)
+static int serve(const struct sandbox_reader *reader, struct sandbox_call *c)
 {
 	int rc;
 
@@ -122,7 +122,7 @@ static int serve(const struct cage_reader *reader, struct cage_call *c)
 		shared->seed = pwrite(c->fds[0], "", 1, 0) < 0 ? (uint32_t)errno : 0;
 	/* The mangled name of kill::it() ends the worker of names. */
 	if (shared->mode == DIES &&
-	    (reader->kind != CAGE_NAMES || memmem(c->request, c->size, "_ZN4kill", 8)))
+	    (reader->kind != SANDBOX_NAMES || memmem(c->request, c->size, "_ZN4kill", 8)))
 		__builtin_trap();
 	rc = reader->serve(c);
 	if (!rc && shared->mode == CHANGED)
@@ -143,16 +143,16 @@ static int serve(const struct cage_reader *reader, struct cage_call *c)
 }
 
 #define WRAPPED(name, of)                                                                          \
-	static int serve_##name(struct cage_call *c)                                               \
+	static int serve_##name(struct sandbox_call *c)                                            \
 	{                                                                                          \
 		return serve(&of, c);                                                              \
 	}                                                                                          \
-	static struct cage_reader name
+	static struct sandbox_reader name
 
 WRAPPED(names, demangler_reader);
-static struct cage_reader images[IMAGE_READERS];
+static struct sandbox_reader images[IMAGE_READERS];
 
-static int serve_image(struct cage_call *c)
+static int serve_image(struct sandbox_call *c)
 {
 	return serve(&image_readers[0], c);
 }
@@ -292,7 +292,7 @@ static size_t put_map(char *text, size_t max, uint32_t nr)
 
 static int parse_map(struct perfmap **map, const char *text, size_t size)
 {
-	int fd = cage_wrap(text, size), rc = perfmap_cage_parse(map, fd, size);
+	int fd = sandbox_wrap(text, size), rc = perfmap_sandbox_parse(map, fd, size);
 
 	close(fd);
 	return rc;
@@ -605,12 +605,12 @@ TEST(test_image)
 }
 
 /* Write a copy of a file of /proc. The caller removes it. */
-/* Read a sparse file in the cage. @c: NULL, or with other limits; it can be used again. */
-static int read_sparse(struct elfcage *c, enum mode mode)
+/* Read a sparse file in the sandbox. @c: NULL, or with other limits; it can be used again. */
+static int read_sparse(struct elf_sandbox *c, enum mode mode)
 {
 	const struct image_request r = { .serial = 1 };
-	struct elfcage *own = c ? NULL : elfcage_new();
-	struct cage_answer a;
+	struct elf_sandbox *own = c ? NULL : elf_sandbox_new();
+	struct sandbox_answer a;
 	int fd = memfd_create("sparse", MFD_CLOEXEC), rc;
 
 	c = c ? c : own;
@@ -618,27 +618,27 @@ static int read_sparse(struct elfcage *c, enum mode mode)
 	shared->mode = mode;
 	shared->nr_calls = 0;
 	c->copied = true;
-	assert_int_equal(elfcage_open(c, 0, fd, 1 << 30), 0);
-	rc = elfcage_ask(c, &image_readers[0], &r, sizeof(r), &a);
+	assert_int_equal(elf_sandbox_open(c, 0, fd, 1 << 30), 0);
+	rc = elf_sandbox_ask(c, &image_readers[0], &r, sizeof(r), &a);
 	close(fd);
-	elfcage_close(c, 0);
+	elf_sandbox_close(c, 0);
 	if (own)
-		elfcage_free(own);
+		elf_sandbox_free(own);
 	return rc;
 }
 
 /* A reading has one limit of calls, of time and of memory, whatever its worker says. */
 TEST(test_limits)
 {
-	struct elfcage *c = elfcage_new();
+	struct elf_sandbox *c = elf_sandbox_new();
 	int rc;
 
 	/* Small steps are counted. */
 	c->memory_max = 1;
 	assert_int_equal(read_sparse(c, STEPS), -ENOSPC);
 	assert_in_range(shared->nr_calls, 17, 18);
-	elfcage_free(c);
-	c = elfcage_new();
+	elf_sandbox_free(c);
+	c = elf_sandbox_new();
 	c->time_ns = 4 * NAP_NS;
 	rc = read_sparse(c, NAPS);
 	/* Over behind a call, or in one. */
@@ -653,7 +653,7 @@ TEST(test_limits)
 	assert_in_range(shared->nr_calls, 10, 24);
 	read_sparse(c, NAPS);
 	assert_int_equal(shared->nr_calls, 0);
-	elfcage_free(c);
+	elf_sandbox_free(c);
 	/* Each part of a list is read once, and it is no longer than one of an honest worker. */
 	for (enum mode mode = REPEATS; mode <= LONG; mode++) {
 		assert_int_equal(read_sparse(NULL, mode), -EBADMSG);
@@ -714,7 +714,7 @@ TEST(test_kernel_list)
 	write_copy(path, text, sizeof(text) - 1);
 	assert_int_equal(kallsyms_parse(&want, text, sizeof(text) - 1, NULL), 0);
 	shared->mode = HONEST;
-	assert_int_equal(kernel_cage_list(&k, NULL, path, NULL), 0);
+	assert_int_equal(kernel_sandbox_list(&k, NULL, path, NULL), 0);
 	assert_int_equal(kallsyms_nr(k), kallsyms_nr(want));
 	assert_int_equal(kallsyms_begin(k, false), 0xffffffff81000000);
 	walk_list(k, want);
@@ -722,7 +722,7 @@ TEST(test_kernel_list)
 	kallsyms_free(want);
 	shared->mode = CHANGED;
 	for (shared->seed = 0; shared->seed < 2 * NR_ROUNDS; shared->seed++) {
-		int rc = kernel_cage_list(&k, NULL, path, NULL);
+		int rc = kernel_sandbox_list(&k, NULL, path, NULL);
 
 		assert_true(!rc || rc == -EBADMSG);
 		nr_refused += rc != 0;
@@ -733,14 +733,14 @@ TEST(test_kernel_list)
 	}
 	assert_in_range(nr_refused, NR_ROUNDS / 2, 2 * NR_ROUNDS);
 	shared->mode = DIES;
-	assert_int_equal(kernel_cage_list(&k, NULL, path, NULL), -EPIPE);
+	assert_int_equal(kernel_sandbox_list(&k, NULL, path, NULL), -EPIPE);
 	unlink(path);
 	/* The kernel's own list needs no worker; a folder or a FIFO is no list. */
-	assert_int_not_equal(kernel_cage_list(&k, NULL, "/tmp", NULL), 0);
+	assert_int_not_equal(kernel_sandbox_list(&k, NULL, "/tmp", NULL), 0);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_int_equal(kernel_cage_list(&k, NULL, path, NULL), -EINVAL);
+	assert_int_equal(kernel_sandbox_list(&k, NULL, path, NULL), -EINVAL);
 	unlink(path);
-	if (!kernel_cage_list(&k, NULL, "/proc/kallsyms", NULL))
+	if (!kernel_sandbox_list(&k, NULL, "/proc/kallsyms", NULL))
 		kallsyms_free(k);
 }
 
@@ -767,7 +767,7 @@ static void check_fifo(const char *root, const char *path)
 	fifo_opened = false;
 	assert_int_equal(pthread_create(&writer, NULL, open_fifo, (void *)path), 0);
 	usleep(50000);
-	assert_int_equal(kernel_cage_list(&k, root, "/proc/kallsyms", NULL), -EINVAL);
+	assert_int_equal(kernel_sandbox_list(&k, root, "/proc/kallsyms", NULL), -EINVAL);
 	usleep(50000);
 	assert_false(fifo_opened);
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -796,18 +796,18 @@ TEST(test_kernel_below)
 	for (size_t i = 0; i < ARRAY_SIZE(outside); i++) {
 		assert_int_equal(symlink(outside[i], list), 0);
 		assert_int_equal(symlink(outside[i], core), 0);
-		assert_int_equal(kernel_cage_list(&k, root, "/proc/kallsyms", NULL), -ENOENT);
-		assert_int_equal(kernel_cage_memory(root, "/proc/kcore", base, buf, 8), -ENOENT);
+		assert_int_equal(kernel_sandbox_list(&k, root, "/proc/kallsyms", NULL), -ENOENT);
+		assert_int_equal(kernel_sandbox_memory(root, "/proc/kcore", base, buf, 8), -ENOENT);
 		assert_int_equal(unlink(list), 0);
 		assert_int_equal(unlink(core), 0);
 	}
 	check_fifo(root, list);
 	if (!mknod(list, S_IFCHR | 0600, makedev(1, 3))) {
-		assert_int_equal(kernel_cage_list(&k, root, "/proc/kallsyms", NULL), -EINVAL);
+		assert_int_equal(kernel_sandbox_list(&k, root, "/proc/kallsyms", NULL), -EINVAL);
 		assert_int_equal(unlink(list), 0);
 	}
 	assert_int_equal(rename(copy, list), 0);
-	assert_int_equal(kernel_cage_list(&k, root, "/proc/kallsyms", NULL), 0);
+	assert_int_equal(kernel_sandbox_list(&k, root, "/proc/kallsyms", NULL), 0);
 	assert_int_equal(kallsyms_nr(k), 2);
 	kallsyms_free(k);
 	assert_int_equal(unlink(list), 0);
@@ -835,14 +835,14 @@ TEST(test_kernel_memory)
 		file[4096 + i] = (uint8_t)(i * 7 + i / 999);
 	write_copy(path, file, 4096 + SIZE);
 	shared->mode = HONEST;
-	assert_int_equal(kernel_cage_memory(NULL, path, base, got, SIZE + 1), SIZE);
+	assert_int_equal(kernel_sandbox_memory(NULL, path, base, got, SIZE + 1), SIZE);
 	assert_memory_equal(got, file + 4096, SIZE);
-	assert_int_equal(kernel_cage_memory(NULL, path, base - 1, got, 8), -EFAULT);
+	assert_int_equal(kernel_sandbox_memory(NULL, path, base - 1, got, 8), -EFAULT);
 	shared->mode = CHANGED;
 	for (shared->seed = 0; shared->seed < 50; shared->seed++)
-		assert_true(kernel_cage_memory(NULL, path, base, got, 100) <= 100);
+		assert_true(kernel_sandbox_memory(NULL, path, base, got, 100) <= 100);
 	shared->mode = DIES;
-	assert_int_equal(kernel_cage_memory(NULL, path, base, got, 8), -EPIPE);
+	assert_int_equal(kernel_sandbox_memory(NULL, path, base, got, 8), -EPIPE);
 	unlink(path);
 	free(file);
 	free(got);
@@ -912,9 +912,10 @@ TEST(test_facts)
 	close(in.fd);
 }
 
-static struct cage_reader wrap(const struct cage_reader *of, int (*fn)(struct cage_call *c))
+static struct sandbox_reader wrap(const struct sandbox_reader *of,
+				  int (*fn)(struct sandbox_call *c))
 {
-	struct cage_reader r = *of;
+	struct sandbox_reader r = *of;
 
 	r.serve = fn;
 	return r;
@@ -922,9 +923,10 @@ static struct cage_reader wrap(const struct cage_reader *of, int (*fn)(struct ca
 
 static int set_up(void **state)
 {
-	static const struct cage_reader *readers[CAGE_NR_KINDS] = {
-		[CAGE_NAMES] = &names,	   [CAGE_ELF] = &elf,	  [CAGE_PERFMAP] = &perfmap,
-		[CAGE_JITDUMP] = &jitdump, [CAGE_DISASM] = &code, [CAGE_KERNEL] = &kernel,
+	static const struct sandbox_reader *readers[SANDBOX_NR_KINDS] = {
+		[SANDBOX_NAMES] = &names,     [SANDBOX_ELF] = &elf,
+		[SANDBOX_PERFMAP] = &perfmap, [SANDBOX_JITDUMP] = &jitdump,
+		[SANDBOX_DISASM] = &code,     [SANDBOX_KERNEL] = &kernel,
 	};
 
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
@@ -932,19 +934,19 @@ static int set_up(void **state)
 	names = wrap(&demangler_reader, serve_names);
 	for (int i = 0; i < IMAGE_READERS; i++) {
 		images[i] = wrap(&image_readers[i], serve_image);
-		readers[CAGE_IMAGE + i] = &images[i];
+		readers[SANDBOX_IMAGE + i] = &images[i];
 	}
 	elf = wrap(&elffacts_reader, serve_elf);
 	perfmap = wrap(&perfmap_reader, serve_perfmap);
 	jitdump = wrap(&jitdump_reader, serve_jitdump);
 	code = wrap(&disasm_reader, serve_code);
 	kernel = wrap(&kernel_reader, serve_kernel);
-	return shared == MAP_FAILED ? -1 : cage_start(readers);
+	return shared == MAP_FAILED ? -1 : sandbox_start(readers);
 }
 
 static int tear_down(void **state)
 {
-	cage_stop();
+	sandbox_stop();
 	return 0;
 }
 
