@@ -735,7 +735,7 @@ static void reopen_check_cpus(struct sampler *s, uint64_t now_ns)
  * Set all rates to the governor's part of the requested ones. Return whether one was changed. At
  * the start of a session also by the thread that starts the builder.
  */
-static bool handlers_apply_governor(struct sampler *s)
+static bool builder_requests_apply_governor(struct sampler *s)
 {
 	bool changed = false;
 	struct err e;
@@ -765,7 +765,7 @@ static void govern_starved(struct sampler *s)
 	double hz = rates_fastest(&s->rates, s->config.nr_events);
 
 	if (hz > 0 && governor_starve(&s->rates.governor, s->ticks.starved, hz))
-		handlers_apply_governor(s);
+		builder_requests_apply_governor(s);
 }
 
 /* Lower the rate if interrupts stall the machine, proftop included. */
@@ -775,7 +775,7 @@ static void govern_stall(struct sampler *s)
 
 	was = fastest * s->rates.governor.factor;
 	if (!governor_stall(&s->rates.governor, s->ticks.span_ns, s->config.tick_ns, fastest) ||
-	    !handlers_apply_governor(s))
+	    !builder_requests_apply_governor(s))
 		return;
 	mailbox_add(&s->mailbox,
 		    "%.0f Hz stalled this machine (a tick took %.1f s): lowered to %.0f Hz", was,
@@ -822,7 +822,7 @@ static void say_governed(struct sampler *s, bool lowered)
 			    100 * g->factor);
 }
 
-void handlers_govern(struct sampler *s)
+void builder_requests_govern(struct sampler *s)
 {
 	const struct profile_account *a = &s->ticks.account;
 	struct governor *g = &s->rates.governor;
@@ -835,7 +835,7 @@ void handlers_govern(struct sampler *s)
 		g->interrupts = measure_interrupts();
 	if (!governor_tick(g, s->ticks.span_ns, s->ticks.own_pct, a->taken, a->lost))
 		return;
-	if (handlers_apply_governor(s))
+	if (builder_requests_apply_governor(s))
 		say_governed(s, g->factor < was);
 }
 
@@ -846,7 +846,7 @@ static void reset_governor(struct sampler *s)
 
 	rates_govern(&s->rates, &s->config);
 	if (lowered || s->rates.governor.factor < 1)
-		handlers_apply_governor(s);
+		builder_requests_apply_governor(s);
 }
 
 /*
@@ -854,7 +854,7 @@ static void reset_governor(struct sampler *s)
  * Stack copies never shrink again: the size will be needed again, and each change loses some ms of
  * samples.
  */
-static void handlers_adapt_stacks(struct sampler *s)
+static void builder_requests_adapt_stacks(struct sampler *s)
 {
 	double share = messages_truncated(&s->messages);
 	char why[64];
@@ -1105,7 +1105,7 @@ static void set_target(struct sampler *s, const struct control *c)
 	reopen_target(s, c->spec);
 }
 
-static void handlers_set_cpus(struct sampler *s, const struct control *c)
+static void builder_requests_set_cpus(struct sampler *s, const struct control *c)
 {
 	reopen_cpus(s, c->spec);
 }
@@ -1172,7 +1172,7 @@ static void show_past(struct sampler *s, const struct control *c)
 }
 
 /* Apply a control to a live session; it is consumed. */
-static void handlers_apply(struct sampler *s, const struct control *c)
+static void builder_requests_apply(struct sampler *s, const struct control *c)
 {
 	static void (*const handlers[CONTROL_NR])(struct sampler * s, const struct control *c) = {
 		[CONTROL_RATE] = set_rate,
@@ -1190,7 +1190,7 @@ static void handlers_apply(struct sampler *s, const struct control *c)
 		[CONTROL_TARGET] = set_target,
 		[CONTROL_FOCUS] = set_focus,
 		[CONTROL_CALL_GRAPH] = set_call_graph,
-		[CONTROL_CPUS] = handlers_set_cpus,
+		[CONTROL_CPUS] = builder_requests_set_cpus,
 		[CONTROL_STRIP] = set_strip,
 		[CONTROL_PAST] = show_past,
 		[CONTROL_TRAP] = set_trap,
@@ -1203,10 +1203,10 @@ static void handlers_apply(struct sampler *s, const struct control *c)
 	handlers[c->kind](s, c);
 }
 
-void handlers_apply_replay(struct sampler *s, const struct control *c)
+void builder_requests_apply_replay(struct sampler *s, const struct control *c)
 {
 	if (c->kind == CONTROL_STRIP || c->kind == CONTROL_PAST || c->kind == CONTROL_TRAPS) {
-		handlers_apply(s, c);
+		builder_requests_apply(s, c);
 		return;
 	}
 	if (c->kind == CONTROL_TRAP) {
@@ -1412,7 +1412,7 @@ static void run_follow(struct sampler *s, struct replay_result *result)
 			first_ns = now;
 			due = MIN(due, next_follow(s, first_ns, now));
 		}
-		if (apply_controls(s, handlers_apply_replay))
+		if (apply_controls(s, builder_requests_apply_replay))
 			due = MIN(due, now);
 		if (!more)
 			say_end(s);
@@ -1468,7 +1468,7 @@ static void *replay_main(void *arg)
 		rcu_thread_offline();
 		poll(&fd, 1, 1000);
 		rcu_thread_online();
-		if (apply_controls(s, handlers_apply_replay))
+		if (apply_controls(s, builder_requests_apply_replay))
 			tick_replay(s, &result);
 	}
 	rcu_unregister_thread();
@@ -1561,9 +1561,9 @@ static void end_tick(struct sampler *s, uint64_t now)
 	/* A CPU that is back has ended a tick. */
 	tick_end(s, time_now_ns());
 	check_recording(s);
-	handlers_govern(s);
+	builder_requests_govern(s);
 	waiting_govern(s);
-	handlers_adapt_stacks(s);
+	builder_requests_adapt_stacks(s);
 }
 
 static void *builder_main(void *arg)
@@ -1595,7 +1595,7 @@ static void *builder_main(void *arg)
 			waiting_govern(s);
 		recording_hold(&s->recording);
 		look_at_readers(s);
-		if (apply_controls(s, handlers_apply)) {
+		if (apply_controls(s, builder_requests_apply)) {
 			now = time_now_ns(); /* a control may have ended a tick */
 			due = MIN(due, s->ticks.last_ns + ANSWER_NS);
 		}
@@ -1631,7 +1631,7 @@ int builder_start(struct sampler *s, struct err *e)
 	memcpy(s->rates.asked_hz, s->rates.hz, sizeof(s->rates.asked_hz));
 	rates_govern(&s->rates, &s->config);
 	if (s->live.counters && s->rates.governor.climbs)
-		handlers_apply_governor(s);
+		builder_requests_apply_governor(s);
 	set_start(s, time_now_ns());
 	past_use_events(&s->past, s->store.history, &s->config);
 	s->rates.procstat_ns = s->ticks.start_ns;

@@ -26,7 +26,7 @@
 #include "symbols/process/process.h"
 #include "symbols/symbols.h"
 
-struct codes;
+struct script_functions;
 struct control;
 struct counters;
 struct counts;
@@ -212,9 +212,9 @@ struct follow_search {
 uint32_t follow_search(const struct follow_search *f, const pid_t *tids, uint32_t nr, pid_t *fresh);
 
 /* The same for a replay, where most controls are refused. */
-void handlers_apply_replay(struct sampler *s, const struct control *c);
+void builder_requests_apply_replay(struct sampler *s, const struct control *c);
 /* After each tick: lower the rate while proftop costs too much, raise it when that is over. */
-void handlers_govern(struct sampler *s);
+void builder_requests_govern(struct sampler *s);
 
 /*
  * The folder of --keep: its segments, in order of their numbers. Other files in it are left alone.
@@ -363,7 +363,7 @@ pid_t process_names_take_hung(struct process_names *n, uint32_t *nr);
  * the events are open. 0 or -errno with a sentence.
  */
 int recording_open(struct recording *r, const char *path, size_t memory, struct counters *counters,
-		   struct sideband *sideband, const struct codes *codes, struct err *e);
+		   struct sideband *sideband, const struct script_functions *codes, struct err *e);
 /* Write the running processes: before the events are enabled. 0 or -errno with a message. */
 int recording_start(struct recording *r, struct err *e);
 /* Note the attributes of all events: after each change of these. Builder. */
@@ -574,7 +574,7 @@ struct langreaders {
 };
 
 /* 0 or -ENOMEM. @codes is borrowed. */
-int langreaders_open(struct langreaders *r, struct codes *codes, uint32_t languages);
+int langreaders_open(struct langreaders *r, struct script_functions *codes, uint32_t languages);
 /* After langreaders_stop(). */
 void langreaders_close(struct langreaders *r);
 /* The samples of CPU @index in the tick: @taken, and of these @lang of interpreters. */

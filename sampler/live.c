@@ -69,7 +69,7 @@
 /* After a reader that could not be started. */
 #define TRY_NS 1000000000ULL
 
-int langreaders_open(struct langreaders *r, struct codes *codes, uint32_t languages)
+int langreaders_open(struct langreaders *r, struct script_functions *codes, uint32_t languages)
 {
 	r->shared = calloc(1, sizeof(*r->shared));
 	if (!r->shared)

@@ -28,7 +28,7 @@
 #include "symbols/process/process.h"
 
 int recording_open(struct recording *r, const char *path, size_t memory, struct counters *counters,
-		   struct sideband *sideband, const struct codes *codes, struct err *e)
+		   struct sideband *sideband, const struct script_functions *codes, struct err *e)
 {
 	struct recorder_config config = { .path = path, .memory = memory, .codes = codes };
 	int code;

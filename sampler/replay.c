@@ -453,11 +453,11 @@ static void take_function(struct replay_language *l, struct store *st, const uin
 		return;
 	while (l->nr <= number)
 		l->codes[l->nr++] = CODE_NONE;
-	key.process = number / CODES_PROCESS_MAX;
+	key.process = number / SCRIPT_FUNCTIONS_PROCESS_MAX;
 	key.address = number;
 	text.user = key.process; /* all of a recording have room */
 	if (l->codes[number] == CODE_NONE)
-		l->codes[number] = codes_add(symbols_codes(st->symbols), &key, &text);
+		l->codes[number] = script_functions_add(symbols_codes(st->symbols), &key, &text);
 }
 
 /* Take the frames of the next sample; false: they make no sense. */

@@ -373,8 +373,8 @@ static void take_slot(struct reader *r, struct thread *t)
 	if (!r->langreader)
 		return;
 	langreader_answer(r->langreader);
-	slot = feed_find(langreader_feed(r->langreader), t->time_ns, (uint32_t)r->want->pid,
-			 (uint32_t)t->tid);
+	slot = frame_channel_find(langreader_feed(r->langreader), t->time_ns,
+				  (uint32_t)r->want->pid, (uint32_t)t->tid);
 	if (!slot)
 		return;
 	size = sizeof(*slot) + slot->nr * sizeof(slot->frames[0]);

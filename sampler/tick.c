@@ -140,10 +140,10 @@ static void tick_fill_account(struct sampler *s, struct profile *p, const struct
 	a->lost = sums->lost;
 	for (int i = 0; i < UNWIND_NR_STOPS; i++) {
 		p->broken_by[i] = all->broken[i];
-		p->broken_in[i] = ends_most(&all->ends[i], all->broken[i]);
+		p->broken_in[i] = broken_objects_most(&all->ends[i], all->broken[i]);
 		a->broken += all->broken[i];
 	}
-	p->guessed_in = ends_most(&all->guesses, all->guessed);
+	p->guessed_in = broken_objects_most(&all->guesses, all->guessed);
 	p->guessed_in_jit = p->guessed_in == OBJECT_ID_UNKNOWN;
 	for (int i = 0; i < DROP_NR; i++) {
 		p->dropped_by[i] = all->dropped[i];

@@ -13,9 +13,9 @@
 #include "symbols/script/script.h"
 #include "symbols/symbols.h"
 
-struct chains;
+struct inlines;
 struct code_desk;
-struct codes;
+struct script_functions;
 struct details;
 struct fetch_desk;
 struct ksyms;
@@ -45,7 +45,7 @@ struct symtab;
  * it does not grow until all threads use @to. NULL: out of memory.
  */
 struct places_move *places_move_new(struct places *from, struct places *to,
-				    const struct chains *chains, struct objects *objects,
+				    const struct inlines *chains, struct objects *objects,
 				    const struct symtab *symtab);
 /* Free @m, and none of the tables. */
 void places_move_free(struct places_move *m);
@@ -106,7 +106,7 @@ bool loader_java_settle(struct loader *l, uint64_t time_ns);
 /* Before the start: limit the bytes of images. */
 void loader_limit_memory(struct loader *l, size_t max);
 /* Return the source lines of the places of loader_new(); any thread. */
-const struct chains *loader_chains(const struct loader *l);
+const struct inlines *loader_chains(const struct loader *l);
 /* Before the start: a recording. Open nothing through /proc/PID, only files here or below @root. */
 void loader_recorded(struct loader *l, const char *root);
 /* After loader_recorded(), before the start: the recorded kernel; the addresses of its code. */
@@ -123,7 +123,7 @@ struct fetch_desk *loader_fetch(struct loader *l);
 /* Side-band about kernel code. */
 struct ksyms *loader_ksyms(struct loader *l);
 /* Code of interpreters, and the object that all its places are in. */
-struct codes *loader_codes(struct loader *l);
+struct script_functions *loader_codes(struct loader *l);
 uint32_t loader_script(const struct loader *l);
 /* Before the start: wake eventfd @fd whenever a process is found to be an interpreter. */
 void loader_watch_interpreters(struct loader *l, int fd);
@@ -168,8 +168,8 @@ struct place_names {
 	struct symtab *symtab;
 	struct naming *naming;
 	struct lines *lines;
-	struct chains *chains;
-	const struct codes *codes;
+	struct inlines *chains;
+	const struct script_functions *codes;
 	const atomic_bool *stop; /* release by loader_stop() */
 	uint32_t script;	 /* object of all code of interpreters */
 	uint32_t wait;		 /* object of the kinds of waits */

@@ -500,10 +500,10 @@ struct loader {
 	struct helpers *helpers;
 	struct image_cache images;
 	struct naming naming;
-	struct chains *chains;
+	struct inlines *chains;
 	struct lines lines;
 	struct interpreters interpreters;
-	struct codes *codes;
+	struct script_functions *codes;
 	struct symtab *symtab;
 	struct code_desk code;
 	struct fetch_desk fetch;
@@ -545,8 +545,8 @@ int loader_new(struct loader **out, struct places *places, struct objects *objec
 		loader_free(l);
 		return err_set(e, rc, "out of file descriptors: raise the limit (ulimit -n)");
 	}
-	l->codes = l->naming.codes = codes_new();
-	if (!l->codes || ksyms_new(&l->naming.kernel.ksyms) || chains_new(&l->chains) ||
+	l->codes = l->naming.codes = script_functions_new();
+	if (!l->codes || ksyms_new(&l->naming.kernel.ksyms) || inlines_new(&l->chains) ||
 	    helpers_new(&l->helpers, l->loader.event)) {
 		loader_free(l);
 		return err_set(e, -ENOMEM, "out of memory");
@@ -598,18 +598,18 @@ void loader_no_java(struct loader *l)
 
 void loader_java_replay(struct loader *l, const struct object *memory, const struct code_text *text)
 {
-	struct hotspots_kept kept;
+	struct jvm_table_kept kept;
 
-	if (hotspots_kept(text, &kept))
-		hotspots_replay(&l->naming.jit.hotspots, memory, text, &kept);
+	if (jvm_table_kept(text, &kept))
+		jvm_table_replay(&l->naming.jit.hotspots, memory, text, &kept);
 }
 
 bool loader_java_settle(struct loader *l, uint64_t time_ns)
 {
-	return hotspots_settle(&l->naming.jit.hotspots, time_ns);
+	return jvm_table_settle(&l->naming.jit.hotspots, time_ns);
 }
 
-const struct chains *loader_chains(const struct loader *l)
+const struct inlines *loader_chains(const struct loader *l)
 {
 	return l->chains;
 }
@@ -676,7 +676,7 @@ struct fetch_desk *loader_fetch(struct loader *l)
 	return &l->fetch;
 }
 
-struct codes *loader_codes(struct loader *l)
+struct script_functions *loader_codes(struct loader *l)
 {
 	return l->codes;
 }
@@ -714,7 +714,7 @@ void loader_other_clock(struct loader *l)
 static void update_figures(struct loader *l)
 {
 	atomic_store_explicit(&l->nr_left, place_names_left(&l->names), memory_order_relaxed);
-	atomic_store_explicit(&l->memory, symtab_memory(l->symtab) + chains_memory(l->chains),
+	atomic_store_explicit(&l->memory, symtab_memory(l->symtab) + inlines_memory(l->chains),
 			      memory_order_relaxed);
 }
 
@@ -740,7 +740,7 @@ static void take_places(struct loader *l)
 	if (!m)
 		return;
 	place_names_move(&l->names, m);
-	chains_free(l->chains);
+	inlines_free(l->chains);
 	l->chains = m->to_chains;
 	l->places = m->to;
 	places_free(m->from);
@@ -768,8 +768,8 @@ bool loader_free(struct loader *l)
 	process_readers_free(l->readers);
 	if (l->loader.event >= 0)
 		close(l->loader.event);
-	chains_free(l->chains);
-	codes_free(l->codes);
+	inlines_free(l->chains);
+	script_functions_free(l->codes);
 	naming_fini(&l->naming);
 	details_free(l->details);
 	place_names_fini(&l->names);
@@ -818,7 +818,7 @@ enum effort {
 static bool work(struct loader *l, enum effort effort)
 {
 	uint64_t now_ns = time_now_ns();
-	struct hotspots_chain chain;
+	struct jvm_table_chain chain;
 	bool more;
 	uint32_t late, fetched, jit = perfmaps_refresh(&l->naming.jit.perfmaps, now_ns);
 
@@ -826,8 +826,8 @@ static bool work(struct loader *l, enum effort effort)
 	more = image_cache_work(&l->images, now_ns);
 	if (loader_is_stopping(l))
 		return false;
-	place_names_note(&l->names, hotspots_refresh(&l->naming.jit.hotspots, now_ns));
-	while (hotspots_take_chain(&l->naming.jit.hotspots, &chain))
+	place_names_note(&l->names, jvm_table_refresh(&l->naming.jit.hotspots, now_ns));
+	while (jvm_table_take_chain(&l->naming.jit.hotspots, &chain))
 		lines_java(&l->lines, &chain);
 	place_names_note(&l->names, jitdumps_refresh(&l->naming.jit.jitdumps, now_ns));
 	if (loader_is_stopping(l))
@@ -998,6 +998,6 @@ void loader_stats(const struct loader *l, struct symbols_stats *out)
 		      atomic_load_explicit(&l->naming.jit.perfmaps.memory, memory_order_relaxed) +
 		      atomic_load_explicit(&l->naming.jit.jitdumps.memory, memory_order_relaxed) +
 		      atomic_load_explicit(&l->naming.jit.hotspots.memory, memory_order_relaxed) +
-		      codes_memory(l->codes) +
+		      script_functions_memory(l->codes) +
 		      atomic_load_explicit(&l->memory, memory_order_relaxed);
 }

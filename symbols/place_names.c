@@ -26,7 +26,7 @@
  */
 
 struct places_move *places_move_new(struct places *from, struct places *to,
-				    const struct chains *chains, struct objects *objects,
+				    const struct inlines *chains, struct objects *objects,
 				    const struct symtab *symtab)
 {
 	/* No process has the id 0. */
@@ -41,7 +41,7 @@ struct places_move *places_move_new(struct places *from, struct places *to,
 	m->ended = objects_intern(objects, &identity, "//anon", 6, 0, 0, 0)->id;
 	m->nr_ids = places_room(from);
 	m->ids = calloc(MAX(m->nr_ids, 1u), sizeof(*m->ids));
-	if (m->ids && !chains_new(&m->to_chains))
+	if (m->ids && !inlines_new(&m->to_chains))
 		return m;
 	free(m->ids);
 	free(m);
@@ -54,22 +54,22 @@ static uint32_t move_file(struct places_move *m, uint32_t object, uint32_t file)
 	if (file == SYMBOL_NO_FILE || !array_reserve_zeroed(&m->files, &m->nr_files, file + 1ULL))
 		return SYMBOL_NO_FILE;
 	if (!m->files[file])
-		m->files[file] =
-			chains_move_file(m->to_chains, object, chains_file(m->from_chains, file)) +
-			1;
+		m->files[file] = inlines_move_file(m->to_chains, object,
+						   inlines_file(m->from_chains, file)) +
+				 1;
 	return m->files[file] - 1;
 }
 
-/* Move the chain of place @old. Return its new number; CHAINS_NONE: it has none. */
+/* Move the chain of place @old. Return its new number; INLINES_NONE: it has none. */
 static uint32_t move_chain(struct places_move *m, uint32_t object, uint32_t old)
 {
 	struct symbol_frame out[DWARF_FRAMES_MAX];
 	const struct symbol_frame *frames;
 	uint32_t nr;
 
-	frames = chains_at(m->from_chains, old, &nr);
+	frames = inlines_at(m->from_chains, old, &nr);
 	if (!frames)
-		return CHAINS_NONE;
+		return INLINES_NONE;
 	nr = MIN(nr, DWARF_FRAMES_MAX);
 	for (uint32_t i = 0; i < nr; i++) {
 		out[i] = frames[i];
@@ -123,8 +123,8 @@ uint32_t places_move_one(struct places_move *m, uint32_t id)
 	m->ids[id] = to + 1;
 	if (symbol != SYMBOL_NONE)
 		places_name(m->to, to, symbol);
-	if (chain != CHAINS_NONE && !chains_at(m->to_chains, to, &nr))
-		chains_set(m->to_chains, to, chain);
+	if (chain != INLINES_NONE && !inlines_at(m->to_chains, to, &nr))
+		inlines_set(m->to_chains, to, chain);
 	return to;
 }
 
@@ -139,11 +139,11 @@ static void move_late(struct places_move *m, uint32_t old, uint32_t id)
 		return;
 	if (symbol != SYMBOL_NONE)
 		places_name(m->to, id, symbol);
-	if (chains_at(m->to_chains, id, &nr))
+	if (inlines_at(m->to_chains, id, &nr))
 		return;
 	chain = move_chain(m, place->object, old);
-	if (chain != CHAINS_NONE)
-		chains_set(m->to_chains, id, chain);
+	if (chain != INLINES_NONE)
+		inlines_set(m->to_chains, id, chain);
 }
 
 /* Loader: move the names and chains that the old tables got since. */
@@ -165,7 +165,7 @@ void places_move_cancel(struct places_move *m)
 {
 	if (!m)
 		return;
-	chains_free(m->to_chains);
+	inlines_free(m->to_chains);
 	places_move_free(m);
 }
 
@@ -202,7 +202,7 @@ static void add_jit_line(struct place_names *n, uint32_t id, const struct place 
 	uint32_t line;
 
 	if (object && object->identity.kind == OBJECT_ANON)
-		hotspots_want_chain(&n->naming->jit.hotspots, object, place->offset, id);
+		jvm_table_want_chain(&n->naming->jit.hotspots, object, place->offset, id);
 	if (object && object->identity.kind == OBJECT_ANON &&
 	    jitdumps_line(&n->naming->jit.jitdumps, object, place->offset, &file, &line))
 		lines_told(n->lines, id, file, line);
@@ -211,9 +211,9 @@ static void add_jit_line(struct place_names *n, uint32_t id, const struct place 
 /* The source of code of an interpreter. */
 static void add_script_line(struct place_names *n, uint32_t id, const struct place *place)
 {
-	const struct code_text *t = codes_at(n->codes, lang_place_code(place->offset));
+	const struct code_text *t = script_functions_at(n->codes, lang_place_code(place->offset));
 	uint32_t instr = lang_place_instr(place->offset), line = 0;
-	char file[CODES_TEXT_MAX + 1];
+	char file[SCRIPT_FUNCTIONS_TEXT_MAX + 1];
 
 	if (!t)
 		return;
@@ -241,7 +241,7 @@ static void take_moved(struct place_names *n, uint32_t id, const struct place *p
 	uint32_t nr;
 
 	count_name(n, symbol && !symbol->made_up);
-	if (!chains_at(n->chains, id, &nr) && place->object != n->script)
+	if (!inlines_at(n->chains, id, &nr) && place->object != n->script)
 		add_jit_line(n, id, place);
 }
 
@@ -423,7 +423,7 @@ void place_names_fetched(struct place_names *n, uint32_t object)
 				: NULL;
 
 		/* The others get it when they are named. */
-		if (s && !s->made_up && !chains_at(n->chains, id, &nr))
+		if (s && !s->made_up && !inlines_at(n->chains, id, &nr))
 			lines_add(n->lines, id);
 	}
 }
@@ -461,7 +461,7 @@ static void drop_functions(struct place_names *n)
 
 	for (uint32_t id = 0; live && id < nr_places; id++) {
 		const struct place *place = places_at(n->places, id);
-		const struct symbol_frame *frames = chains_at(n->chains, id, &nr_frames);
+		const struct symbol_frame *frames = inlines_at(n->chains, id, &nr_frames);
 
 		if (place)
 			mark(live, nr, place_names_symbol_of(place));

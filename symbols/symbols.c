@@ -34,7 +34,7 @@ struct symbols {
 	struct objects *objects; /* borrowed */
 	struct symtab *symtab;
 	struct loader *loader;
-	const struct chains *chains; /* of the builder's places; the loader may use those before */
+	const struct inlines *chains; /* of the builder's places; the loader may use those before */
 };
 
 void symbols_sandbox_readers(bool code,
@@ -51,8 +51,8 @@ void symbols_sandbox_readers(bool code,
 	readers[SANDBOX_KERNEL] = &kernel_reader;
 	for (int i = 0; i < IMAGE_READERS; i++)
 		readers[SANDBOX_IMAGE + i] = &image_readers[i];
-	for (unsigned int i = 0; i < HOTSPOT_READERS; i++)
-		readers[SANDBOX_HOTSPOT + i] = &hotspot_readers[i];
+	for (unsigned int i = 0; i < JVM_READ_READERS; i++)
+		readers[SANDBOX_HOTSPOT + i] = &jvm_read_readers[i];
 }
 
 int symbols_sandbox_check(void)
@@ -146,9 +146,9 @@ void symbols_no_java(struct symbols *s)
 bool symbols_java_process(const struct code_text *text, pid_t *pid, uint64_t *addr,
 			  uint64_t *time_ns)
 {
-	struct hotspots_kept kept;
+	struct jvm_table_kept kept;
 
-	if (!hotspots_kept(text, &kept))
+	if (!jvm_table_kept(text, &kept))
 		return false;
 	*pid = (pid_t)kept.pid;
 	*addr = kept.memory;
@@ -191,15 +191,15 @@ void symbols_end_move(struct symbols *s, struct places_move *m)
 
 const struct symbol_frame *symbols_source(const struct symbols *s, uint32_t place, uint32_t *nr)
 {
-	return chains_at(s->chains, place, nr);
+	return inlines_at(s->chains, place, nr);
 }
 
 struct safe_text symbols_file(const struct symbols *s, uint32_t id)
 {
-	return chains_file(s->chains, id);
+	return inlines_file(s->chains, id);
 }
 
-struct codes *symbols_codes(struct symbols *s)
+struct script_functions *symbols_codes(struct symbols *s)
 {
 	return loader_codes(s->loader);
 }
@@ -231,7 +231,7 @@ struct details *symbols_details(struct symbols *s)
 
 uint32_t symbols_nr_files(const struct symbols *s)
 {
-	return chains_nr_files(s->chains);
+	return inlines_nr_files(s->chains);
 }
 
 /* Return the kind of the object with functions of kind letter @letter. */

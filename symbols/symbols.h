@@ -33,9 +33,9 @@
 #include "symbols/process/process.h"
 #include "symbols/sandbox/sandbox.h"
 
-struct chains;
+struct inlines;
 struct code_text;
-struct codes;
+struct script_functions;
 struct details;
 struct listing;
 struct listing_instance;
@@ -49,8 +49,8 @@ struct symtab;
 
 struct places_move {
 	struct places *from, *to;
-	const struct chains *from_chains;
-	struct chains *to_chains;
+	const struct inlines *from_chains;
+	struct inlines *to_chains;
 	uint32_t *ids; /* by old id the new one + 1; 0: not moved */
 	uint32_t nr_ids;
 	uint32_t *files; /* by old id of a file the new one + 1; 0: not moved */
@@ -209,7 +209,7 @@ bool symbols_java_settle(struct symbols *s, uint64_t time_ns);
 void symbols_limit_memory(struct symbols *s, size_t max);
 void symbols_stats(const struct symbols *s, struct symbols_stats *out);
 /* Code of interpreters, and the object of its places. */
-struct codes *symbols_codes(struct symbols *s);
+struct script_functions *symbols_codes(struct symbols *s);
 uint32_t symbols_script(const struct symbols *s);
 /* Before the start: wake eventfd @fd whenever a process is found to be an interpreter. */
 void symbols_watch_interpreters(struct symbols *s, int fd);

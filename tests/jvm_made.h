@@ -177,7 +177,7 @@ struct jvm {
 	int fd;
 	uint64_t bias;
 	struct remote remote;
-	struct hotspot vm;
+	struct jvm_read vm;
 };
 
 static void jvm_init(struct jvm *j)
@@ -205,7 +205,7 @@ static void jvm_init(struct jvm *j)
 
 static void jvm_fini(struct jvm *j)
 {
-	hotspot_close(&j->vm);
+	jvm_read_close(&j->vm);
 	elffile_close(&j->elf);
 	close(j->remote.fd);
 	close(j->fd);

@@ -9,26 +9,26 @@
 #include "symbols/elf/elf.h"
 
 /* Return whether they are within the limits that the rest of proftop relies on. */
-static inline bool jvm_is_sane(const struct hotspot_job *j)
+static inline bool jvm_is_sane(const struct jvm_read_job *j)
 {
 	size_t sum = 0;
-	bool sane = j->vm.nr_heaps <= HOTSPOT_HEAPS_MAX && j->nr_first <= HOTSPOT_FIRST_MAX;
+	bool sane = j->vm.nr_heaps <= JVM_READ_HEAPS_MAX && j->nr_first <= JVM_READ_FIRST_MAX;
 
 	for (uint32_t i = 0; i < j->vm.nr_blobs && sane; i++) {
-		const struct hotspot_blob *b = &j->vm.blobs[i];
+		const struct jvm_read_blob *b = &j->vm.blobs[i];
 
-		sane = hotspot_blob_is_valid(b) && (!i || b->start >= b[-1].end) &&
+		sane = jvm_read_blob_is_valid(b) && (!i || b->start >= b[-1].end) &&
 		       (!b->name || strlen(b->name) == b->name_size);
-		sum += hotspot_blob_memory(b);
+		sum += jvm_read_blob_memory(b);
 	}
 	for (uint32_t i = 0; i < j->nr_methods && sane; i++)
-		sane = !j->methods[i].name || strlen(j->methods[i].name) < HOTSPOT_NAME_MAX;
+		sane = !j->methods[i].name || strlen(j->methods[i].name) < JVM_READ_NAME_MAX;
 	for (uint32_t i = 0; i < j->nr_chains && sane; i++) {
-		const struct hotspot_job_chain *c = &j->chains[i];
+		const struct jvm_read_job_chain *c = &j->chains[i];
 
-		sane = c->nr <= HOTSPOT_FRAMES_MAX;
+		sane = c->nr <= JVM_READ_FRAMES_MAX;
 		for (uint32_t k = 0; k < c->nr && sane; k++)
-			sane = strlen(c->frames[k].name) < HOTSPOT_NAME_MAX &&
+			sane = strlen(c->frames[k].name) < JVM_READ_NAME_MAX &&
 			       strlen(c->frames[k].file) < sizeof(j->frames->file);
 	}
 	return sane && sum == j->vm.memory;

@@ -970,7 +970,7 @@ static void say(int sig)
 	(void)n;
 }
 
-void ending_begin(void)
+void shutdown_begin(void)
 {
 	const struct sigaction action = { .sa_handler = say, .sa_flags = SA_RESTART };
 	const struct timespec now = { 0 };

@@ -633,7 +633,7 @@ static void run_ring(struct ui_state *st, const char *arg)
 
 static void run_event(struct ui_state *st, const char *arg)
 {
-	sampled_use(st, arg, false);
+	event_change_use(st, arg, false);
 }
 
 static bool gather_events(struct ui_state *st, const void *of, const char *word)

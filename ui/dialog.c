@@ -618,7 +618,7 @@ static void change_levels(struct ui_state *st, uint32_t at)
 	char modifiers[8];
 
 	format_levels(&st->dialog.levels, modifiers, sizeof(modifiers));
-	sampled_change(st, at, modifiers);
+	event_change_change(st, at, modifiers);
 }
 
 static bool levels_are_chosen(const struct dialog_levels *l)
@@ -632,7 +632,7 @@ static bool dialog_event_use(struct ui_state *st, const struct dialog_entry *ent
 
 	if (entry && entry->value) {
 		if (add)
-			sampled_take_out(st, (uint32_t)entry->value - 1);
+			event_change_take_out(st, (uint32_t)entry->value - 1);
 		else if (levels_are_chosen(&st->dialog.levels))
 			change_levels(st, (uint32_t)entry->value - 1);
 		else
@@ -640,7 +640,7 @@ static bool dialog_event_use(struct ui_state *st, const struct dialog_entry *ent
 				 entry->name);
 		return !add;
 	}
-	return sampled_use(st, chosen(st, entry, text, sizeof(text)), add) && !add;
+	return event_change_use(st, chosen(st, entry, text, sizeof(text)), add) && !add;
 }
 
 static void status(const struct ui_state *st, char *buf, size_t size)

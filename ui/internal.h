@@ -226,11 +226,11 @@ int editor_result(int status, const char *program, const char *path, struct err 
  * From here on ^C ends the process. After two seconds say so on stderr. A ^C from before is
  * discarded. Takes SIGALRM. The main thread; once.
  */
-void ending_begin(void);
+void shutdown_begin(void);
 
 /* Uses of each tick without a screen: --export, --listen, --push. Runs on: the main thread. */
 
-struct exporting {
+struct outputs {
 	struct serve *serve; /* --listen; NULL: none */
 	struct push *push;   /* --push; NULL: none */
 	struct pushed pushed;
@@ -241,25 +241,25 @@ struct exporting {
 };
 
 /* Get the name of this machine, clean. */
-const char *exporting_host(char host[static 65]);
+const char *outputs_host(char host[static 65]);
 /* Bind the address of --listen; a warning is added to the remark. 0 or -errno with a message. */
-int exporting_listen(struct serve **sv, struct options *o, struct err *e);
+int outputs_listen(struct serve **sv, struct options *o, struct err *e);
 /* Find the format of --export. Return EXIT_DONE or EXIT_USAGE with a message. */
-int exporting_init(struct exporting *x, const struct options *o, struct err *e);
+int outputs_init(struct outputs *x, const struct options *o, struct err *e);
 /*
  * Bind the address of --listen and start the thread of --push. Warnings are added to the remark.
  * 0 or -errno with a message.
  */
-int exporting_open(struct exporting *x, struct options *o, struct err *e);
+int outputs_open(struct outputs *x, struct options *o, struct err *e);
 /*
  * Use a tick: push it, publish it; write its export to standard output, or replace the file. As
  * batch_config.each; its context is @x.
  */
-int exporting_tick(const struct batch_config *config, struct profile *p, struct err *e);
+int outputs_tick(const struct batch_config *config, struct profile *p, struct err *e);
 /* Free server and thread; queued profiles are delivered, within limits. */
-void exporting_close(struct exporting *x);
+void outputs_close(struct outputs *x);
 /* The same, with the sums of --push in @note ("": none). Return false if profiles were dropped. */
-bool exporting_finish(struct exporting *x, struct err *note);
+bool outputs_finish(struct outputs *x, struct err *note);
 
 /* Keys and the mouse: which part of the screen gets them. Runs on: the main thread. */
 
@@ -341,11 +341,11 @@ void rewind_time_hint(const struct ui_state *st, const char *text, char *buf, si
  * no longer). A program with a probe is read as file work, and the events are changed later. False:
  * refused, with a message.
  */
-bool sampled_use(struct ui_state *st, const char *text, bool add);
+bool event_change_use(struct ui_state *st, const char *text, bool add);
 /* Stop sampling event number @at. */
-void sampled_take_out(struct ui_state *st, uint32_t at);
+void event_change_take_out(struct ui_state *st, uint32_t at);
 /* Give event number @at the modifiers "u", "kpp" or ""; keep its rate. */
-void sampled_change(struct ui_state *st, uint32_t at, const char *modifiers);
+void event_change_change(struct ui_state *st, uint32_t at, const char *modifiers);
 
 /* Draw everything on @c; the zones of the mouse are noted in the state. */
 void screen_draw(struct ui_state *st, struct canvas *c);

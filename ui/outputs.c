@@ -425,7 +425,7 @@ void actions_stacks_again(struct ui_state *st, const struct asked_stacks *a, boo
  * Uses of each tick without a screen: --export, --listen, --push.
  */
 
-const char *exporting_host(char host[static 65])
+const char *outputs_host(char host[static 65])
 {
 	char name[65] = "";
 
@@ -434,11 +434,11 @@ const char *exporting_host(char host[static 65])
 	return text_format(host, 65, "%s", name).str;
 }
 
-int exporting_init(struct exporting *x, const struct options *o, struct err *e)
+int outputs_init(struct outputs *x, const struct options *o, struct err *e)
 {
-	*x = (struct exporting){ .path = o->export_path, .time = o->time };
+	*x = (struct outputs){ .path = o->export_path, .time = o->time };
 	if (!o->config.replay)
-		exporting_host(x->host);
+		outputs_host(x->host);
 	if (!o->export_path)
 		return EXIT_DONE;
 	x->format = o->export_format ? export_format_parse(o->export_format)
@@ -473,9 +473,9 @@ static int write_file(const char *path, const struct out *out, struct err *e)
 	return code;
 }
 
-int exporting_tick(const struct batch_config *config, struct profile *p, struct err *e)
+int outputs_tick(const struct batch_config *config, struct profile *p, struct err *e)
 {
-	struct exporting *x = config->each_context;
+	struct outputs *x = config->each_context;
 	struct snapshot_scope scope;
 	struct out out = { .failed = false };
 	int code;
@@ -499,7 +499,7 @@ int exporting_tick(const struct batch_config *config, struct profile *p, struct 
 	return code;
 }
 
-int exporting_listen(struct serve **sv, struct options *o, struct err *e)
+int outputs_listen(struct serve **sv, struct options *o, struct err *e)
 {
 	size_t size = strlen(o->remark);
 
@@ -512,7 +512,7 @@ int exporting_listen(struct serve **sv, struct options *o, struct err *e)
 }
 
 /* Start the thread of --push; a warning is added to the remark. 0 or -errno with a message. */
-static int open_push(struct exporting *x, struct options *o, struct err *e)
+static int open_push(struct outputs *x, struct options *o, struct err *e)
 {
 	size_t size = strlen(o->remark);
 	char host[65];
@@ -523,7 +523,7 @@ static int open_push(struct exporting *x, struct options *o, struct err *e)
 		.headers = o->push_headers,
 		.authority = o->push_ca,
 		.timeout_ns = o->push_timeout_ns,
-		.host = o->config.replay ? "" : exporting_host(host),
+		.host = o->config.replay ? "" : outputs_host(host),
 	};
 
 	if (!o->push)
@@ -533,18 +533,18 @@ static int open_push(struct exporting *x, struct options *o, struct err *e)
 	return push_new(&x->push, &config, o->remark + size, sizeof(o->remark) - size, e);
 }
 
-int exporting_open(struct exporting *x, struct options *o, struct err *e)
+int outputs_open(struct outputs *x, struct options *o, struct err *e)
 {
-	int code = exporting_listen(&x->serve, o, e);
+	int code = outputs_listen(&x->serve, o, e);
 
 	if (!code)
 		code = open_push(x, o, e);
 	if (code)
-		exporting_close(x);
+		outputs_close(x);
 	return code;
 }
 
-void exporting_close(struct exporting *x)
+void outputs_close(struct outputs *x)
 {
 	serve_free(x->serve);
 	push_free(x->push, &x->pushed);
@@ -552,14 +552,14 @@ void exporting_close(struct exporting *x)
 	x->push = NULL;
 }
 
-bool exporting_finish(struct exporting *x, struct err *note)
+bool outputs_finish(struct outputs *x, struct err *note)
 {
 	const struct pushed *p = &x->pushed;
 	bool pushing = x->push != NULL;
 	struct pushed_sum dropped;
 
 	note->text[0] = '\0';
-	exporting_close(x);
+	outputs_close(x);
 	if (!pushing)
 		return true;
 	dropped = pushed_dropped(p);

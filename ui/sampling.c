@@ -391,7 +391,7 @@ static int use_here(struct ui_state *st, const char *text, bool add, struct err 
 	return code ? code : apply(st, events, nr, add, e);
 }
 
-bool sampled_use(struct ui_state *st, const char *text, bool add)
+bool event_change_use(struct ui_state *st, const char *text, bool add)
 {
 	bool reads_file = event_list_reads_file(text);
 	struct err e;
@@ -411,7 +411,7 @@ bool sampled_use(struct ui_state *st, const char *text, bool add)
 	return code >= 0;
 }
 
-void sampled_take_out(struct ui_state *st, uint32_t at)
+void event_change_take_out(struct ui_state *st, uint32_t at)
 {
 	struct err e;
 	int code = take_out(st, at, &e);
@@ -419,7 +419,7 @@ void sampled_take_out(struct ui_state *st, uint32_t at)
 	ui_state_say(st, code < 0, "%s", e.text);
 }
 
-void sampled_change(struct ui_state *st, uint32_t at, const char *modifiers)
+void event_change_change(struct ui_state *st, uint32_t at, const char *modifiers)
 {
 	struct event events[EVENTS_MAX];
 	uint32_t nr = others(st, UINT32_MAX, events);

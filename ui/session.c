@@ -181,12 +181,12 @@ static int start_serving(struct sampler *s, struct serve *sv, const struct optio
 
 int session_batch(struct options *o, struct err *e)
 {
-	struct exporting exporting;
+	struct outputs exporting;
 	struct batch_config config = {
 		.sink = o->quiet		      ? NULL
 			: o->format == OPTIONS_NDJSON ? batch_ndjson
 						      : batch_text,
-		.each = exporting_tick,
+		.each = outputs_tick,
 		.each_context = &exporting,
 		.pushed = o->push ? &exporting.pushed : NULL,
 		.sort = o->sort,
@@ -201,7 +201,7 @@ int session_batch(struct options *o, struct err *e)
 	struct sampler *s;
 	struct err note;
 	bool ended;
-	int code = exporting_init(&exporting, o, e);
+	int code = outputs_init(&exporting, o, e);
 
 	if (code)
 		return code;
@@ -211,7 +211,7 @@ int session_batch(struct options *o, struct err *e)
 		config.nr_ticks = o->nr_ticks;
 	batch_block_signals();
 	pthread_atfork(NULL, NULL, unblock_signals);
-	code = exporting_open(&exporting, o, e);
+	code = outputs_open(&exporting, o, e);
 	if (code)
 		return exit_of_export(code);
 	if (o->remark[0]) {
@@ -220,16 +220,16 @@ int session_batch(struct options *o, struct err *e)
 	}
 	code = start_session(&s, &sampled, false, &ended, e);
 	if (code || ended) {
-		exporting_close(&exporting);
+		outputs_close(&exporting);
 		return ended ? code : exit_of(code);
 	}
 	code = start_serving(s, exporting.serve, o, exporting.host, e);
 	if (!code) {
 		code = exit_of_run(batch_run(s, stdout, &config, e));
-		ending_begin();
+		shutdown_begin();
 		code = end_files(o, s, code, e);
 	}
-	if (!exporting_finish(&exporting, &note) && code == EXIT_DONE)
+	if (!outputs_finish(&exporting, &note) && code == EXIT_DONE)
 		code = EXIT_FAILED;
 	if (note.text[0])
 		complain(&note);
@@ -449,7 +449,7 @@ int session_screen(struct options *o, struct err *e)
 	configure(&config, o);
 	if (take_settings(&config, &set, o, e))
 		return EXIT_FAILED;
-	code = exporting_listen(&config.serve, o, e);
+	code = outputs_listen(&config.serve, o, e);
 	if (code)
 		return exit_of_export(code);
 	if (o->remark[0])
@@ -472,11 +472,11 @@ int session_screen(struct options *o, struct err *e)
 	}
 	code = take_baseline(&config, o, e);
 	if (!code)
-		code = start_serving(s, config.serve, o,
-				     config.replayed ? "" : exporting_host(host), e);
+		code = start_serving(s, config.serve, o, config.replayed ? "" : outputs_host(host),
+				     e);
 	if (!code) {
 		code = exit_of_run(app_run(s, &config, e));
-		ending_begin();
+		shutdown_begin();
 		code = end_files(o, s, code, e);
 	}
 	serve_free(config.serve);

@@ -192,7 +192,8 @@ static uint64_t undo_fp(const struct fp_input *in, uint64_t start, uint64_t end,
 	return found;
 }
 
-void rewrite_undo(const struct fp_input *in, const struct arch_frame *from, struct arch_frame *to)
+void landing_pad_undo(const struct fp_input *in, const struct arch_frame *from,
+		      struct arch_frame *to)
 {
 	const struct arch_ops *arch = in->arch;
 	uint64_t sp = to->reg[arch->sp], word;
@@ -228,8 +229,8 @@ static uint64_t find_context(const struct fp_input *in, uint64_t start, uint64_t
 	return 0;
 }
 
-bool rewrite_check(const struct fp_input *in, enum cfi_doubt doubt, const struct arch_frame *from,
-		   struct arch_frame *to)
+bool landing_pad_check(const struct fp_input *in, enum cfi_doubt doubt,
+		       const struct arch_frame *from, struct arch_frame *to)
 {
 	const struct arch_ops *arch = in->arch;
 	uint64_t sp = from->reg[arch->sp], cfa = to->reg[arch->sp], ra;

@@ -19,10 +19,10 @@
 /* Groups of a forged stack may be in none of many C frames. */
 #define STEPS_MAX 16384U
 
-struct merge {
+struct interleave {
 	const struct unwind_result *native;
 	const struct lang_slot *slot;
-	struct merge_result *out;
+	struct interleave_result *out;
 	uint32_t nr; /* frames of the language */
 	uint32_t nr_evals, nr_groups;
 	uint32_t nr_here;		 /* groups on the sampled C stack; others: of resumers */
@@ -39,7 +39,7 @@ static bool is_entering(const struct lang_process *p, const struct unwind_result
 }
 
 /* Find the C frames of the loop. */
-static void find_evals(struct merge *m, const struct lang_process *p)
+static void find_evals(struct interleave *m, const struct lang_process *p)
 {
 	for (uint32_t i = 0; i < m->native->nr && m->nr_evals < LANG_FRAMES_MAX; i++) {
 		if (lang_is_eval(p, m->native->ip[i]))
@@ -47,7 +47,7 @@ static void find_evals(struct merge *m, const struct lang_process *p)
 	}
 }
 
-static void find_groups(struct merge *m)
+static void find_groups(struct interleave *m)
 {
 	bool begins = true;
 
@@ -65,7 +65,7 @@ static void find_groups(struct merge *m)
  * subs without perl_run(). The chain of Perl has its frame at the end in any case. Alone it is
  * code that perl_eval_pv() runs.
  */
-static bool is_main_idle(const struct merge *m, const struct lang_process *p)
+static bool is_main_idle(const struct interleave *m, const struct lang_process *p)
 {
 	const struct unwind_result *native = m->native;
 
@@ -78,18 +78,18 @@ static bool is_main_idle(const struct merge *m, const struct lang_process *p)
 	return true;
 }
 
-static uint32_t group_end(const struct merge *m, uint32_t group)
+static uint32_t group_end(const struct interleave *m, uint32_t group)
 {
 	return group + 1 < m->nr_groups ? m->begin[group + 1] : m->nr;
 }
 
-static uint64_t boundary_of(const struct merge *m, uint32_t group)
+static uint64_t boundary_of(const struct interleave *m, uint32_t group)
 {
 	return m->slot->frames[group_end(m, group) - 1].boundary;
 }
 
 /* Test if the end of @group is in C frame number @eval; *known: false if that cannot be decided. */
-static bool lies_in(const struct merge *m, uint32_t group, uint32_t eval, bool *known)
+static bool lies_in(const struct interleave *m, uint32_t group, uint32_t eval, bool *known)
 {
 	uint64_t at = boundary_of(m, group);
 	uint32_t i = m->eval[eval];
@@ -100,7 +100,7 @@ static bool lies_in(const struct merge *m, uint32_t group, uint32_t eval, bool *
 }
 
 /* Align by the address of each group; groups outside all C frames are left out. */
-static bool align_by_place(struct merge *m)
+static bool align_by_place(struct interleave *m)
 {
 	uint32_t group = 0, left = STEPS_MAX;
 	bool any = false, known;
@@ -120,7 +120,7 @@ static bool align_by_place(struct merge *m)
 }
 
 /* Align by number: from the root if both have it, else from the innermost. */
-static void align_by_number(struct merge *m, bool whole)
+static void align_by_number(struct interleave *m, bool whole)
 {
 	uint32_t skip_groups = whole && m->nr_groups > m->nr_evals ? m->nr_groups - m->nr_evals : 0;
 	uint32_t skip_evals = whole && m->nr_evals > m->nr_groups ? m->nr_evals - m->nr_groups : 0;
@@ -133,7 +133,7 @@ static void align_by_number(struct merge *m, bool whole)
 }
 
 /* Put a group into each C frame but the innermost @skip ones. False: one is not in its frame. */
-static bool align_from(struct merge *m, uint32_t skip)
+static bool align_from(struct interleave *m, uint32_t skip)
 {
 	bool known;
 
@@ -150,7 +150,7 @@ static bool align_from(struct merge *m, uint32_t skip)
  * make its first frame, or has just removed it, has none. Of a deep stack the outermost C frames
  * have no groups.
  */
-static bool align_exactly(struct merge *m)
+static bool align_exactly(struct interleave *m)
 {
 	bool skip = !m->eval[0] && m->nr_evals > m->nr_here;
 	bool begun = skip && m->entering && !m->slot->settled;
@@ -165,7 +165,7 @@ static bool align_exactly(struct merge *m)
  * The same if the copy of the stack ends before the native stack does: the addresses of the
  * groups say that the rest is beyond it.
  */
-static bool align_beginning(struct merge *m)
+static bool align_beginning(struct interleave *m)
 {
 	const struct unwind_result *native = m->native;
 	bool known;
@@ -181,9 +181,9 @@ static bool align_beginning(struct merge *m)
 	       boundary_of(m, m->nr_evals) >= native->sp[native->nr - 1];
 }
 
-static void put(struct merge *m, uint32_t frame, uint64_t place)
+static void put(struct interleave *m, uint32_t frame, uint64_t place)
 {
-	if (m->out->nr == MERGE_FRAMES_MAX) {
+	if (m->out->nr == INTERLEAVE_FRAMES_MAX) {
 		m->exact = false;
 		return;
 	}
@@ -191,17 +191,17 @@ static void put(struct merge *m, uint32_t frame, uint64_t place)
 	m->out->frame[m->out->nr++] = frame;
 }
 
-static void put_group(struct merge *m, uint32_t group)
+static void put_group(struct interleave *m, uint32_t group)
 {
 	for (uint32_t i = m->begin[group]; i < group_end(m, group); i++)
-		put(m, MERGE_LANG | i, lang_place(&m->slot->frames[i]));
+		put(m, INTERLEAVE_LANG | i, lang_place(&m->slot->frames[i]));
 }
 
 /*
  * Write both in order. @cut: the native stack ends early, the rest of the language goes last.
  * Native frames beyond a deep stack are left out: some are missing in front of them.
  */
-static void put_all(struct merge *m, bool cut)
+static void put_all(struct interleave *m, bool cut)
 {
 	bool deep = m->slot->deep && m->nr_here == m->nr_groups &&
 		    (m->nr_evals >= m->nr_groups || m->native->stop == UNWIND_COMPLETE);
@@ -228,7 +228,7 @@ static void put_all(struct merge *m, bool cut)
 }
 
 /* Return whether the stack is the sample's beyond the innermost C frame of the loop. */
-static bool is_same(const struct merge *m)
+static bool is_same(const struct interleave *m)
 {
 	uint32_t i = m->nr_evals ? m->eval[0] : 0;
 
@@ -241,7 +241,7 @@ static bool is_same(const struct merge *m)
  * its first function. The stack of a thread of Ruby has that of its VM in the middle, mostly
  * without pages, and ends there for the kernel.
  */
-static bool is_whole(const struct merge *m, bool beginning)
+static bool is_whole(const struct interleave *m, bool beginning)
 {
 	enum unwind_stop stop = m->native->stop;
 
@@ -252,16 +252,16 @@ static bool is_whole(const struct merge *m, bool beginning)
 }
 
 /* Return the doubts that do not depend on the native stack. */
-static uint32_t merge_doubts(const struct lang_process *p, const struct lang_slot *slot)
+static uint32_t interleave_doubts(const struct lang_process *p, const struct lang_slot *slot)
 {
-	uint32_t unchecked = slot->late ? MERGE_LATE : MERGE_BROKEN;
+	uint32_t unchecked = slot->late ? INTERLEAVE_LATE : INTERLEAVE_BROKEN;
 
 	return (slot->checked ? 0 : unchecked) |
-	       (p->untried && slot->checked < 2 ? MERGE_UNTRIED : 0);
+	       (p->untried && slot->checked < 2 ? INTERLEAVE_UNTRIED : 0);
 }
 
 /* Align all groups. False: nothing fits. *@beginning: exact, to the end of the copied stack. */
-static bool align(struct merge *m, bool *beginning)
+static bool align(struct interleave *m, bool *beginning)
 {
 	m->exact = align_exactly(m);
 	*beginning = !m->exact && align_beginning(m);
@@ -280,7 +280,7 @@ static bool align(struct merge *m, bool *beginning)
  * tables, as that of a compiler of regular expressions, was called from the language then. The
  * chain has to be that of the thread: PHP and Perl have one for their process.
  */
-static bool ends_before_loop(const struct merge *m, const struct lang_process *p)
+static bool ends_before_loop(const struct interleave *m, const struct lang_process *p)
 {
 	bool of_thread = p->kind == LANG_PYTHON || p->kind == LANG_RUBY;
 
@@ -289,22 +289,22 @@ static bool ends_before_loop(const struct merge *m, const struct lang_process *p
 }
 
 /* Put all groups after the native frames: a guess. */
-static void put_after(struct merge *m, const struct lang_process *p)
+static void put_after(struct interleave *m, const struct lang_process *p)
 {
 	for (uint32_t i = 0; i < m->native->nr; i++)
 		put(m, i, 0);
 	for (uint32_t group = 0; group < m->nr_groups; group++)
 		put_group(m, group);
-	m->out->doubts = MERGE_CUT | merge_doubts(p, m->slot);
-	m->out->verdict = MERGE_GUESSED;
+	m->out->doubts = INTERLEAVE_CUT | interleave_doubts(p, m->slot);
+	m->out->verdict = INTERLEAVE_GUESSED;
 	/* The native stack ended before that. */
 	m->out->deep = false;
 }
 
-void merge_stacks(const struct lang_process *p, const struct unwind_result *native,
-		  const struct lang_slot *slot, struct merge_result *out)
+void interleave_stacks(const struct lang_process *p, const struct unwind_result *native,
+		       const struct lang_slot *slot, struct interleave_result *out)
 {
-	struct merge m;
+	struct interleave m;
 	bool beginning;
 
 	m.native = native;
@@ -314,7 +314,7 @@ void merge_stacks(const struct lang_process *p, const struct unwind_result *nati
 	m.entering = native->nr && p->nr_eval && is_entering(p, native);
 	out->nr = out->doubts = 0;
 	out->deep = slot->deep;
-	out->verdict = MERGE_NONE;
+	out->verdict = INTERLEAVE_NONE;
 	if (!p->nr_eval || !native->nr || !slot->nr || slot->nr > LANG_FRAMES_MAX)
 		return;
 	find_evals(&m, p);
@@ -332,10 +332,11 @@ void merge_stacks(const struct lang_process *p, const struct unwind_result *nati
 	if (!m.nr_evals || !align(&m, &beginning))
 		return;
 	put_all(&m, native->stop != UNWIND_COMPLETE);
-	out->doubts = (is_whole(&m, beginning) ? 0 : MERGE_CUT) | (m.exact ? 0 : MERGE_UNALIGNED) |
-		      (!m.entering || slot->settled ? 0 : MERGE_ENTERING) | merge_doubts(p, slot) |
-		      (is_same(&m) ? 0 : MERGE_CHANGED);
-	out->verdict = out->doubts ? MERGE_GUESSED : MERGE_CERTAIN;
+	out->doubts = (is_whole(&m, beginning) ? 0 : INTERLEAVE_CUT) |
+		      (m.exact ? 0 : INTERLEAVE_UNALIGNED) |
+		      (!m.entering || slot->settled ? 0 : INTERLEAVE_ENTERING) |
+		      interleave_doubts(p, slot) | (is_same(&m) ? 0 : INTERLEAVE_CHANGED);
+	out->verdict = out->doubts ? INTERLEAVE_GUESSED : INTERLEAVE_CERTAIN;
 }
 
 /*
@@ -345,19 +346,19 @@ void merge_stacks(const struct lang_process *p, const struct unwind_result *nati
  * in order, each at most once.
  */
 
-struct merge_v8_merge {
-	const struct codes *codes;
+struct interleave_v8_merge {
+	const struct script_functions *codes;
 	const struct unwind_result *native;
 	const struct lang_slot *slot;
-	struct merge_result *out;
+	struct interleave_result *out;
 	uint32_t next;	    /* frame of the slot to be looked at */
 	uint64_t innermost; /* frame pointer of the innermost frame of JavaScript; 0: none */
 	bool exact;
 };
 
-static void put_place(struct merge_v8_merge *m, uint32_t frame, uint64_t place)
+static void put_place(struct interleave_v8_merge *m, uint32_t frame, uint64_t place)
 {
-	if (m->out->nr == MERGE_FRAMES_MAX) {
+	if (m->out->nr == INTERLEAVE_FRAMES_MAX) {
 		m->exact = false;
 		return;
 	}
@@ -365,19 +366,19 @@ static void put_place(struct merge_v8_merge *m, uint32_t frame, uint64_t place)
 	m->out->frame[m->out->nr++] = frame;
 }
 
-static void merge_v8_put(struct merge_v8_merge *m, uint32_t frame)
+static void interleave_v8_put(struct interleave_v8_merge *m, uint32_t frame)
 {
 	put_place(m, frame, 0);
 }
 
 /* Put frame @frame of the slot at @instr: function @code, the compiled one or one inlined in it. */
-static void put_at(struct merge_v8_merge *m, uint32_t frame, uint32_t code, uint32_t instr)
+static void put_at(struct interleave_v8_merge *m, uint32_t frame, uint32_t code, uint32_t instr)
 {
-	put_place(m, MERGE_LANG | frame, lang_place_at(code, instr));
+	put_place(m, INTERLEAVE_LANG | frame, lang_place_at(code, instr));
 }
 
 /* Find the frame of the slot with this frame pointer; they grow. False: it has none. */
-static bool find(struct merge_v8_merge *m, uint64_t fp, uint32_t *frame)
+static bool find(struct interleave_v8_merge *m, uint64_t fp, uint32_t *frame)
 {
 	for (; m->next < m->slot->nr && m->slot->frames[m->next].boundary <= fp; m->next++) {
 		if (m->slot->frames[m->next].boundary != fp || !fp)
@@ -394,10 +395,10 @@ static uint32_t line_or_none(uint32_t line)
 }
 
 /* Put frame @frame at byte @at of its compiled code; false: the code has no table. */
-static bool put_compiled(struct merge_v8_merge *m, uint32_t frame, const struct lang_compiled *c,
-			 uint32_t at)
+static bool put_compiled(struct interleave_v8_merge *m, uint32_t frame,
+			 const struct lang_compiled *c, uint32_t at)
 {
-	const struct code_text *t = m->codes ? codes_at(m->codes, c->code) : NULL;
+	const struct code_text *t = m->codes ? script_functions_at(m->codes, c->code) : NULL;
 	struct v8_inlined call;
 	struct v8_entry e;
 
@@ -421,7 +422,7 @@ static bool put_compiled(struct merge_v8_merge *m, uint32_t frame, const struct 
  * Put a frame of the slot with compiled code at @ip. Code other than its function's own replaced a
  * running loop, or was replaced: then functions may be inlined as well.
  */
-static void put_function(struct merge_v8_merge *m, uint32_t frame, uint64_t ip)
+static void put_function(struct interleave_v8_merge *m, uint32_t frame, uint64_t ip)
 {
 	const struct lang_frame *f = &m->slot->frames[frame];
 
@@ -439,7 +440,7 @@ static void put_function(struct merge_v8_merge *m, uint32_t frame, uint64_t ip)
 
 /* Return whether the next native frame is at the same frame pointer. JavaScript's is behind that
  * one. */
-static bool goes_on(const struct merge_v8_merge *m, uint32_t v8)
+static bool goes_on(const struct interleave_v8_merge *m, uint32_t v8)
 {
 	const struct unwind_result *native = m->native;
 
@@ -452,7 +453,7 @@ static bool goes_on(const struct merge_v8_merge *m, uint32_t v8)
  * pointer. Where that is not known, the function may be about to make its frame: then it is in a
  * register, as the first frame of the slot.
  */
-static bool put_innermost(struct merge_v8_merge *m, const struct unwind_v8 *v8)
+static bool put_innermost(struct interleave_v8_merge *m, const struct unwind_v8 *v8)
 {
 	const struct lang_slot *slot = m->slot;
 
@@ -465,7 +466,7 @@ static bool put_innermost(struct merge_v8_merge *m, const struct unwind_v8 *v8)
 	return false;
 }
 
-static void put_v8(struct merge_v8_merge *m, uint32_t index)
+static void put_v8(struct interleave_v8_merge *m, uint32_t index)
 {
 	const struct unwind_v8 *v8 = &m->native->v8[index];
 	bool whole = put_innermost(m, v8);
@@ -473,7 +474,7 @@ static void put_v8(struct merge_v8_merge *m, uint32_t index)
 
 	if (goes_on(m, index) || !v8->javascript) {
 		if (whole)
-			merge_v8_put(m, v8->frame);
+			interleave_v8_put(m, v8->frame);
 		return;
 	}
 	if (!m->innermost)
@@ -481,7 +482,7 @@ static void put_v8(struct merge_v8_merge *m, uint32_t index)
 	if (!find(m, v8->fp, &frame)) {
 		m->exact = false;
 		if (whole)
-			merge_v8_put(m, v8->frame);
+			interleave_v8_put(m, v8->frame);
 		return;
 	}
 	if (v8->compiled && whole) {
@@ -489,20 +490,20 @@ static void put_v8(struct merge_v8_merge *m, uint32_t index)
 		return;
 	}
 	if (whole)
-		merge_v8_put(m, v8->frame);
+		interleave_v8_put(m, v8->frame);
 	put_at(m, frame, m->slot->frames[frame].code, m->slot->frames[frame].instr);
 }
 
-void merge_v8(const struct lang_process *p, const struct codes *codes,
-	      const struct unwind_result *native, const struct lang_slot *slot,
-	      struct merge_result *out)
+void interleave_v8(const struct lang_process *p, const struct script_functions *codes,
+		   const struct unwind_result *native, const struct lang_slot *slot,
+		   struct interleave_result *out)
 {
-	struct merge_v8_merge m = { codes, native, slot, out, .exact = true };
+	struct interleave_v8_merge m = { codes, native, slot, out, .exact = true };
 	uint32_t v8 = 0;
 	bool any = false, whole;
 
 	out->nr = out->doubts = 0;
-	out->verdict = MERGE_NONE;
+	out->verdict = INTERLEAVE_NONE;
 	out->deep = false; /* a frame of JavaScript is a native one */
 	if (!slot->nr || slot->nr > LANG_FRAMES_MAX)
 		return;
@@ -510,16 +511,17 @@ void merge_v8(const struct lang_process *p, const struct codes *codes,
 		if (v8 < native->nr_v8 && native->v8[v8].frame == i)
 			put_v8(&m, v8++);
 		else
-			merge_v8_put(&m, i);
+			interleave_v8_put(&m, i);
 	}
 	for (uint32_t i = 0; i < out->nr; i++)
-		any |= (out->frame[i] & MERGE_LANG) != 0;
+		any |= (out->frame[i] & INTERLEAVE_LANG) != 0;
 	if (!any) {
 		out->nr = 0;
 		return;
 	}
 	whole = native->stop == UNWIND_COMPLETE && native->nr_guessed == native->nr_v8_guessed;
-	out->doubts = (whole ? 0 : MERGE_CUT) | (m.exact ? 0 : MERGE_UNALIGNED) |
-		      merge_doubts(p, slot) | (slot->same >= m.innermost + 16 ? 0 : MERGE_CHANGED);
-	out->verdict = out->doubts ? MERGE_GUESSED : MERGE_CERTAIN;
+	out->doubts = (whole ? 0 : INTERLEAVE_CUT) | (m.exact ? 0 : INTERLEAVE_UNALIGNED) |
+		      interleave_doubts(p, slot) |
+		      (slot->same >= m.innermost + 16 ? 0 : INTERLEAVE_CHANGED);
+	out->verdict = out->doubts ? INTERLEAVE_GUESSED : INTERLEAVE_CERTAIN;
 }

@@ -600,15 +600,16 @@ enum step_result step_frame(struct step *s, const struct step_input *in, struct 
  * was overwritten and its source is found. @from is the frame of the function.
  * The result is a guess.
  */
-void rewrite_undo(const struct fp_input *in, const struct arch_frame *from, struct arch_frame *to);
+void landing_pad_undo(const struct fp_input *in, const struct arch_frame *from,
+		      struct arch_frame *to);
 /*
  * AArch64, where a called function writes: libgcc keeps a context in the frame
  * with the original CFA and return address. Set @to to the caller in that
  * context; an fp that may be overwritten becomes unknown. Return true if the
  * frame was not rewritten: @to is certain.
  */
-bool rewrite_check(const struct fp_input *in, enum cfi_doubt doubt, const struct arch_frame *from,
-		   struct arch_frame *to);
+bool landing_pad_check(const struct fp_input *in, enum cfi_doubt doubt,
+		       const struct arch_frame *from, struct arch_frame *to);
 
 #define WALK_TRIED 1024 /* a power of two */
 

@@ -69,7 +69,7 @@ struct gate_slot {
 };
 
 /* What a process has read in a second. */
-struct spender {
+struct read_budget {
 	uint64_t second;
 	uint32_t pid, nr_reads;
 };
@@ -95,8 +95,8 @@ struct step {
 	bool negates_found;	       /* their offsets are known */
 	uint32_t negates[NEGATES_MAX]; /* offsets in the section */
 	uint32_t budget, begun;	       /* reads left in this sample; at its begin */
-	struct spender *spender;       /* its process; NULL: no allowance */
-	struct spender spenders[SPENDERS];
+	struct read_budget *spender;   /* its process; NULL: no allowance */
+	struct read_budget spenders[SPENDERS];
 	uint64_t second; /* of sample time, with this number of reads: */
 	uint32_t nr_reads;
 	uint64_t gate_key[GATE_SLOTS]; /* image_key() << 32 | offset of the FDE */
@@ -349,9 +349,9 @@ void step_begin(struct step *s)
 }
 
 /* Return the spender of @pid in this second; another pid with the same hash is evicted. */
-static struct spender *spender_of(struct step *s, uint32_t pid, uint64_t time_ns)
+static struct read_budget *read_budget_of(struct step *s, uint32_t pid, uint64_t time_ns)
 {
-	struct spender *p = &s->spenders[hash_u64(pid) & (SPENDERS - 1)];
+	struct read_budget *p = &s->spenders[hash_u64(pid) & (SPENDERS - 1)];
 	uint64_t second = time_ns / 1000000000;
 
 	if (s->second != second) {
@@ -359,13 +359,13 @@ static struct spender *spender_of(struct step *s, uint32_t pid, uint64_t time_ns
 		s->nr_reads = 0;
 	}
 	if (p->pid != pid || p->second != second)
-		*p = (struct spender){ .pid = pid, .second = second };
+		*p = (struct read_budget){ .pid = pid, .second = second };
 	return p;
 }
 
 void step_begin_of(struct step *s, uint32_t pid, uint64_t time_ns)
 {
-	struct spender *p = spender_of(s, pid, time_ns);
+	struct read_budget *p = read_budget_of(s, pid, time_ns);
 	uint32_t left = STEP_PROCESS_READS - MIN(p->nr_reads, STEP_PROCESS_READS);
 
 	left = MIN(left, STEP_ALL_READS - MIN(s->nr_reads, STEP_ALL_READS));

@@ -28,7 +28,7 @@
 #include "symbols/name/name.h"
 #include "symbols/process/process.h"
 
-struct codes;
+struct script_functions;
 struct lang_process;
 struct objects;
 struct places;
@@ -178,36 +178,36 @@ uint64_t unwind_regs_mask_of_stack(void);
  * group is put behind (outside of) its C frame. Pure; hostile numbers.
  */
 
-#define MERGE_FRAMES_MAX (UNWIND_FRAMES_MAX + 256U)
+#define INTERLEAVE_FRAMES_MAX (UNWIND_FRAMES_MAX + 256U)
 /* In a merged frame: the rest is the index of a language frame, else of a native one. */
-#define MERGE_LANG (1U << 31)
+#define INTERLEAVE_LANG (1U << 31)
 
-enum merge_verdict {
-	MERGE_CERTAIN,
-	MERGE_GUESSED,
-	MERGE_NONE, /* they do not fit: the native frames alone */
+enum interleave_verdict {
+	INTERLEAVE_CERTAIN,
+	INTERLEAVE_GUESSED,
+	INTERLEAVE_NONE, /* they do not fit: the native frames alone */
 };
 
 /* Why a result is a guess: bits. */
-enum merge_doubt {
-	MERGE_CUT = 1 << 0,	  /* the native stack is not whole, or has guesses */
-	MERGE_UNALIGNED = 1 << 1, /* groups and C frames of the loop do not match one to one */
-	MERGE_ENTERING = 1 << 2,  /* the loop may not have stored its frame yet */
-	MERGE_LATE = 1 << 3,	  /* other threads may have run between sample and read */
-	MERGE_BROKEN = 1 << 4,	  /* frames are not in order on their stack */
-	MERGE_CHANGED = 1 << 5,	  /* the stack was not that of the sample any more */
-	MERGE_UNTRIED = 1 << 6,	  /* a version that was never compared with the truth */
+enum interleave_doubt {
+	INTERLEAVE_CUT = 1 << 0,       /* the native stack is not whole, or has guesses */
+	INTERLEAVE_UNALIGNED = 1 << 1, /* groups and C frames of the loop do not match one to one */
+	INTERLEAVE_ENTERING = 1 << 2,  /* the loop may not have stored its frame yet */
+	INTERLEAVE_LATE = 1 << 3,      /* other threads may have run between sample and read */
+	INTERLEAVE_BROKEN = 1 << 4,    /* frames are not in order on their stack */
+	INTERLEAVE_CHANGED = 1 << 5,   /* the stack was not that of the sample any more */
+	INTERLEAVE_UNTRIED = 1 << 6,   /* a version that was never compared with the truth */
 };
 
-#define MERGE_DOUBTS 7
+#define INTERLEAVE_DOUBTS 7
 
-struct merge_result {
-	enum merge_verdict verdict;
+struct interleave_result {
+	enum interleave_verdict verdict;
 	uint32_t doubts;
 	bool deep; /* there are more frames of the language; native ones beyond them are left out */
 	uint32_t nr;
-	uint32_t frame[MERGE_FRAMES_MAX];
-	uint64_t place[MERGE_FRAMES_MAX]; /* of frames of a language: lang_place() */
+	uint32_t frame[INTERLEAVE_FRAMES_MAX];
+	uint64_t place[INTERLEAVE_FRAMES_MAX]; /* of frames of a language: lang_place() */
 };
 
 /*
@@ -215,8 +215,8 @@ struct merge_result {
  * checks of the slot held, and the stack was that of the sample beyond the innermost C frame of
  * the loop.
  */
-void merge_stacks(const struct lang_process *p, const struct unwind_result *native,
-		  const struct lang_slot *slot, struct merge_result *out);
+void interleave_stacks(const struct lang_process *p, const struct unwind_result *native,
+		       const struct lang_slot *slot, struct interleave_result *out);
 /*
  * The same for V8: each frame of JavaScript is that of the native frame with its frame pointer;
  * compiled code is replaced by its function and inlined ones, as the table of the code in
@@ -225,8 +225,8 @@ void merge_stacks(const struct lang_process *p, const struct unwind_result *nati
  * the stack was that of the sample beyond the innermost of them, and the sampled code is known to
  * be in the body of its function.
  */
-void merge_v8(const struct lang_process *p, const struct codes *codes,
-	      const struct unwind_result *native, const struct lang_slot *slot,
-	      struct merge_result *out);
+void interleave_v8(const struct lang_process *p, const struct script_functions *codes,
+		   const struct unwind_result *native, const struct lang_slot *slot,
+		   struct interleave_result *out);
 
 #endif

@@ -39,7 +39,7 @@ static inline bool rows_hold(const struct unwind_rows *t, uint32_t place)
 }
 
 /* Frames from the innermost one that are searched: such a function calls few others. */
-#define REWRITE_FRAMES 3
+#define LANDING_PAD_FRAMES 3
 
 static inline struct recent_entry *recent_slot(struct recent *r, uint64_t serial, uint64_t pc)
 {
@@ -451,10 +451,10 @@ static void after_rewrite(struct walk *w, enum cfi_doubt doubt, const struct arc
 	w->guessed = true;
 	w->exact |= doubt == CFI_LANDING || doubt == CFI_LEAVING;
 	if (w->u->arch->nr_eh_data)
-		w->guessed = w->rewrites++ >= REWRITE_FRAMES ||
-			     !rewrite_check(&in, doubt, from, &w->f);
-	else if (doubt == CFI_REWRITING && w->out->nr <= REWRITE_FRAMES)
-		rewrite_undo(&in, from, &w->f);
+		w->guessed = w->rewrites++ >= LANDING_PAD_FRAMES ||
+			     !landing_pad_check(&in, doubt, from, &w->f);
+	else if (doubt == CFI_REWRITING && w->out->nr <= LANDING_PAD_FRAMES)
+		landing_pad_undo(&in, from, &w->f);
 }
 
 /* Apply a row that is not kept: the frame may have been rewritten. */

@@ -32,7 +32,7 @@
 #include "symbols/symbols.h"
 #include "unwind/unwind.h"
 
-struct codes;
+struct script_functions;
 struct counters;
 struct counts;
 struct deltas;
@@ -56,17 +56,17 @@ struct waits;
  * object outlasts the others (Boyer and Moore's majority vote). One owner, no locks.
  */
 
-#define ENDS_SLOTS 8 /* a power of two */
+#define BROKEN_OBJECTS_SLOTS 8 /* a power of two */
 
-struct ends {
+struct broken_objects {
 	struct ends_slot {
 		uint32_t object;
 		uint32_t lead; /* how many more than of all others; 0: none */
-	} slots[ENDS_SLOTS];
+	} slots[BROKEN_OBJECTS_SLOTS];
 };
 
 /* Return the object in which at least half of @all stacks end; UINT32_MAX: none. */
-uint32_t ends_most(const struct ends *e, uint64_t all);
+uint32_t broken_objects_most(const struct broken_objects *e, uint64_t all);
 
 /*
  * How late samples are handled: from their time stamp to their batch. The maximum, and a histogram
@@ -112,11 +112,11 @@ struct pipeline_tables {
 	struct unwind_config unwind; /* its rows are shared by all threads */
 	pid_t own_pid; /* pid of samples that are not counted (and all of the sandbox); -1: none */
 	bool recorded; /* no process is read later: unknown ones are [unknown] */
-	uint32_t chain_max;	   /* frames that the kernel follows; 0: PIPELINE_CHAIN_MAX */
-	const struct codes *codes; /* functions of interpreters */
-	uint32_t script;	   /* the object of all code of interpreters (symbols_script()) */
-	uint32_t languages;	   /* interpreted languages to show: lang_bit() */
-	uint32_t wait;		   /* the object of the kinds of waits (symbols_wait()) */
+	uint32_t chain_max; /* frames that the kernel follows; 0: PIPELINE_CHAIN_MAX */
+	const struct script_functions *codes; /* functions of interpreters */
+	uint32_t script;    /* the object of all code of interpreters (symbols_script()) */
+	uint32_t languages; /* interpreted languages to show: lang_bit() */
+	uint32_t wait;	    /* the object of the kinds of waits (symbols_wait()) */
 	/* By enum wait_kind: the place of its frame; PLACE_NONE: not made. */
 	uint32_t wait_places[WAIT_NR];
 	uint32_t generation; /* of stacks, counts and tasks; places are replaced with some */
@@ -145,7 +145,7 @@ struct pipeline_stack {
 				     */
 	} lang;
 	enum lang_status lang_status;
-	uint32_t doubts; /* of guessed ones: enum merge_doubt */
+	uint32_t doubts; /* of guessed ones: enum interleave_doubt */
 };
 
 /* The places of both ends of a branch. */
@@ -218,9 +218,9 @@ struct pipeline_stats {
 	uint64_t complete, guessed, truncated, pending;
 	uint64_t gaps; /* of truncated: UNWIND_GAP */
 	uint64_t broken[UNWIND_NR_STOPS];
-	struct ends ends[UNWIND_NR_STOPS]; /* of the broken ones */
+	struct broken_objects ends[UNWIND_NR_STOPS]; /* of the broken ones */
 	/* Code with the first guessed caller; OBJECT_ID_UNKNOWN: generated at run time. */
-	struct ends guesses;
+	struct broken_objects guesses;
 	uint64_t dropped[DROP_NR];
 	uint64_t own;	   /* of own_pid: outside "taken" */
 	uint64_t filtered; /* of processes that are not chosen: outside "taken" */
@@ -231,8 +231,8 @@ struct pipeline_stats {
 	/* Of the taken ones, the samples of interpreters: each under exactly one. */
 	uint64_t lang_certain, lang_guessed, lang_status[LANG_OK];
 	/* The guessed ones by language (LANG_NR: Java) and by the doubt that no other fix solves:
-	   the number of its bit; MERGE_DOUBTS: not known. */
-	uint64_t lang_guesses[LANG_NR + 1][MERGE_DOUBTS + 1];
+	   the number of its bit; INTERLEAVE_DOUBTS: not known. */
+	uint64_t lang_guesses[LANG_NR + 1][INTERLEAVE_DOUBTS + 1];
 	/* The hottest places of a CPU; not in sums of stats. */
 	struct pipeline_hot hot[PIPELINE_HOT];
 	uint32_t hot_of; /* the table of these places: places_serial() */

@@ -14,7 +14,7 @@
 #include "symbols/base/base.h"
 
 struct deltas;
-struct ends;
+struct broken_objects;
 struct lag;
 struct langreader;
 struct perf_event_header;
@@ -28,9 +28,9 @@ struct switch_queue;
 struct held_samples;
 
 /* Count a stack that ends in @object. */
-void ends_note(struct ends *e, uint32_t object);
+void broken_objects_note(struct broken_objects *e, uint32_t object);
 /* Add the counts of another CPU. */
-void ends_add(struct ends *sum, const struct ends *add);
+void broken_objects_add(struct broken_objects *sum, const struct broken_objects *add);
 
 /* Note a sample of @time_ns that is handled at @now_ns. */
 static inline void lag_note(struct lag *l, uint64_t now_ns, uint64_t time_ns)

@@ -36,7 +36,7 @@
 /* Kernel frames kept; the kernel's own limit is 127 by default. */
 #define PIPELINE_KERNEL_MAX 256
 
-#define PIPELINE_FRAMES_MAX (PIPELINE_KERNEL_MAX + MERGE_FRAMES_MAX)
+#define PIPELINE_FRAMES_MAX (PIPELINE_KERNEL_MAX + INTERLEAVE_FRAMES_MAX)
 
 _Static_assert(PIPELINE_FRAMES_MAX <= STACKS_PLACES_MAX, "a stack is interned whole");
 
@@ -57,7 +57,7 @@ struct pipeline {
 
 	/* The current sample. */
 	struct unwind_result user;
-	struct merge_result merged;
+	struct interleave_result merged;
 	enum pipeline_lang lang;
 	enum lang_status lang_status;
 	enum lang_kind lang_kind;
@@ -168,7 +168,7 @@ static void note_end(struct pipeline_stats *stats, const struct pipeline *p, enu
 					   : NULL;
 
 	if (last)
-		ends_note(&stats->ends[stop], last->object);
+		broken_objects_note(&stats->ends[stop], last->object);
 }
 
 /* Note the object of the code from which the first caller was guessed. */
@@ -180,8 +180,9 @@ static void note_guess(struct pipeline_stats *stats, const struct pipeline *p)
 	const struct object *object = place ? objects_at(p->tables->objects, place->object) : NULL;
 
 	if (object)
-		ends_note(&stats->guesses,
-			  object->identity.kind == OBJECT_ANON ? OBJECT_ID_UNKNOWN : object->id);
+		broken_objects_note(&stats->guesses, object->identity.kind == OBJECT_ANON
+							     ? OBJECT_ID_UNKNOWN
+							     : object->id);
 }
 
 /* Count the outcome of a sample, exactly one. */
@@ -237,14 +238,15 @@ static void note_hot(struct pipeline_stats *stats, const struct places *places, 
 /* Return the number of the doubt that stays if all after it are solved. */
 static unsigned int first_doubt(uint32_t doubts)
 {
-	static const enum merge_doubt order[] = { MERGE_UNTRIED, MERGE_CUT,  MERGE_UNALIGNED,
-						  MERGE_BROKEN,	 MERGE_LATE, MERGE_CHANGED,
-						  MERGE_ENTERING };
+	static const enum interleave_doubt order[] = { INTERLEAVE_UNTRIED,   INTERLEAVE_CUT,
+						       INTERLEAVE_UNALIGNED, INTERLEAVE_BROKEN,
+						       INTERLEAVE_LATE,	     INTERLEAVE_CHANGED,
+						       INTERLEAVE_ENTERING };
 
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
 		if (doubts & order[i])
 			return (unsigned int)__builtin_ctz(order[i]);
-	return MERGE_DOUBTS;
+	return INTERLEAVE_DOUBTS;
 }
 
 static void count_language(struct pipeline_stats *stats, const struct pipeline *p)
@@ -409,7 +411,7 @@ void pipeline_add_stats(struct pipeline_stats *sum, const struct pipeline_stats 
 	sum->taken += add->taken;
 	sum->complete += add->complete;
 	sum->guessed += add->guessed;
-	ends_add(&sum->guesses, &add->guesses);
+	broken_objects_add(&sum->guesses, &add->guesses);
 	sum->truncated += add->truncated;
 	sum->gaps += add->gaps;
 	sum->pending += add->pending;
@@ -418,7 +420,7 @@ void pipeline_add_stats(struct pipeline_stats *sum, const struct pipeline_stats 
 	sum->nameless += add->nameless;
 	for (int i = 0; i < UNWIND_NR_STOPS; i++) {
 		sum->broken[i] += add->broken[i];
-		ends_add(&sum->ends[i], &add->ends[i]);
+		broken_objects_add(&sum->ends[i], &add->ends[i]);
 	}
 	for (int i = 0; i < DROP_NR; i++)
 		sum->dropped[i] += add->dropped[i];
@@ -430,7 +432,7 @@ void pipeline_add_stats(struct pipeline_stats *sum, const struct pipeline_stats 
 	sum->lang_certain += add->lang_certain;
 	sum->lang_guessed += add->lang_guessed;
 	for (int i = 0; i <= LANG_NR; i++)
-		for (int k = 0; k <= MERGE_DOUBTS; k++)
+		for (int k = 0; k <= INTERLEAVE_DOUBTS; k++)
 			sum->lang_guesses[i][k] += add->lang_guesses[i][k];
 	for (int i = 0; i < LANG_OK; i++)
 		sum->lang_status[i] += add->lang_status[i];
@@ -674,19 +676,19 @@ static enum unwind_stop user_frames(struct pipeline *p, const struct record_samp
 /* The merged frames as places; user frames begin at @first. */
 static void put_merged(struct pipeline *p, uint32_t first)
 {
-	const struct merge_result *m = &p->merged;
+	const struct interleave_result *m = &p->merged;
 
 	for (uint32_t i = 0; i < m->nr; i++) {
 		uint32_t frame = m->frame[i];
 
 		p->frames[first + i] =
-			frame & MERGE_LANG
+			frame & INTERLEAVE_LANG
 				? places_intern(p->tables->places, p->tables->script, m->place[i])
 				: p->user.place[frame];
 	}
 	p->nr = first + m->nr;
 	/* Its root is missing. */
-	if (m->nr == MERGE_FRAMES_MAX)
+	if (m->nr == INTERLEAVE_FRAMES_MAX)
 		p->stop = UNWIND_TRUNCATED;
 }
 
@@ -695,10 +697,10 @@ static enum lang_status merge(struct pipeline *p, const struct lang_process *lan
 			      const struct lang_slot *slot)
 {
 	if (lang->kind != LANG_NODE) {
-		merge_stacks(lang, &p->user, slot, &p->merged);
+		interleave_stacks(lang, &p->user, slot, &p->merged);
 		return LANG_MISMATCH;
 	}
-	merge_v8(lang, p->tables->codes, &p->user, slot, &p->merged);
+	interleave_v8(lang, p->tables->codes, &p->user, slot, &p->merged);
 	/* Values that were left on the stack look like frames. */
 	for (uint32_t i = 0; i < p->user.nr_v8; i++)
 		if (p->user.v8[i].javascript)
@@ -727,7 +729,7 @@ static void judge_java(struct pipeline *p)
 		  : whole	   ? PIPELINE_LANG_CERTAIN
 				   : PIPELINE_LANG_GUESSED;
 	p->lang_status = p->user.nr_java ? LANG_OK : why_no_java(p);
-	p->merged.doubts = p->lang == PIPELINE_LANG_GUESSED ? MERGE_CUT : 0;
+	p->merged.doubts = p->lang == PIPELINE_LANG_GUESSED ? INTERLEAVE_CUT : 0;
 }
 
 /* Return whether a native frame is in the loop of the interpreter. */
@@ -746,7 +748,7 @@ static void add_language(struct pipeline *p, const struct record_sample *s,
 	const struct lang_slot *slot = p->slot;
 
 	if (!slot && p->reader)
-		slot = feed_find(langreader_feed(p->reader), s->time_ns, s->pid, s->tid);
+		slot = frame_channel_find(langreader_feed(p->reader), s->time_ns, s->pid, s->tid);
 
 	p->lang_kind = hit->lang->kind;
 	p->lang = PIPELINE_LANG_NONE;
@@ -763,22 +765,22 @@ static void add_language(struct pipeline *p, const struct record_sample *s,
 		return;
 	p->user.stop = p->stop;
 	p->lang_status = merge(p, hit->lang, slot);
-	if (p->merged.verdict == MERGE_NONE)
+	if (p->merged.verdict == INTERLEAVE_NONE)
 		return;
 	put_merged(p, first);
 	if (p->merged.deep && p->stop != UNWIND_PENDING)
 		p->stop = UNWIND_DEPTH;
-	p->lang = p->merged.verdict == MERGE_CERTAIN ? PIPELINE_LANG_CERTAIN
-						     : PIPELINE_LANG_GUESSED;
+	p->lang = p->merged.verdict == INTERLEAVE_CERTAIN ? PIPELINE_LANG_CERTAIN
+							  : PIPELINE_LANG_GUESSED;
 	/* The frames of JavaScript prove the guess about the innermost frame of V8. */
-	if (p->merged.verdict == MERGE_CERTAIN)
+	if (p->merged.verdict == INTERLEAVE_CERTAIN)
 		p->user.nr_guessed -= p->user.nr_v8_guessed;
 }
 
 /* Merged frame @i as it is recorded. */
-static uint64_t recorded_entry(const struct merge_result *m, uint32_t i)
+static uint64_t recorded_entry(const struct interleave_result *m, uint32_t i)
 {
-	if (!(m->frame[i] & MERGE_LANG))
+	if (!(m->frame[i] & INTERLEAVE_LANG))
 		return m->frame[i];
 	return lang_entry(lang_place_code(m->place[i]), lang_place_instr(m->place[i]));
 }
@@ -791,7 +793,7 @@ bool pipeline_get_frames(const struct pipeline *p, const struct record_sample *s
 		[PIPELINE_LANG_GUESSED] = LANG_OUTCOME_GUESSED,
 		[PIPELINE_LANG_NONE] = LANG_OUTCOME_NONE,
 	};
-	const struct merge_result *m = &p->merged;
+	const struct interleave_result *m = &p->merged;
 
 	if (p->lang == PIPELINE_LANG_NO || p->lang_kind == LANG_JAVA)
 		return false;
@@ -831,7 +833,7 @@ static uint32_t place_of_entry(struct pipeline *p, uint64_t entry, const uint32_
 
 	if (!(entry & LANG_ENTRY))
 		return entry < nr ? native[entry] : PLACE_NONE;
-	return frame.code < CODES_MAX
+	return frame.code < SCRIPT_FUNCTIONS_MAX
 		       ? places_intern(p->tables->places, p->tables->script, lang_place(&frame))
 		       : PLACE_NONE;
 }
@@ -870,7 +872,7 @@ static void put_recorded(struct pipeline *p, const struct lang_frames *f, uint32
 	}
 	if (f->deep)
 		p->stop = UNWIND_DEPTH;
-	else if (f->nr == MERGE_FRAMES_MAX) /* as in put_merged() */
+	else if (f->nr == INTERLEAVE_FRAMES_MAX) /* as in put_merged() */
 		p->stop = UNWIND_TRUNCATED;
 	for (uint32_t i = f->nr_native; i < nr && !f->deep && p->nr < PIPELINE_FRAMES_MAX; i++)
 		p->frames[p->nr++] = native[i];

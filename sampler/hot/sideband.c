@@ -300,20 +300,20 @@ static void vote(struct ends_slot *slot, uint32_t object, uint32_t votes)
 		*slot = (struct ends_slot){ object, votes - slot->lead };
 }
 
-void ends_note(struct ends *e, uint32_t object)
+void broken_objects_note(struct broken_objects *e, uint32_t object)
 {
-	vote(&e->slots[object & (ENDS_SLOTS - 1)], object, 1);
+	vote(&e->slots[object & (BROKEN_OBJECTS_SLOTS - 1)], object, 1);
 }
 
-void ends_add(struct ends *sum, const struct ends *add)
+void broken_objects_add(struct broken_objects *sum, const struct broken_objects *add)
 {
-	for (int i = 0; i < ENDS_SLOTS; i++)
+	for (int i = 0; i < BROKEN_OBJECTS_SLOTS; i++)
 		vote(&sum->slots[i], add->slots[i].object, add->slots[i].lead);
 }
 
-uint32_t ends_most(const struct ends *e, uint64_t all)
+uint32_t broken_objects_most(const struct broken_objects *e, uint64_t all)
 {
-	for (int i = 0; i < ENDS_SLOTS; i++)
+	for (int i = 0; i < BROKEN_OBJECTS_SLOTS; i++)
 		if (e->slots[i].lead && 2ULL * e->slots[i].lead >= all)
 			return e->slots[i].object;
 	return UINT32_MAX;

@@ -42,13 +42,15 @@ struct frames_lang_record {
 	uint16_t nr_native, nr;
 };
 
-_Static_assert(sizeof(struct function) + 2 * CODES_TEXT_MAX + CODES_TABLE_MAX + 8 <=
+_Static_assert(sizeof(struct function) + 2 * SCRIPT_FUNCTIONS_TEXT_MAX +
+			       SCRIPT_FUNCTIONS_TABLE_MAX + 8 <=
 		       LANG_RECORD_MAX,
 	       "a function fits");
 
-_Static_assert(sizeof(struct frames_lang_record) + 8 * MERGE_FRAMES_MAX <= LANG_RECORD_MAX, "a "
-											    "stack "
-											    "fits");
+_Static_assert(sizeof(struct frames_lang_record) + 8 * INTERLEAVE_FRAMES_MAX <= LANG_RECORD_MAX,
+	       "a "
+	       "stack "
+	       "fits");
 
 _Static_assert(sizeof(struct function) % 8 == 0 && sizeof(struct frames_lang_record) % 8 == 0, "ali"
 											       "gne"
@@ -150,22 +152,23 @@ size_t lang_record_put_frames(uint8_t *buf, const struct lang_frames *l)
 		.nr = l->nr,
 	};
 
-	if (l->nr > MERGE_FRAMES_MAX)
+	if (l->nr > INTERLEAVE_FRAMES_MAX)
 		return 0;
 	memcpy(mempcpy(buf, &f, sizeof(f)), l->entries, l->nr * sizeof(l->entries[0]));
 	return size;
 }
 
-void lang_record_each_function(const struct codes *codes, struct lang_record_cursor *cursor,
+void lang_record_each_function(const struct script_functions *codes,
+			       struct lang_record_cursor *cursor,
 			       void (*fn)(void *ctx, const void *record, size_t size), void *ctx)
 {
-	uint32_t nr = codes ? codes_nr(codes) : 0;
+	uint32_t nr = codes ? script_functions_nr(codes) : 0;
 	uint8_t buf[LANG_RECORD_MAX];
-	struct code_log_copy copy;
+	struct script_log_copy copy;
 	size_t size;
 
 	for (; cursor->nr < nr; cursor->nr++) {
-		const struct code_text *text = codes_at(codes, cursor->nr);
+		const struct code_text *text = script_functions_at(codes, cursor->nr);
 
 		size = text && !text->compiled ? lang_record_put_function(buf, cursor->nr, text)
 					       : 0;
@@ -173,7 +176,7 @@ void lang_record_each_function(const struct codes *codes, struct lang_record_cur
 			fn(ctx, buf, size);
 	}
 	/* These have no number: no frame of a sample is recorded with it. */
-	while (codes && code_log_next(codes_log(codes), &cursor->logged, &copy)) {
+	while (codes && script_log_next(codes_log(codes), &cursor->logged, &copy)) {
 		size = lang_record_put_function(buf, 0, &copy.text);
 		if (size)
 			fn(ctx, buf, size);
@@ -191,8 +194,9 @@ int lang_record_function(const uint8_t *bytes, size_t size, uint32_t *number,
 	memcpy(&f, bytes, sizeof(f));
 	size -= sizeof(f);
 	if (f.language == LANG_NONE || (f.language >= LANG_NR && f.language != LANG_JAVA) ||
-	    f.number >= CODES_MAX || !f.name_size || !f.file_size || f.name_size > CODES_TEXT_MAX ||
-	    f.file_size > CODES_TEXT_MAX || f.table_size > CODES_TABLE_MAX ||
+	    f.number >= SCRIPT_FUNCTIONS_MAX || !f.name_size || !f.file_size ||
+	    f.name_size > SCRIPT_FUNCTIONS_TEXT_MAX || f.file_size > SCRIPT_FUNCTIONS_TEXT_MAX ||
+	    f.table_size > SCRIPT_FUNCTIONS_TABLE_MAX ||
 	    /* Instructions of others are lines: a table would be read as another language's. */
 	    (f.table_size && !has_table(f.language)) ||
 	    size < (size_t)f.name_size + f.file_size + f.table_size)
@@ -221,7 +225,7 @@ int lang_record_frames(const uint8_t *bytes, size_t size, struct lang_frames *ou
 		return -EINVAL;
 	memcpy(&f, bytes, sizeof(f));
 	if (f.language == LANG_NONE || f.language >= LANG_NR || f.outcome > LANG_OUTCOME_GUESSED ||
-	    f.none >= LANG_OK || f.nr > MERGE_FRAMES_MAX ||
+	    f.none >= LANG_OK || f.nr > INTERLEAVE_FRAMES_MAX ||
 	    (size - sizeof(f)) / sizeof(out->entries[0]) < f.nr)
 		return -EINVAL;
 	out->time_ns = f.time_ns;

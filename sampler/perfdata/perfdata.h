@@ -25,7 +25,7 @@
 #include "symbols/script/script.h"
 #include "unwind/unwind.h"
 
-struct codes;
+struct script_functions;
 struct iovec;
 struct perf_event_attr;
 struct perfdata;
@@ -38,7 +38,7 @@ struct perfdata_writer;
  * with a magic number behind the header; all numbers are in the byte order of the machine:
  *
  *   FUNCTION  a function of a script, by its number; anywhere in the file. Of Java: code read
- *             of a JVM at that time (symbols/jit/hotspots_record.h)
+ *             of a JVM at that time (symbols/jit/jvm_table_record.h)
  *   FRAMES    the frames of one sample, before it: native frames by index, and
  *             frames of the language by number and instruction
  *
@@ -74,7 +74,7 @@ struct lang_frames {
 	bool deep;	    /* there were more frames; native ones beyond them are left out */
 	uint16_t nr_native; /* native frames of the user stack */
 	uint16_t nr;
-	uint64_t entries[MERGE_FRAMES_MAX];
+	uint64_t entries[INTERLEAVE_FRAMES_MAX];
 };
 
 enum lang_outcome { LANG_OUTCOME_NONE, LANG_OUTCOME_CERTAIN, LANG_OUTCOME_GUESSED };
@@ -92,7 +92,8 @@ struct lang_record_cursor {
 };
 
 /* Call @fn with a record of each further function of @codes (NULL: none). */
-void lang_record_each_function(const struct codes *codes, struct lang_record_cursor *cursor,
+void lang_record_each_function(const struct script_functions *codes,
+			       struct lang_record_cursor *cursor,
 			       void (*fn)(void *ctx, const void *record, size_t size), void *ctx);
 /* Read a record. 0 or -EINVAL. The texts of a function point into @bytes. */
 int lang_record_function(const uint8_t *bytes, size_t size, uint32_t *number,

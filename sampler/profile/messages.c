@@ -704,7 +704,7 @@ struct guess {
 
 static struct guess find_guess(const struct profile *p)
 {
-	struct guess most = { LANG_NONE, MERGE_DOUBTS };
+	struct guess most = { LANG_NONE, INTERLEAVE_DOUBTS };
 
 	for (int i = 0; i < PROFILE_NR_LANGUAGES; i++)
 		for (int k = 0; k < PROFILE_NR_DOUBTS; k++)
@@ -720,7 +720,7 @@ static const char *explain_doubt(const struct messages *n, struct guess g, const
 	static const struct {
 		enum runtime_problem problem;
 		const char *why;
-	} doubts[MERGE_DOUBTS] = {
+	} doubts[INTERLEAVE_DOUBTS] = {
 		[0] = { RUNTIME_CUT, "the native stack is not whole" },
 		[1] = { RUNTIME_UNALIGNED, "they do not match the native frames" },
 		[2] = { RUNTIME_UNALIGNED, "a function was just called" },
@@ -732,7 +732,7 @@ static const char *explain_doubt(const struct messages *n, struct guess g, const
 	enum runtime_problem problem;
 
 	*why = n->recorded ? "they were guesses when they were recorded" : "a check failed";
-	if (g.doubt >= MERGE_DOUBTS)
+	if (g.doubt >= INTERLEAVE_DOUBTS)
 		return runtime_fix_in(RUNTIME_UNALIGNED, "");
 	*why = doubts[g.doubt].why;
 	problem = doubts[g.doubt].problem;
@@ -777,7 +777,7 @@ static void note_guessed(struct messages *n, const struct profile *p)
 	snprintf(text, sizeof(text), "%.0f%% of samples of interpreters have guessed functions,",
 		 100 * share);
 	messages_explain_guess(n, p, e, text);
-	if (untried && MERGE_UNTRIED == 1 << find_guess(p).doubt)
+	if (untried && INTERLEAVE_UNTRIED == 1 << find_guess(p).doubt)
 		messages_detail(e, "%s: %s", untried->path.str, lang_untried);
 }
 

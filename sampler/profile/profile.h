@@ -250,8 +250,8 @@ struct profile_lang {
 	uint64_t guessed; /* the same, but a check failed */
 	uint64_t samples;
 	uint64_t none_by[PROFILE_NR_LANG_NONE];
-	/* The guessed ones by language, enum lang_kind, the last one Java; and by enum merge_doubt:
-	   the number of its bit, the last one not known. */
+	/* The guessed ones by language, enum lang_kind, the last one Java; and by enum
+	   interleave_doubt: the number of its bit, the last one not known. */
 	uint64_t guessed_by[PROFILE_NR_LANGUAGES][PROFILE_NR_DOUBTS];
 };
 

@@ -16,19 +16,21 @@
 #include "symbols/sandbox/sandbox.h"
 #include "symbols/script/script.h"
 
-struct codes;
-struct feed;
-struct feed_ring;
-struct feed_writer;
+struct script_functions;
+struct frame_channel;
+struct frame_channel_ring;
+struct frame_channel_writer;
 
 /*
  * Put a copy of @slot with its frames in, behind the functions that were not sent yet. False: it is
  * full.
  */
-bool feed_put(struct feed_writer *w, const struct lang_slot *slot, const struct lang_frame *frames);
+bool frame_channel_put(struct frame_channel_writer *w, const struct lang_slot *slot,
+		       const struct lang_frame *frames);
 /* 0 or -ENOMEM. */
-int feed_init(struct feed *f, struct feed_ring *ring, struct codes *codes);
-void feed_fini(struct feed *f);
+int frame_channel_init(struct frame_channel *f, struct frame_channel_ring *ring,
+		       struct script_functions *codes);
+void frame_channel_fini(struct frame_channel *f);
 
 /* A reader as a process, see langreader.h. */
 
@@ -177,7 +179,7 @@ enum share_event {
 };
 
 struct reader_share {
-	struct feed_ring feed;
+	struct frame_channel_ring feed;
 	struct reading reading;
 	_Atomic uint64_t read_to; /* position in the ring: all samples before it were read */
 	atomic_bool slow;	  /* no real-time priority; relaxed */

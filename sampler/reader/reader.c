@@ -63,7 +63,7 @@ struct langreader_loop {
 	pid_t read_pid;		    /* the process that lang.memory reads */
 	uint64_t find_ns;	    /* no thread is looked for until then */
 	uint64_t kick_ns;	    /* no facts are requested until then */
-	struct feed_writer feed;
+	struct frame_channel_writer feed;
 	struct share_found found;
 	struct lang_chain chain;
 	struct iovec ours[LANG_READ_MAX], theirs[LANG_READ_MAX];
@@ -248,8 +248,9 @@ static void put_slot(struct langreader_loop *r, const struct record_sample *s, u
 		.process = process,
 	};
 
-	feed_put(&r->feed, &slot, c->frames);
-	atomic_store_explicit(&r->share->memory, codes_memory(r->lang.codes), memory_order_relaxed);
+	frame_channel_put(&r->feed, &slot, c->frames);
+	atomic_store_explicit(&r->share->memory, script_functions_memory(r->lang.codes),
+			      memory_order_relaxed);
 }
 
 /* Return whether the sampled thread has not run on: so by a real-time priority, else proven. */
@@ -461,8 +462,8 @@ static int langreader_loop_new(struct langreader_loop **out, const struct langre
 	r->stop_fd = stop_fd;
 	r->lang.memory.read = read_pieces;
 	r->lang.memory.ctx = r;
-	r->lang.codes = codes_new();
-	r->feed = (struct feed_writer){ &share->feed, r->lang.codes, 0 };
+	r->lang.codes = script_functions_new();
+	r->feed = (struct frame_channel_writer){ &share->feed, r->lang.codes, 0 };
 	rc = r->lang.codes ? open_waiting(r, is_asked(r) ? kick_fd : data_fd, stop_fd) : -ENOMEM;
 	if (rc)
 		langreader_loop_free(r);
@@ -476,7 +477,7 @@ static void langreader_loop_free(struct langreader_loop *r)
 	if (r->epoll_fd >= 0)
 		close(r->epoll_fd);
 	schedstat_close(&r->schedstat);
-	codes_free(r->lang.codes);
+	script_functions_free(r->lang.codes);
 	free(r);
 }
 
@@ -544,7 +545,7 @@ struct langreader {
 	int ring_fd, wake_fd;
 	struct reader_share *share;
 	struct share_known known;
-	struct feed feed;
+	struct frame_channel feed;
 	uint32_t nr_answered, nr_barred;
 	uint64_t since_ns;
 	struct langreader_allowance allowance;
@@ -689,7 +690,7 @@ static void free_owner(struct langreader *r)
 		close(r->ring_fd);
 	if (!r->counters && r->wake_fd >= 0 && !r->loop)
 		close(r->wake_fd);
-	feed_fini(&r->feed);
+	frame_channel_fini(&r->feed);
 	free(r);
 }
 
@@ -706,7 +707,7 @@ static int start(struct langreader *r, const struct langreader_start *start,
 
 	r->share = r->known.share = sandbox_memory_share(sizeof(*r->share), &fds[LANGREADER_SHARE]);
 	if (r->share)
-		rc = feed_init(&r->feed, &r->share->feed, r->shared->codes);
+		rc = frame_channel_init(&r->feed, &r->share->feed, r->shared->codes);
 	if (!rc && sandbox_memory_is_on())
 		rc = sandbox_memory_fork(&r->process, start, sizeof(*start), fds);
 	else if (!rc && sandbox_memory_is_refused())
@@ -912,7 +913,7 @@ void langreader_stop(struct langreader *r)
 	free_owner(r);
 }
 
-struct feed *langreader_feed(struct langreader *r)
+struct frame_channel *langreader_feed(struct langreader *r)
 {
 	return &r->feed;
 }

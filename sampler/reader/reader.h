@@ -20,9 +20,9 @@
 #include "symbols/sandbox/sandbox.h"
 #include "symbols/script/script.h"
 
-struct codes;
+struct script_functions;
 struct counters;
-struct feed_copy;
+struct frame_channel_copy;
 struct langreader;
 
 /*
@@ -34,30 +34,30 @@ struct langreader;
  * been taken over by a process that it reads.
  */
 
-#define FEED_SIZE (1U << 20) /* a power of two */
+#define FRAME_CHANNEL_SIZE (1U << 20) /* a power of two */
 
 /* All zero is an empty ring. */
-struct feed_ring {
+struct frame_channel_ring {
 	_Alignas(CACHELINE) atomic_ullong head; /* producer: release; consumer: acquire */
 	_Alignas(CACHELINE) atomic_ullong tail; /* consumer: release; producer: acquire */
-	_Alignas(CACHELINE) uint8_t bytes[FEED_SIZE];
+	_Alignas(CACHELINE) uint8_t bytes[FRAME_CHANNEL_SIZE];
 };
 
 /* The end of the reader. */
-struct feed_writer {
-	struct feed_ring *ring;
-	const struct codes *codes; /* its functions */
-	uint32_t nr_sent;	   /* of them */
+struct frame_channel_writer {
+	struct frame_channel_ring *ring;
+	const struct script_functions *codes; /* its functions */
+	uint32_t nr_sent;		      /* of them */
 };
 
 /* The end of the sampler thread. */
-struct feed {
-	struct feed_ring *ring;
-	struct codes *codes; /* of all; both are borrowed */
+struct frame_channel {
+	struct frame_channel_ring *ring;
+	struct script_functions *codes; /* of all; both are borrowed */
 	uint64_t tail;
-	uint32_t *ids; /* of the reader's functions, in @codes; CODES_MAX */
+	uint32_t *ids; /* of the reader's functions, in @codes; SCRIPT_FUNCTIONS_MAX */
 	uint32_t nr_ids;
-	struct feed_copy *copy;
+	struct frame_channel_copy *copy;
 	atomic_uint nr_bad;  /* parts that made no sense; relaxed */
 	atomic_bool refused; /* a slot had a function that found no room; relaxed */
 };
@@ -66,7 +66,8 @@ struct feed {
  * Return a copy of the slot of this sample, checked, with the ids of @f->codes; NULL: there is
  * none. Drops slots of earlier samples; valid until the next call.
  */
-const struct lang_slot *feed_find(struct feed *f, uint64_t time_ns, uint32_t pid, uint32_t tid);
+const struct lang_slot *frame_channel_find(struct frame_channel *f, uint64_t time_ns, uint32_t pid,
+					   uint32_t tid);
 
 /* Read with the struct langreader_start in @bytes, until it is killed; returns if it cannot. */
 void langreader_process(const void *bytes, size_t size, const int fds[SANDBOX_MEMORY_FDS]);
@@ -81,7 +82,7 @@ void langreader_process(const void *bytes, size_t size, const int fds[SANDBOX_ME
  * The memory that it parses is hostile. So it is a process that can read the memory of others and
  * nothing else (sandbox_memory.h): no file, no socket, no process. Only where proftop itself has no
  * right that a process of its user lacks it is a thread. Both have one loop (langreader_loop.h) and
- * one way to pass frames on, which is not trusted (feed.h).
+ * one way to pass frames on, which is not trusted (frame_channel).
  *
  * Reading another process may hang for good (userfaultfd, FUSE), so it is never done on
  * a sampler thread: a hanging reader is killed, or left behind with its memory, and its
@@ -95,7 +96,7 @@ void langreader_process(const void *bytes, size_t size, const int fds[SANDBOX_ME
 
 /* Shared by the owners of all readers. */
 struct langreader_shared {
-	struct codes *codes;
+	struct script_functions *codes;
 	uint32_t languages; /* to be read: lang_bit() */
 	atomic_uint nr_barred;
 	atomic_uint barred[LANGREADER_BARRED]; /* incarnations that are not read; published by nr */
@@ -123,7 +124,7 @@ void langreader_stop(struct langreader *r);
 /* Leave a hanging reader behind. */
 void langreader_leave(struct langreader *r);
 /* The sampler thread: the frames. */
-struct feed *langreader_feed(struct langreader *r);
+struct frame_channel *langreader_feed(struct langreader *r);
 /* The sampler thread: incarnation @process of @pid is an interpreter; NULL: it is none. */
 void langreader_note_process(struct langreader *r, pid_t pid, uint32_t process,
 			     const struct lang_process *info);

@@ -18,7 +18,7 @@
 #include "symbols/base/base.h"
 
 struct blackbox;
-struct codes;
+struct script_functions;
 struct iovec;
 struct keepfile_out;
 struct perf_event_header;
@@ -44,7 +44,7 @@ int blackbox_add(struct blackbox *s, bool side_band, const struct iovec *pieces,
  * size. 0 or -errno with a sentence; a part of the file is removed.
  */
 int blackbox_write(const struct blackbox *s, const char *path, const char *root,
-		   struct slow_reads *reads, const struct codes *codes,
+		   struct slow_reads *reads, const struct script_functions *codes,
 		   const struct perfdata_attrs *attrs, uint64_t *bytes, struct err *e);
 
 /* A record of any type and content, for tests. */
@@ -176,7 +176,7 @@ struct recorder {
 	uint64_t lost;	   /* set before the writer is stopped */
 	uint64_t every_ns; /* the shortest round */
 	uint64_t round_ns; /* the writer's: the last round ended then */
-	const struct codes *codes;
+	const struct script_functions *codes;
 	struct lang_record_cursor functions; /* the writer's: in the file */
 
 	struct slow_reads *reads;      /* the writer's */

@@ -19,7 +19,7 @@
 #include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
 
-struct codes;
+struct script_functions;
 struct perf_event_attr;
 struct perf_event_header;
 struct recorder;
@@ -124,7 +124,8 @@ struct recorder_config {
 	const char *root;  /* of /proc: "" */
 	uint64_t round_ns; /* the shortest round; 0: 2 s */
 	size_t memory;	   /* not 0: keep this many bytes instead of a file; recorder_save() */
-	const struct codes *codes; /* functions of scripts, recorded when found; NULL: none */
+	const struct script_functions
+		*codes; /* functions of scripts, recorded when found; NULL: none */
 };
 
 struct recorder_stats {

@@ -969,7 +969,7 @@ static void blackbox_each(const struct blackbox *s, synth_fn fn, void *ctx)
 }
 
 int blackbox_write(const struct blackbox *s, const char *path, const char *root,
-		   struct slow_reads *reads, const struct codes *codes,
+		   struct slow_reads *reads, const struct script_functions *codes,
 		   const struct perfdata_attrs *attrs, uint64_t *bytes, struct err *e)
 {
 	struct perfdata_writer *file;

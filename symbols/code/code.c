@@ -789,8 +789,8 @@ static void begin(struct code_desk *d, uint32_t id, const struct symbol *of,
 static void fill_script(struct code_desk *d, const struct listing_lines *lines,
 			const struct symbol *symbol, struct script_want *w)
 {
-	const struct code_text *t = d->naming->codes ? codes_at(d->naming->codes, lines->code)
-						     : NULL;
+	const struct code_text *t =
+		d->naming->codes ? script_functions_at(d->naming->codes, lines->code) : NULL;
 
 	w->pid = d->images->no_proc ? 0 : lines->pid;
 	w->root = d->images->root;

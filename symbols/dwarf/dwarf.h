@@ -17,9 +17,9 @@
 #include "symbols/name/name.h"
 #include "symbols/sandbox/sandbox.h"
 
-struct chains;
+struct inlines;
 struct dwarf_sandbox;
-struct hotspots_chain;
+struct jvm_table_chain;
 struct lines_job;
 struct lines_object;
 struct places;
@@ -34,23 +34,24 @@ struct symtab;
  * readers from any thread, lock-free.
  */
 
-int chains_new(struct chains **out);
-void chains_free(struct chains *c);
+int inlines_new(struct inlines **out);
+void inlines_free(struct inlines *c);
 
-#define CHAINS_NONE UINT32_MAX
+#define INLINES_NONE UINT32_MAX
 
-/* Writer. Return the number of a chain, the same for equal ones; CHAINS_NONE: the table is full. */
-uint32_t chains_intern(struct chains *c, const struct symbol_frame *frames, uint32_t nr);
+/* Writer. Return the number of a chain, the same for equal ones; INLINES_NONE: the table is full.
+ */
+uint32_t chains_intern(struct inlines *c, const struct symbol_frame *frames, uint32_t nr);
 /* Writer. Set the chain of @place, once, by its number. 0, -ENOSPC, -ENOMEM. */
-int chains_set(struct chains *c, uint32_t place, uint32_t number);
+int inlines_set(struct inlines *c, uint32_t place, uint32_t number);
 /* Writer. The same of a file of the table before: it is not refused for the share of @object. */
-uint32_t chains_move_file(struct chains *c, uint32_t object, struct safe_text file);
+uint32_t inlines_move_file(struct inlines *c, uint32_t object, struct safe_text file);
 /* Any thread. */
-const struct symbol_frame *chains_at(const struct chains *c, uint32_t place, uint32_t *nr);
-struct safe_text chains_file(const struct chains *c, uint32_t id);
-uint32_t chains_nr_files(const struct chains *c);
+const struct symbol_frame *inlines_at(const struct inlines *c, uint32_t place, uint32_t *nr);
+struct safe_text inlines_file(const struct inlines *c, uint32_t id);
+uint32_t inlines_nr_files(const struct inlines *c);
 /* Writer. */
-size_t chains_memory(const struct chains *c);
+size_t inlines_memory(const struct inlines *c);
 
 #define DWARF_FRAMES_MAX 32U
 
@@ -90,7 +91,7 @@ struct lines {
 	const struct image_cache *images;
 	struct places *places;
 	struct symtab *symtab;
-	struct chains *chains;
+	struct inlines *chains;
 	struct lines_job *job;	       /* running; or NULL */
 	bool off, no_lines;	       /* nothing is looked up; functions only */
 	uint64_t began_ns, emptied_ns; /* when it was set up; when its queue was last empty */
@@ -103,19 +104,19 @@ struct lines {
 };
 
 void lines_init(struct lines *l, const struct image_cache *images, struct places *places,
-		struct symtab *symtab, struct chains *chains);
+		struct symtab *symtab, struct inlines *chains);
 void lines_fini(struct lines *l);
 /* Place @id got its name: queue it. */
 void lines_add(struct lines *l, uint32_t id);
 /*
  * Use other tables from now on: @ids is by old id of a place the new one + 1, 0: it is not moved.
  */
-void lines_move(struct lines *l, struct places *places, struct chains *chains, const uint32_t *ids,
+void lines_move(struct lines *l, struct places *places, struct inlines *chains, const uint32_t *ids,
 		uint32_t nr_ids);
 /* The line of place @id is known from another source: a jitdump. */
 void lines_told(struct lines *l, uint32_t id, const char *file, uint32_t line);
 /* Keep the source of a place in compiled Java code, unless it is another place by now. */
-void lines_java(struct lines *l, const struct hotspots_chain *chain);
+void lines_java(struct lines *l, const struct jvm_table_chain *chain);
 /* Object @object has more to read than before: try refused look-ups again. */
 void lines_again(struct lines *l, uint32_t object);
 /*

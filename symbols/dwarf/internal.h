@@ -16,22 +16,22 @@
 
 #define DWARF_SANDBOX_ROWS 65536U /* rows of lines in one call */
 
-struct chains;
+struct inlines;
 struct dwarf;
 struct dwarf_sandbox;
 struct dwarf_frame;
 
-#define CHAINS_MEMORY_MAX (128UL << 20)
+#define INLINES_MEMORY_MAX (128UL << 20)
 /* Of the paths, beside the chains. */
-#define CHAINS_FILES_MEMORY_MAX (32U << 20)
+#define INLINES_FILES_MEMORY_MAX (32U << 20)
 
 /* Writer. Both. */
-int chains_put(struct chains *c, uint32_t place, const struct symbol_frame *frames, uint32_t nr);
+int inlines_put(struct inlines *c, uint32_t place, const struct symbol_frame *frames, uint32_t nr);
 /*
  * Writer. Return the id of a path (foreign bytes) that @object names; SYMBOL_NO_FILE when the
  * table is full, or @object has had its share.
  */
-uint32_t chains_intern_file(struct chains *c, uint32_t object, const char *path);
+uint32_t inlines_intern_file(struct inlines *c, uint32_t object, const char *path);
 
 /*
  * Source lines and inlined functions of one object, from its DWARF (DWARF 5,

@@ -75,7 +75,7 @@ struct lines_job {
 };
 
 void lines_init(struct lines *l, const struct image_cache *images, struct places *places,
-		struct symtab *symtab, struct chains *chains)
+		struct symtab *symtab, struct inlines *chains)
 {
 	memset(l, 0, sizeof(*l));
 	l->images = images;
@@ -196,7 +196,7 @@ static uint32_t moved(const uint32_t *ids, uint32_t nr_ids, uint32_t id)
 	return id < nr_ids ? ids[id] - 1 : PLACE_NONE;
 }
 
-void lines_move(struct lines *l, struct places *places, struct chains *chains, const uint32_t *ids,
+void lines_move(struct lines *l, struct places *places, struct inlines *chains, const uint32_t *ids,
 		uint32_t nr_ids)
 {
 	_Static_assert(PLACE_NONE == 0U - 1, "0 in ids is no place");
@@ -226,10 +226,10 @@ void lines_told(struct lines *l, uint32_t id, const char *file, uint32_t line)
 	const struct place *place = places_at(l->places, id);
 	uint32_t nr;
 
-	if (l->off || !place || chains_at(l->chains, id, &nr))
+	if (l->off || !place || inlines_at(l->chains, id, &nr))
 		return;
-	frame.file = chains_intern_file(l->chains, place->object, file);
-	if (!chains_put(l->chains, id, &frame, 1))
+	frame.file = inlines_intern_file(l->chains, place->object, file);
+	if (!inlines_put(l->chains, id, &frame, 1))
 		atomic_fetch_add_explicit(&l->nr_found, 1, memory_order_relaxed);
 }
 
@@ -245,7 +245,7 @@ static uint32_t java_symbol(struct lines *l, const char *name)
 	return id == SYMBOL_NONE ? symtab_add(l->symtab, &f.key, &f.text) : id;
 }
 
-void lines_java(struct lines *l, const struct hotspots_chain *chain)
+void lines_java(struct lines *l, const struct jvm_table_chain *chain)
 {
 	const struct place *place = places_at(l->places, chain->place);
 	const struct objects *objects = l->images->objects;
@@ -256,22 +256,22 @@ void lines_java(struct lines *l, const struct hotspots_chain *chain)
 	if (l->off || !nr || !place || place->offset != chain->addr ||
 	    objects_at(objects, place->object)->identity.owner !=
 		    objects_at(objects, chain->object)->identity.owner ||
-	    chains_at(l->chains, chain->place, &was))
+	    inlines_at(l->chains, chain->place, &was))
 		return;
 	/* Of a chain that is too long the outermost ones: the last is the place's symbol. */
 	for (uint32_t i = 0; i < nr; i++) {
-		const struct hotspot_job_frame *f = &chain->frames[skip + i];
+		const struct jvm_read_job_frame *f = &chain->frames[skip + i];
 
 		out[i].symbol = i + 1 < nr ? java_symbol(l, f->name) : SYMBOL_NONE;
 		if (i + 1 < nr && out[i].symbol == SYMBOL_NONE)
 			return;
 		out[i].line = f->line;
-		out[i].file = *f->file ? chains_intern_file(l->chains, place->object, f->file)
+		out[i].file = *f->file ? inlines_intern_file(l->chains, place->object, f->file)
 				       : SYMBOL_NO_FILE;
 	}
 	if (nr == 1 && !out[0].line)
 		return;
-	if (!chains_put(l->chains, chain->place, out, nr))
+	if (!inlines_put(l->chains, chain->place, out, nr))
 		atomic_fetch_add_explicit(&l->nr_found, 1, memory_order_relaxed);
 }
 
@@ -381,7 +381,7 @@ static uint32_t file_id(struct lines *l, const struct object *object,
 	if (!frame->file)
 		return SYMBOL_NO_FILE;
 	dwarf_path(path, sizeof(path), frame->dir, frame->file);
-	return chains_intern_file(l->chains, object->id, path);
+	return inlines_intern_file(l->chains, object->id, path);
 }
 
 /* Return the symbol of a frame: SYMBOL_NONE is the one of the place. */
@@ -413,7 +413,7 @@ static void keep(struct lines *l, const struct object *object, uint32_t id,
 	}
 	if (nr == 1 && !out[0].line)
 		return;
-	if (!chains_put(l->chains, id, out, nr))
+	if (!inlines_put(l->chains, id, out, nr))
 		atomic_fetch_add_explicit(&l->nr_found, 1, memory_order_relaxed);
 }
 
@@ -608,7 +608,7 @@ bool lines_busy(const struct lines *l)
 #define CHUNK_SIZE (1U << CHUNK_BITS)
 #define NR_CHUNKS  (1U << 14)
 #define BLOCK_SIZE (64UL << 10)
-#define BLOCKS_MAX (CHAINS_MEMORY_MAX / BLOCK_SIZE)
+#define BLOCKS_MAX (INLINES_MEMORY_MAX / BLOCK_SIZE)
 #define WORD	   8U /* chains begin at multiples */
 #define FILE_BITS  10
 #define FILES_MAX  (1U << 20)
@@ -621,7 +621,7 @@ struct chain {
 	struct symbol_frame frames[];
 };
 
-/* By place; the pointer is the release, acquired by chains_at(). */
+/* By place; the pointer is the release, acquired by inlines_at(). */
 struct chunk {
 	_Atomic(const struct chain *) chains[CHUNK_SIZE];
 };
@@ -644,17 +644,17 @@ struct files {
 	uint32_t shares[NR_SHARES];
 };
 
-struct chains {
+struct inlines {
 	struct pool pool;
 	size_t memory;
 	struct keyhash_key secret; /* against chains that were chosen for one bucket */
 	struct files files;
-	_Atomic(struct chunk *) chunks[NR_CHUNKS]; /* release, acquire in chains_at() */
+	_Atomic(struct chunk *) chunks[NR_CHUNKS]; /* release, acquire in inlines_at() */
 };
 
-int chains_new(struct chains **out)
+int inlines_new(struct inlines **out)
 {
-	struct chains *c = calloc(1, sizeof(*c));
+	struct inlines *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return -ENOMEM;
@@ -663,14 +663,14 @@ int chains_new(struct chains **out)
 	c->files.texts = text_arena_new();
 	if (!c->files.texts ||
 	    chunked_init(&c->files.list, sizeof(struct safe_text), FILE_BITS, FILES_MAX)) {
-		chains_free(c);
+		inlines_free(c);
 		return -ENOMEM;
 	}
 	*out = c;
 	return 0;
 }
 
-void chains_free(struct chains *c)
+void inlines_free(struct inlines *c)
 {
 	if (!c)
 		return;
@@ -685,9 +685,9 @@ void chains_free(struct chains *c)
 	free(c);
 }
 
-static bool is_full(const struct chains *c, size_t size)
+static bool is_full(const struct inlines *c, size_t size)
 {
-	return c->memory + hashset_memory(&c->pool.set) + size > CHAINS_MEMORY_MAX;
+	return c->memory + hashset_memory(&c->pool.set) + size > INLINES_MEMORY_MAX;
 }
 
 static struct chain *chain_of(const struct pool *p, uint32_t number)
@@ -697,9 +697,9 @@ static struct chain *chain_of(const struct pool *p, uint32_t number)
 	return (struct chain *)(p->blocks[at / BLOCK_SIZE] + at % BLOCK_SIZE);
 }
 
-/* Reserve @size bytes, which live as long as the table. Return their number; CHAINS_NONE: the
+/* Reserve @size bytes, which live as long as the table. Return their number; INLINES_NONE: the
  * limit. */
-static uint32_t chains_take(struct chains *c, size_t size)
+static uint32_t inlines_take(struct inlines *c, size_t size)
 {
 	struct pool *p = &c->pool;
 	size_t at;
@@ -707,10 +707,10 @@ static uint32_t chains_take(struct chains *c, size_t size)
 	size = (size + WORD - 1) / WORD * WORD;
 	if (!p->nr_blocks || p->used + size > BLOCK_SIZE) {
 		if (size > BLOCK_SIZE || p->nr_blocks == BLOCKS_MAX || is_full(c, BLOCK_SIZE))
-			return CHAINS_NONE;
+			return INLINES_NONE;
 		p->blocks[p->nr_blocks] = alloc_sparse(BLOCK_SIZE);
 		if (!p->blocks[p->nr_blocks])
-			return CHAINS_NONE;
+			return INLINES_NONE;
 		p->nr_blocks++;
 		p->used = 0;
 		c->memory += BLOCK_SIZE;
@@ -720,7 +720,7 @@ static uint32_t chains_take(struct chains *c, size_t size)
 	return (uint32_t)(at / WORD);
 }
 
-static uint64_t hash_chain(const struct chains *c, const struct symbol_frame *frames, uint32_t nr)
+static uint64_t hash_chain(const struct inlines *c, const struct symbol_frame *frames, uint32_t nr)
 {
 	struct keyhash h = keyhash_begin(&c->secret);
 
@@ -731,7 +731,7 @@ static uint64_t hash_chain(const struct chains *c, const struct symbol_frame *fr
 	return keyhash_end(&h);
 }
 
-uint32_t chains_intern(struct chains *c, const struct symbol_frame *frames, uint32_t nr)
+uint32_t chains_intern(struct inlines *c, const struct symbol_frame *frames, uint32_t nr)
 {
 	uint64_t hash = hash_chain(c, frames, nr);
 	uint32_t number, at = 0;
@@ -743,10 +743,10 @@ uint32_t chains_intern(struct chains *c, const struct symbol_frame *frames, uint
 			return number;
 	}
 	if (hashset_reserve(&c->pool.set, 1))
-		return CHAINS_NONE;
-	number = chains_take(c, sizeof(*chain) + nr * sizeof(*frames));
-	if (number == CHAINS_NONE)
-		return CHAINS_NONE;
+		return INLINES_NONE;
+	number = inlines_take(c, sizeof(*chain) + nr * sizeof(*frames));
+	if (number == INLINES_NONE)
+		return INLINES_NONE;
 	chain = chain_of(&c->pool, number);
 	chain->nr = nr;
 	memcpy(chain->frames, frames, nr * sizeof(*frames));
@@ -754,7 +754,7 @@ uint32_t chains_intern(struct chains *c, const struct symbol_frame *frames, uint
 	return number;
 }
 
-int chains_set(struct chains *c, uint32_t place, uint32_t number)
+int inlines_set(struct inlines *c, uint32_t place, uint32_t number)
 {
 	const struct chain *chain = chain_of(&c->pool, number);
 	struct chunk *chunk;
@@ -769,24 +769,24 @@ int chains_set(struct chains *c, uint32_t place, uint32_t number)
 		if (!chunk)
 			return -ENOMEM;
 		c->memory += sizeof(*chunk);
-		/* Publishes an empty chunk; pairs with chains_at(). */
+		/* Publishes an empty chunk; pairs with inlines_at(). */
 		atomic_store_explicit(&c->chunks[place >> CHUNK_BITS], chunk, memory_order_release);
 	}
-	/* Publishes the chain; pairs with chains_at(). */
+	/* Publishes the chain; pairs with inlines_at(). */
 	atomic_store_explicit(&chunk->chains[place & (CHUNK_SIZE - 1)], chain,
 			      memory_order_release);
 	return 0;
 }
 
-int chains_put(struct chains *c, uint32_t place, const struct symbol_frame *frames, uint32_t nr)
+int inlines_put(struct inlines *c, uint32_t place, const struct symbol_frame *frames, uint32_t nr)
 {
 	uint32_t number = place >> CHUNK_BITS < NR_CHUNKS ? chains_intern(c, frames, nr)
-							  : CHAINS_NONE;
+							  : INLINES_NONE;
 
-	return number == CHAINS_NONE ? -ENOSPC : chains_set(c, place, number);
+	return number == INLINES_NONE ? -ENOSPC : inlines_set(c, place, number);
 }
 
-const struct symbol_frame *chains_at(const struct chains *c, uint32_t place, uint32_t *nr)
+const struct symbol_frame *inlines_at(const struct inlines *c, uint32_t place, uint32_t *nr)
 {
 	const struct chain *chain;
 	struct chunk *chunk;
@@ -794,7 +794,7 @@ const struct symbol_frame *chains_at(const struct chains *c, uint32_t place, uin
 	*nr = 0;
 	if (place >> CHUNK_BITS >= NR_CHUNKS)
 		return NULL;
-	/* Pair with the releases in chains_put(). */
+	/* Pair with the releases in inlines_put(). */
 	chunk = atomic_load_explicit(&c->chunks[place >> CHUNK_BITS], memory_order_acquire);
 	if (!chunk)
 		return NULL;
@@ -834,7 +834,7 @@ static bool charge_text(struct files *f, uint32_t object, size_t size, bool move
 	/* A set has four slots for each id at most. */
 	uint32_t cost =
 		(uint32_t)(size + 1 + sizeof(struct safe_text) + 4 * sizeof(struct hashset_slot));
-	uint32_t left = CHAINS_FILES_MEMORY_MAX - f->memory;
+	uint32_t left = INLINES_FILES_MEMORY_MAX - f->memory;
 	uint32_t *share = &f->shares[hash_u64(object ^ f->secret.k0) % NR_SHARES];
 
 	/* An eighth of the rest, not of the limit: later objects also get a share. */
@@ -858,7 +858,7 @@ static uint32_t add_file(struct files *f, uint64_t hash, struct safe_text text)
 	return id;
 }
 
-uint32_t chains_intern_file(struct chains *c, uint32_t object, const char *path)
+uint32_t inlines_intern_file(struct inlines *c, uint32_t object, const char *path)
 {
 	char buf[TEXT_MAX + 1];
 	struct safe_text text = text_sanitise(buf, sizeof(buf), path, strlen(path));
@@ -870,7 +870,7 @@ uint32_t chains_intern_file(struct chains *c, uint32_t object, const char *path)
 	return add_file(&c->files, hash, text);
 }
 
-uint32_t chains_move_file(struct chains *c, uint32_t object, struct safe_text file)
+uint32_t inlines_move_file(struct inlines *c, uint32_t object, struct safe_text file)
 {
 	uint64_t hash = hash_text(&c->files, file);
 	uint32_t id = find_file(&c->files, hash, file);
@@ -880,7 +880,7 @@ uint32_t chains_move_file(struct chains *c, uint32_t object, struct safe_text fi
 	return add_file(&c->files, hash, file);
 }
 
-struct safe_text chains_file(const struct chains *c, uint32_t id)
+struct safe_text inlines_file(const struct inlines *c, uint32_t id)
 {
 	const struct safe_text *file;
 
@@ -890,12 +890,12 @@ struct safe_text chains_file(const struct chains *c, uint32_t id)
 	return *file;
 }
 
-uint32_t chains_nr_files(const struct chains *c)
+uint32_t inlines_nr_files(const struct inlines *c)
 {
 	return chunked_nr(&c->files.list);
 }
 
-size_t chains_memory(const struct chains *c)
+size_t inlines_memory(const struct inlines *c)
 {
 	return c->memory + hashset_memory(&c->pool.set) + sizeof(c->files) +
 	       text_arena_size(c->files.texts) + hashset_memory(&c->files.set) +

@@ -19,7 +19,7 @@
 #include "symbols/sandbox/sandbox.h"
 #include "symbols/script/script.h"
 
-#define HOTSPOTS_INTERVAL_NS 100000000ULL /* at least between two scans */
+#define JVM_TABLE_INTERVAL_NS 100000000ULL /* at least between two scans */
 
 /*
  * Methods inlined at sampled addresses: requests for a job, and their results.
@@ -27,17 +27,17 @@
  * Runs on: the loader.
  */
 
-#define CHAINS_MAX 4096U
+#define INLINES_MAX 4096U
 
 /* Return whether @layer is the newest at @addr: only chains of the newest code can be read. */
-static bool hotspots_is_latest(const struct hotspots_entry *e, uint32_t layer, uint64_t addr)
+static bool jvm_table_is_latest(const struct jvm_table_entry *e, uint32_t layer, uint64_t addr)
 {
 	const struct jitcode_function *f = jitcode_latest(e->code, addr);
 
 	return f && f->layer == layer;
 }
 
-void hotspots_take_call(struct hotspots_entry *e, uint64_t pc)
+void jvm_table_take_call(struct jvm_table_entry *e, uint64_t pc)
 {
 	const struct jitcode_function *f = jitcode_latest(e->code, pc);
 	uint32_t at = search_split(e->nr_calls, i, e->calls[i].pc < pc);
@@ -45,24 +45,24 @@ void hotspots_take_call(struct hotspots_entry *e, uint64_t pc)
 	if (!f)
 		return;
 	if (at == e->nr_calls || e->calls[at].pc != pc) {
-		if (e->nr_calls == HOTSPOTS_CALLS_MAX ||
+		if (e->nr_calls == JVM_TABLE_CALLS_MAX ||
 		    !array_reserve(&e->calls, &e->max_calls, e->nr_calls + 1ull))
 			return;
 		memmove(e->calls + at + 1, e->calls + at, (e->nr_calls - at) * sizeof(*e->calls));
 		e->nr_calls++;
 	}
-	e->calls[at] = (struct hotspots_call){ pc, f->serial };
+	e->calls[at] = (struct jvm_table_call){ pc, f->serial };
 	e->new_calls = true;
 }
 
 /* Copy the calls of code that is still there; returns their number. */
-static uint32_t hotspots_put_calls(const struct hotspots_entry *e, const struct hotspot *vm,
-				   uint64_t *calls)
+static uint32_t jvm_table_put_calls(const struct jvm_table_entry *e, const struct jvm_read *vm,
+				    uint64_t *calls)
 {
 	uint32_t nr = 0, blob = 0;
 
 	for (uint32_t i = 0; i < e->nr_calls; i++) {
-		const struct hotspots_call *c = &e->calls[i];
+		const struct jvm_table_call *c = &e->calls[i];
 
 		while (blob < vm->nr_blobs && vm->blobs[blob].end <= c->pc)
 			blob++;
@@ -73,14 +73,14 @@ static uint32_t hotspots_put_calls(const struct hotspots_entry *e, const struct 
 	return nr;
 }
 
-void hotspots_keep_chains(struct hotspots_entry *e, struct hotspot_job *r)
+void jvm_table_keep_chains(struct jvm_table_entry *e, struct jvm_read_job *r)
 {
 	for (uint32_t i = 0; i < r->nr_chains; i++) {
-		struct hotspot_job_chain *c = &r->chains[i];
+		struct jvm_read_job_chain *c = &r->chains[i];
 
-		if (hotspots_is_latest(e, c->layer, c->addr)) {
+		if (jvm_table_is_latest(e, c->layer, c->addr)) {
 			if (c->nr && c->exact)
-				hotspots_take_call(e, c->addr);
+				jvm_table_take_call(e, c->addr);
 			continue;
 		}
 		free(c->frames);
@@ -89,41 +89,41 @@ void hotspots_keep_chains(struct hotspots_entry *e, struct hotspot_job *r)
 	}
 	if (e->nr_found) { /* the loader is late: a new request follows when its places are named
 			      again */
-		hotspot_job_free_chains(r->chains, r->nr_chains);
+		jvm_read_job_free_chains(r->chains, r->nr_chains);
 	} else {
 		free(e->found);
 		e->found = r->chains;
 		e->nr_found = r->nr_chains;
-		e->found_memory = r->chains_memory + r->nr_chains * sizeof(*r->chains);
+		e->found_memory = r->inlines_memory + r->nr_chains * sizeof(*r->chains);
 	}
 	r->chains = NULL;
 	r->nr_chains = 0;
 }
 
-void hotspots_want_chain(struct hotspots *h, const struct object *object, uint64_t addr,
-			 uint32_t place)
+void jvm_table_want_chain(struct jvm_table *h, const struct object *object, uint64_t addr,
+			  uint32_t place)
 {
-	struct hotspots_entry *e = h->maps && h->helpers ? hotspots_find_entry(h, object) : NULL;
+	struct jvm_table_entry *e = h->maps && h->helpers ? jvm_table_find_entry(h, object) : NULL;
 
 	if (e && h->recorded)
-		hotspots_find_recorded(e, object->identity.layer, addr, place);
-	if (!e || h->recorded || !e->reading || object->identity.layer == HOTSPOTS_METHODS ||
-	    e->nr_chains >= CHAINS_MAX || !hotspots_is_latest(e, object->identity.layer, addr))
+		jvm_table_find_recorded(e, object->identity.layer, addr, place);
+	if (!e || h->recorded || !e->reading || object->identity.layer == JVM_TABLE_METHODS ||
+	    e->nr_chains >= INLINES_MAX || !jvm_table_is_latest(e, object->identity.layer, addr))
 		return;
 	if (!array_reserve(&e->chains, &e->max_chains, e->nr_chains + 1ull))
 		return;
-	e->chains[e->nr_chains++] = (struct hotspot_job_chain){ .addr = addr,
-								.place = place,
-								.layer = object->identity.layer };
+	e->chains[e->nr_chains++] = (struct jvm_read_job_chain){ .addr = addr,
+								 .place = place,
+								 .layer = object->identity.layer };
 }
 
-bool hotspots_take_chain(struct hotspots *h, struct hotspots_chain *out)
+bool jvm_table_take_chain(struct jvm_table *h, struct jvm_table_chain *out)
 {
 	for (uint32_t i = 0; i < h->nr_entries; i++) {
-		struct hotspots_entry *e = h->entries[i];
+		struct jvm_table_entry *e = h->entries[i];
 
 		while (e->nr_found) {
-			struct hotspot_job_chain *r = &e->found[--e->nr_found];
+			struct jvm_read_job_chain *r = &e->found[--e->nr_found];
 
 			if (!r->nr)
 				continue;
@@ -136,8 +136,8 @@ bool hotspots_take_chain(struct hotspots *h, struct hotspots_chain *out)
 				continue;
 			}
 			*h->result = *r;
-			*out = (struct hotspots_chain){ r->place, r->addr, e->object, r->frames,
-							r->nr };
+			*out = (struct jvm_table_chain){ r->place, r->addr, e->object, r->frames,
+							 r->nr };
 			return true;
 		}
 	}
@@ -151,7 +151,7 @@ bool hotspots_take_chain(struct hotspots *h, struct hotspots_chain *out)
  */
 
 /* Return the bytes of @e: without the code that a job has read since it began. */
-static size_t memory_of(struct hotspots_entry *e)
+static size_t memory_of(struct jvm_table_entry *e)
 {
 	if (!e->reading)
 		e->code_memory = 0;
@@ -164,7 +164,7 @@ static size_t memory_of(struct hotspots_entry *e)
 	       e->max_methods * sizeof(*e->reading->methods) + e->methods_size;
 }
 
-void hotspots_count(struct hotspots *h, struct hotspots_entry *e)
+void jvm_table_count(struct jvm_table *h, struct jvm_table_entry *e)
 {
 	size_t memory = memory_of(e);
 
@@ -172,14 +172,14 @@ void hotspots_count(struct hotspots *h, struct hotspots_entry *e)
 	e->memory = memory;
 }
 
-void hotspots_discount(struct hotspots *h, struct hotspots_entry *e)
+void jvm_table_discount(struct jvm_table *h, struct jvm_table_entry *e)
 {
 	atomic_fetch_sub_explicit(&h->memory, e->memory, memory_order_relaxed);
 	e->memory = 0;
 }
 
 /* Return the bytes of the processes of @uid. */
-static size_t memory_of_user(const struct hotspots *h, uint32_t uid)
+static size_t memory_of_user(const struct jvm_table *h, uint32_t uid)
 {
 	size_t sum = 0;
 
@@ -190,25 +190,25 @@ static size_t memory_of_user(const struct hotspots *h, uint32_t uid)
 }
 
 /* Return 0 if @e may take @more bytes; -ENOSPC: all JVMs, or the ones of its user, are full. */
-static int hotspots_admit(struct hotspots *h, struct hotspots_entry *e, size_t more)
+static int jvm_table_admit(struct jvm_table *h, struct jvm_table_entry *e, size_t more)
 {
-	hotspots_count(h, e);
-	if (atomic_load_explicit(&h->memory, memory_order_relaxed) + more > HOTSPOTS_MEMORY_MAX)
+	jvm_table_count(h, e);
+	if (atomic_load_explicit(&h->memory, memory_order_relaxed) + more > JVM_TABLE_MEMORY_MAX)
 		return -ENOSPC;
-	if (!h->recorded && memory_of_user(h, e->uid) + more > HOTSPOTS_USER_MEMORY)
+	if (!h->recorded && memory_of_user(h, e->uid) + more > JVM_TABLE_USER_MEMORY)
 		return -ENOSPC;
 	return 0;
 }
 
 /* Add a function to @code of @e; -E2BIG, -ENOSPC: there is no memory for it. */
-static int hotspots_add_code(struct hotspots *h, struct hotspots_entry *e, struct jitcode *code,
-			     const struct jitcode_load *load)
+static int jvm_table_add_code(struct jvm_table *h, struct jvm_table_entry *e, struct jitcode *code,
+			      const struct jitcode_load *load)
 {
 	size_t more = jitcode_growth(code, load->name_size);
 	size_t names = jitcode_memory(e->code) + jitcode_memory(e->methods);
-	int rc = more ? hotspots_admit(h, e, more) : 0;
+	int rc = more ? jvm_table_admit(h, e, more) : 0;
 
-	if (more && names + more > HOTSPOTS_NAMES_MEMORY)
+	if (more && names + more > JVM_TABLE_NAMES_MEMORY)
 		rc = -E2BIG;
 	if (rc)
 		e->refused = rc;
@@ -227,13 +227,13 @@ static int hotspots_add_code(struct hotspots *h, struct hotspots_entry *e, struc
 #define WANT_FACTOR 10U		  /* in any case, and of look-ups: at most a tenth of a CPU */
 #define FEW	    32U /* addresses: most of a look-up's cost does not depend on their number */
 #define FEW_FACTOR  40U /* so after few of them the next ones wait for more */
-#define JOBS_MAX    HOTSPOT_READERS /* of the helpers, most are for files */
+#define JOBS_MAX    JVM_READ_READERS /* of the helpers, most are for files */
 #define JOBS_USER   6U
 
 /* Set when @e, whose reading has ended, is read again. */
-static void hotspots_rest(struct hotspots_entry *e, uint64_t now_ns)
+static void jvm_table_rest(struct jvm_table_entry *e, uint64_t now_ns)
 {
-	const struct hotspot_job *r = e->reading;
+	const struct jvm_read_job *r = e->reading;
 	uint32_t nr = r->nr_pcs + r->nr_methods + r->nr_chains;
 	uint64_t look_up_ns =
 		(r->cost_ns - r->scan_ns) * (nr && nr < FEW ? FEW_FACTOR : WANT_FACTOR);
@@ -245,13 +245,13 @@ static void hotspots_rest(struct hotspots_entry *e, uint64_t now_ns)
 	/* No rest after it was opened: all of its samples wait for names. */
 	e->due_ns = now_ns + (r->rc || e->scanned_ns ? MAX(look_up_ns, took_ns) : 0);
 	if (r->scan)
-		e->scan_due_ns = now_ns + MAX(HOTSPOTS_INTERVAL_NS, MAX(scan_ns, took_ns));
+		e->scan_due_ns = now_ns + MAX(JVM_TABLE_INTERVAL_NS, MAX(scan_ns, took_ns));
 }
 
 /* Return whether @e may be read now, beside the readings that run. */
-static bool hotspots_has_turn(const struct hotspots *h, const struct hotspots_entry *e)
+static bool jvm_table_has_turn(const struct jvm_table *h, const struct jvm_table_entry *e)
 {
-	uint32_t nr = hotspot_job_nr_left(), nr_user = 0;
+	uint32_t nr = jvm_read_job_nr_left(), nr_user = 0;
 
 	for (uint32_t i = 0; i < h->nr_entries; i++) {
 		nr += h->entries[i]->runs;
@@ -264,8 +264,8 @@ static bool hotspots_has_turn(const struct hotspots *h, const struct hotspots_en
 /*
  * Follow the code caches of JVMs.
  *
- * Runs on: the loader; a hotspot_job on a helper. Invariant: a job in progress
- * owns its struct hotspot_job, the entry has no pointer into it but the job.
+ * Runs on: the loader; a jvm_read_job on a helper. Invariant: a job in progress
+ * owns its struct jvm_read_job, the entry has no pointer into it but the job.
  */
 
 #define HANG_NS	   2000000000ULL  /* a read that takes longer is left */
@@ -276,28 +276,28 @@ static bool hotspots_has_turn(const struct hotspots *h, const struct hotspots_en
 #define WANTED_MAX 1024U	  /* methods read by one job */
 #define PCS_MAX	   256U
 
-void hotspots_init(struct hotspots *h, struct objects *objects)
+void jvm_table_init(struct jvm_table *h, struct objects *objects)
 {
 	memset(h, 0, sizeof(*h));
 	h->objects = objects;
 }
 
-static void end_reading(struct hotspots_entry *e)
+static void end_reading(struct jvm_table_entry *e)
 {
 	if (!e->reading)
 		return;
 	if (e->runs) {
-		hotspot_sandbox_leave(e->reading);
-		hotspot_job_leave(e->reading);
+		jvm_read_sandbox_leave(e->reading);
+		jvm_read_job_leave(e->reading);
 	} else {
-		hotspot_sandbox_end(e->reading);
-		hotspot_job_drop(&e->reading->job);
+		jvm_read_sandbox_end(e->reading);
+		jvm_read_job_drop(&e->reading->job);
 	}
 	e->reading = NULL;
 	e->runs = false;
 }
 
-static void publish(struct hotspots *h, struct hotspots_entry *e, const struct codemap *map)
+static void publish(struct jvm_table *h, struct jvm_table_entry *e, const struct codemap *map)
 {
 	codemap_publish(objects_at(h->objects, e->object), map);
 	for (uint32_t i = 1; i < JITCODE_LAYERS; i++)
@@ -307,13 +307,13 @@ static void publish(struct hotspots *h, struct hotspots_entry *e, const struct c
 	e->map = map;
 }
 
-static void free_entry(struct hotspots *h, struct hotspots_entry *e)
+static void free_entry(struct jvm_table *h, struct jvm_table_entry *e)
 {
-	hotspots_discount(h, e);
+	jvm_table_discount(h, e);
 	end_reading(e);
 	if (h->log)
-		code_log_forget(h->log,
-				(uint32_t)objects_at(h->objects, e->object)->identity.owner);
+		script_log_forget(h->log,
+				  (uint32_t)objects_at(h->objects, e->object)->identity.owner);
 	publish(h, e, NULL);
 	jitcode_free(e->code);
 	jitcode_free(e->methods);
@@ -322,21 +322,21 @@ static void free_entry(struct hotspots *h, struct hotspots_entry *e)
 	free(e->pcs);
 	free(e->chains);
 	free(e->calls);
-	hotspot_job_free_chains(e->found, e->nr_found);
-	hotspot_job_free_chains(e->recorded, e->nr_recorded);
+	jvm_read_job_free_chains(e->found, e->nr_found);
+	jvm_read_job_free_chains(e->recorded, e->nr_recorded);
 	free(e);
 }
 
-void hotspots_fini(struct hotspots *h)
+void jvm_table_fini(struct jvm_table *h)
 {
 	for (uint32_t i = 0; i < h->nr_entries; i++)
 		free_entry(h, h->entries[i]);
 	free(h->entries);
-	hotspot_job_free_chains(h->result, h->result ? 1 : 0);
+	jvm_read_job_free_chains(h->result, h->result ? 1 : 0);
 	memset(h, 0, sizeof(*h));
 }
 
-struct hotspots_entry *hotspots_find_entry(const struct hotspots *h, const struct object *object)
+struct jvm_table_entry *jvm_table_find_entry(const struct jvm_table *h, const struct object *object)
 {
 	for (uint32_t i = 0; i < h->nr_entries; i++) {
 		const struct object *base = objects_at(h->objects, h->entries[i]->object);
@@ -348,7 +348,7 @@ struct hotspots_entry *hotspots_find_entry(const struct hotspots *h, const struc
 }
 
 /* The object of the same process's memory in @layer. */
-static struct object *layer_object(struct hotspots *h, const struct object *object, uint32_t layer)
+static struct object *layer_object(struct jvm_table *h, const struct object *object, uint32_t layer)
 {
 	struct object_identity identity = object->identity;
 	struct object_sighting seen;
@@ -365,7 +365,7 @@ static struct object *layer_object(struct hotspots *h, const struct object *obje
  * Evict the least recently sampled process that has ended or is no JVM. @uid: one of that user;
  * UINT32_MAX: of any. False: there is none.
  */
-static bool evict_entry(struct hotspots *h, uint32_t uid)
+static bool evict_entry(struct jvm_table *h, uint32_t uid)
 {
 	uint32_t oldest = h->nr_entries, oldest_used = UINT32_MAX;
 
@@ -387,23 +387,23 @@ static bool evict_entry(struct hotspots *h, uint32_t uid)
 }
 
 /* Make room for a process of @uid: in the table, and in the part of that user. */
-static bool make_room(struct hotspots *h, uint32_t uid)
+static bool make_room(struct jvm_table *h, uint32_t uid)
 {
 	uint32_t nr = 0;
 
 	if (h->recorded)
-		return h->nr_entries < HOTSPOTS_MAX;
+		return h->nr_entries < JVM_TABLE_MAX;
 	for (uint32_t i = 0; i < h->nr_entries; i++)
 		nr += h->entries[i]->uid == uid;
-	if (nr >= JITREADS_USER(HOTSPOTS_MAX))
+	if (nr >= JITREADS_USER(JVM_TABLE_MAX))
 		return evict_entry(h, uid);
-	return h->nr_entries < HOTSPOTS_MAX || evict_entry(h, UINT32_MAX);
+	return h->nr_entries < JVM_TABLE_MAX || evict_entry(h, UINT32_MAX);
 }
 
-struct hotspots_entry *hotspots_add_entry(struct hotspots *h, const struct object *object)
+struct jvm_table_entry *jvm_table_add_entry(struct jvm_table *h, const struct object *object)
 {
 	const struct object *base = layer_object(h, object, 0);
-	struct hotspots_entry **entries, *e;
+	struct jvm_table_entry **entries, *e;
 	struct object_sighting seen;
 	uint32_t uid = base && !h->recorded ? jitreads_user_with(h->objects, base) : UINT32_MAX;
 
@@ -426,13 +426,13 @@ struct hotspots_entry *hotspots_add_entry(struct hotspots *h, const struct objec
 	e->methods_object = OBJECT_ID_UNKNOWN;
 	e->pid = seen.pid;
 	e->uid = uid;
-	e->reading = hotspot_job_new(seen.pid, hotspot_sandbox_run);
+	e->reading = jvm_read_job_new(seen.pid, jvm_read_sandbox_run);
 	h->entries[h->nr_entries++] = e;
 	return e;
 }
 
 /* Move the requests of @e into the job. */
-static void take_requests(struct hotspots_entry *e, struct hotspot_job *r)
+static void take_requests(struct jvm_table_entry *e, struct jvm_read_job *r)
 {
 	uint32_t nr = MIN(e->nr_queue, WANTED_MAX);
 
@@ -450,13 +450,13 @@ static void take_requests(struct hotspots_entry *e, struct hotspot_job *r)
 	e->nr_chains = e->max_chains = 0;
 }
 
-static void start_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t now_ns)
+static void start_reading(struct jvm_table *h, struct jvm_table_entry *e, uint64_t now_ns)
 {
-	struct hotspot_job *r = e->reading;
+	struct jvm_read_job *r = e->reading;
 	/* A scan that is due earlier does not wait for look-ups, nor they for it. */
 	bool wants = e->due_ns <= now_ns && (e->nr_queue || e->nr_pcs || e->nr_chains);
 
-	if (!r || e->runs || (e->scan_due_ns > now_ns && !wants) || !hotspots_has_turn(h, e))
+	if (!r || e->runs || (e->scan_due_ns > now_ns && !wants) || !jvm_table_has_turn(h, e))
 		return;
 	r->scan = e->scan_due_ns <= now_ns;
 	if (wants)
@@ -468,8 +468,8 @@ static void start_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t
 		}
 		r->chains = NULL;
 		r->nr_chains = 0;
-		hotspot_job_forget(r);
-		e->due_ns = e->scan_due_ns = now_ns + HOTSPOTS_INTERVAL_NS;
+		jvm_read_job_forget(r);
+		e->due_ns = e->scan_due_ns = now_ns + JVM_TABLE_INTERVAL_NS;
 		return;
 	}
 	e->nr_queue -= r->nr_methods;
@@ -498,11 +498,11 @@ static void explain(struct object *object, int rc)
 }
 
 /* Take the compiled code that is new. */
-static void take_blobs(struct hotspots *h, struct hotspots_entry *e, const struct hotspot *vm,
+static void take_blobs(struct jvm_table *h, struct jvm_table_entry *e, const struct jvm_read *vm,
 		       uint64_t time_ns)
 {
 	for (uint32_t i = 0; i < vm->nr_blobs; i++) {
-		const struct hotspot_blob *b = &vm->blobs[i];
+		const struct jvm_read_blob *b = &vm->blobs[i];
 		struct jitcode_load load = {
 			.start = b->start,
 			.size = b->end - b->start,
@@ -512,13 +512,13 @@ static void take_blobs(struct hotspots *h, struct hotspots_entry *e, const struc
 			.name_size = b->name_size,
 		};
 
-		if (b->fresh && b->name && !hotspots_add_code(h, e, e->code, &load))
+		if (b->fresh && b->name && !jvm_table_add_code(h, e, e->code, &load))
 			e->news = true;
 	}
 }
 
 /* Report code that took the place of other code to the maps. */
-static void report_layers(struct hotspots *h, struct hotspots_entry *e)
+static void report_layers(struct jvm_table *h, struct jvm_table_entry *e)
 {
 	const struct object *base = objects_at(h->objects, e->object);
 	const struct jitcode_function *f;
@@ -545,8 +545,8 @@ static int by_method(const void *a, const void *b)
 }
 
 /* Take the names of interpreted methods. True: there are new ones. */
-static bool take_methods(struct hotspots *h, struct hotspots_entry *e, const struct hotspot_job *r,
-			 uint64_t time_ns)
+static bool take_methods(struct jvm_table *h, struct jvm_table_entry *e,
+			 const struct jvm_read_job *r, uint64_t time_ns)
 {
 	struct codemap_method *ranges;
 	uint32_t before = e->nr_ranges;
@@ -556,7 +556,7 @@ static bool take_methods(struct hotspots *h, struct hotspots_entry *e, const str
 		return false;
 	e->ranges = ranges;
 	for (uint32_t i = 0; i < r->nr_methods; i++) {
-		const struct hotspot_method_name *m = &r->methods[i];
+		const struct jvm_read_method_name *m = &r->methods[i];
 		struct jitcode_load load = {
 			.start = m->method,
 			.size = 1,
@@ -565,7 +565,7 @@ static bool take_methods(struct hotspots *h, struct hotspots_entry *e, const str
 		};
 
 		load.name_size = strlen(load.name);
-		if (hotspots_add_code(h, e, e->methods, &load) || !m->name)
+		if (jvm_table_add_code(h, e, e->methods, &load) || !m->name)
 			continue;
 		ranges[e->nr_ranges++] =
 			(struct codemap_method){ m->method, m->code, m->code_size };
@@ -575,15 +575,15 @@ static bool take_methods(struct hotspots *h, struct hotspots_entry *e, const str
 	return e->nr_ranges != before;
 }
 
-static enum codemap_kind kind_of(const struct hotspot_blob *b)
+static enum codemap_kind kind_of(const struct jvm_read_blob *b)
 {
-	if (b->kind == HOTSPOT_INTERPRETER)
+	if (b->kind == JVM_READ_INTERPRETER)
 		return CODEMAP_INTERPRETER;
 	return b->frame_words ? CODEMAP_FIXED : CODEMAP_OTHER;
 }
 
 /* Build the unwinder's table again. */
-static void publish_map(struct hotspots *h, struct hotspots_entry *e, const struct hotspot *vm)
+static void publish_map(struct jvm_table *h, struct jvm_table_entry *e, const struct jvm_read *vm)
 {
 	struct codemap *map = codemap_new(vm->nr_blobs, e->nr_ranges, e->nr_calls);
 	const struct object *methods;
@@ -591,12 +591,12 @@ static void publish_map(struct hotspots *h, struct hotspots_entry *e, const stru
 	if (!map)
 		return;
 	if (e->methods_object == OBJECT_ID_UNKNOWN) {
-		methods = layer_object(h, objects_at(h->objects, e->object), HOTSPOTS_METHODS);
+		methods = layer_object(h, objects_at(h->objects, e->object), JVM_TABLE_METHODS);
 		e->methods_object = methods ? methods->id : OBJECT_ID_UNKNOWN;
 	}
 	map->methods_object = e->methods_object;
 	for (uint32_t i = 0; i < vm->nr_blobs; i++) {
-		const struct hotspot_blob *b = &vm->blobs[i];
+		const struct jvm_read_blob *b = &vm->blobs[i];
 
 		map->codes[i] = (struct codemap_code){
 			.start = b->start,
@@ -605,7 +605,7 @@ static void publish_map(struct hotspots *h, struct hotspots_entry *e, const stru
 			.frame_words = b->frame_words,
 			.kind = kind_of(b),
 			.retired = b->retired,
-			.java = b->kind != HOTSPOT_STUB,
+			.java = b->kind != JVM_READ_STUB,
 			.inlines = b->inlines,
 			.blind = b->blind,
 			.deopt = b->deopt,
@@ -617,15 +617,15 @@ static void publish_map(struct hotspots *h, struct hotspots_entry *e, const stru
 	if (e->nr_ranges)
 		memcpy((void *)(uintptr_t)map->methods, e->ranges,
 		       e->nr_ranges * sizeof(*e->ranges));
-	map->nr_calls = hotspots_put_calls(e, vm, (uint64_t *)(uintptr_t)map->calls);
+	map->nr_calls = jvm_table_put_calls(e, vm, (uint64_t *)(uintptr_t)map->calls);
 	e->new_calls = false;
 	publish(h, e, map);
 }
 
-void hotspots_take_code(struct hotspots *h, struct hotspots_entry *e, uint64_t time_ns)
+void jvm_table_take_code(struct jvm_table *h, struct jvm_table_entry *e, uint64_t time_ns)
 {
 	struct object *base = objects_at(h->objects, e->object);
-	struct hotspot_job *r = e->reading;
+	struct jvm_read_job *r = e->reading;
 	uint32_t before = e->map ? e->map->nr_codes : 0;
 	bool methods;
 
@@ -646,12 +646,13 @@ void hotspots_take_code(struct hotspots *h, struct hotspots_entry *e, uint64_t t
 }
 
 /* Keep the results of a reading for a recording. */
-static void keep_reading(const struct hotspots *h, const struct hotspots_entry *e, uint64_t now_ns)
+static void keep_reading(const struct jvm_table *h, const struct jvm_table_entry *e,
+			 uint64_t now_ns)
 {
 	const struct object *base = objects_at(h->objects, e->object);
-	const struct hotspot_job *r = e->reading;
-	const struct hotspot *vm = &r->vm;
-	const struct hotspots_keeper k = {
+	const struct jvm_read_job *r = e->reading;
+	const struct jvm_read *vm = &r->vm;
+	const struct jvm_table_keeper k = {
 		.log = vm->nr_blobs ? h->log : NULL,
 		.process = base->identity.owner,
 		.time_ns = now_ns,
@@ -663,37 +664,38 @@ static void keep_reading(const struct hotspots *h, const struct hotspots_entry *
 
 	for (uint32_t i = 0; i < vm->nr_blobs; i++)
 		if (vm->blobs[i].fresh || (vm->blobs[i].retired && r->scan))
-			hotspots_keep_code(&k, &vm->blobs[i]);
+			jvm_table_keep_code(&k, &vm->blobs[i]);
 	for (uint32_t i = 0; i < r->nr_methods; i++)
 		if (r->methods[i].name)
-			hotspots_keep_method(&k, r->methods[i].method, r->methods[i].name,
-					     r->methods[i].code, r->methods[i].code_size);
+			jvm_table_keep_method(&k, r->methods[i].method, r->methods[i].name,
+					      r->methods[i].code, r->methods[i].code_size);
 	for (uint32_t i = 0; i < r->nr_chains; i++)
-		if (r->chains[i].nr && hotspots_is_latest(e, r->chains[i].layer, r->chains[i].addr))
-			hotspots_keep_chain(&k, &r->chains[i]);
+		if (r->chains[i].nr &&
+		    jvm_table_is_latest(e, r->chains[i].layer, r->chains[i].addr))
+			jvm_table_keep_chain(&k, &r->chains[i]);
 }
 
 /* Free the code of @e, which is beyond the limit of memory: it is read again later. */
-static void wait_for_memory(struct hotspots_entry *e, uint64_t now_ns)
+static void wait_for_memory(struct jvm_table_entry *e, uint64_t now_ns)
 {
-	hotspot_forget_code(&e->reading->vm);
+	jvm_read_forget_code(&e->reading->vm);
 	e->due_ns = e->scan_due_ns = MAX(e->due_ns, now_ns + FULL_NS);
 	e->tries = MAX(e->tries, 1U); /* no sample waits for it */
 }
 
 /* Take over the result of a finished reading. */
-static void take_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t now_ns)
+static void take_reading(struct jvm_table *h, struct jvm_table_entry *e, uint64_t now_ns)
 {
 	struct object *base = objects_at(h->objects, e->object);
-	struct hotspot_job *r = e->reading;
+	struct jvm_read_job *r = e->reading;
 
 	e->runs = false;
 	if (!r->rc)
-		r->rc = hotspots_admit(h, e, r->vm.nr_blobs * sizeof(struct codemap_code));
-	hotspots_rest(e, now_ns);
+		r->rc = jvm_table_admit(h, e, r->vm.nr_blobs * sizeof(struct codemap_code));
+	jvm_table_rest(e, now_ns);
 	if (r->rc) {
-		hotspots_keep_chains(e, r);
-		hotspot_job_forget(r);
+		jvm_table_keep_chains(e, r);
+		jvm_read_job_forget(r);
 		explain(base, r->rc);
 		e->due_ns = MAX(e->due_ns, now_ns + RETRY_NS);
 		e->scan_due_ns = e->due_ns = MAX(e->due_ns, e->scan_due_ns);
@@ -702,28 +704,28 @@ static void take_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t 
 		/* A JVM may still be starting: try again a few times. */
 		else if (r->rc != -EAGAIN && ++e->tries >= TRIES_MAX)
 			end_reading(e);
-		hotspots_count(h, e);
+		jvm_table_count(h, e);
 		return;
 	}
 	e->tries = 0;
-	hotspots_take_code(h, e, e->scanned_ns ? e->scanned_ns : now_ns);
+	jvm_table_take_code(h, e, e->scanned_ns ? e->scanned_ns : now_ns);
 	if (r->scan)
 		e->scanned_ns = e->began_ns;
 	keep_reading(h, e, now_ns);
-	hotspots_keep_chains(e, r);
-	hotspot_job_forget(r);
-	hotspots_count(h, e);
+	jvm_table_keep_chains(e, r);
+	jvm_read_job_forget(r);
+	jvm_table_count(h, e);
 }
 
 /* Put @method into the queue of methods to read, once. */
-static void want_method(struct hotspots_entry *e, uint64_t method)
+static void want_method(struct jvm_table_entry *e, uint64_t method)
 {
 	uint64_t *queue;
 
 	for (uint32_t i = 0; i < e->nr_queue; i++)
 		if (e->queue[i] == method)
 			return;
-	if (e->nr_queue == WANTED_MAX || jitcode_nr(e->methods) >= HOTSPOTS_METHODS_MAX)
+	if (e->nr_queue == WANTED_MAX || jitcode_nr(e->methods) >= JVM_TABLE_METHODS_MAX)
 		return;
 	queue = reallocarray(e->queue, e->nr_queue + 1, sizeof(*queue));
 	if (!queue)
@@ -733,7 +735,7 @@ static void want_method(struct hotspots_entry *e, uint64_t method)
 }
 
 /* Have the code at @pc read, once. */
-static void want_code(struct hotspots_entry *e, uint64_t pc)
+static void want_code(struct jvm_table_entry *e, uint64_t pc)
 {
 	for (uint32_t i = 0; i < e->nr_pcs; i++)
 		if (e->pcs[i] == pc)
@@ -742,19 +744,19 @@ static void want_code(struct hotspots_entry *e, uint64_t pc)
 		e->pcs[e->nr_pcs++] = pc;
 }
 
-int hotspots_find(struct hotspots *h, struct object *object, uint64_t addr,
-		  struct hotspots_symbol *out)
+int jvm_table_find(struct jvm_table *h, struct object *object, uint64_t addr,
+		   struct jvm_table_symbol *out)
 {
-	bool methods = object->identity.layer == HOTSPOTS_METHODS;
+	bool methods = object->identity.layer == JVM_TABLE_METHODS;
 	const struct jitcode_function *f;
-	struct hotspots_entry *e;
+	struct jvm_table_entry *e;
 	struct jitcode *code;
 
 	if (h->off || !h->maps || !h->helpers)
 		return -ENOENT;
-	e = hotspots_find_entry(h, object);
+	e = jvm_table_find_entry(h, object);
 	if (!e && !h->recorded)
-		e = hotspots_add_entry(h, object);
+		e = jvm_table_add_entry(h, object);
 	if (!e)
 		return -ENOENT;
 	code = methods ? e->methods : e->code;
@@ -777,7 +779,7 @@ int hotspots_find(struct hotspots *h, struct object *object, uint64_t addr,
 }
 
 /* Return whether code of the process is still sampled. Otherwise its cache is not read. */
-static bool is_active(const struct hotspots *h, const struct hotspots_entry *e, uint64_t now_ns)
+static bool is_active(const struct jvm_table *h, const struct jvm_table_entry *e, uint64_t now_ns)
 {
 	const struct object *base = objects_at(h->objects, e->object);
 	uint32_t used = atomic_load_explicit(&base->used, memory_order_relaxed);
@@ -787,28 +789,28 @@ static bool is_active(const struct hotspots *h, const struct hotspots_entry *e, 
 }
 
 /* Close /proc/PID of a process that has ended, and free the copies of its JVM. */
-static void end_if_gone(struct hotspots *h, struct hotspots_entry *e, uint64_t now_ns)
+static void end_if_gone(struct jvm_table *h, struct jvm_table_entry *e, uint64_t now_ns)
 {
 	if (!e->reading || e->reading->dir_fd < 0 || now_ns < e->check_ns)
 		return;
 	e->check_ns = now_ns + RETRY_NS;
 	if (faccessat(e->reading->dir_fd, "stat", F_OK, 0)) {
 		end_reading(e);
-		hotspots_count(h, e);
+		jvm_table_count(h, e);
 	}
 }
 
-static bool hangs(const struct hotspots_entry *e, uint64_t now_ns)
+static bool hangs(const struct jvm_table_entry *e, uint64_t now_ns)
 {
 	return watch_blocked_ns(&e->reading->job.watch, now_ns) > HANG_NS ||
 	       now_ns - e->began_ns > JOB_NS;
 }
 
 /* Free the code of processes that ended long ago. */
-static void drop_expired(struct hotspots *h, uint64_t now_ns)
+static void drop_expired(struct jvm_table *h, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < h->nr_entries && !h->recorded;) {
-		struct hotspots_entry *e = h->entries[i];
+		struct jvm_table_entry *e = h->entries[i];
 
 		if (e->runs || !jitreads_expired(&e->end, e->pid, now_ns)) {
 			i++;
@@ -819,20 +821,20 @@ static void drop_expired(struct hotspots *h, uint64_t now_ns)
 	}
 }
 
-uint32_t hotspots_refresh(struct hotspots *h, uint64_t now_ns)
+uint32_t jvm_table_refresh(struct jvm_table *h, uint64_t now_ns)
 {
 	uint32_t object = OBJECT_ID_UNKNOWN;
 
 	drop_expired(h, now_ns);
 	for (uint32_t i = 0; i < h->nr_entries; i++) {
-		struct hotspots_entry *e = h->entries[i];
+		struct jvm_table_entry *e = h->entries[i];
 
 		if (e->runs && helper_job_done(&e->reading->job)) {
 			take_reading(h, e, now_ns);
 		} else if (e->runs && hangs(e, now_ns)) {
 			explain(objects_at(h->objects, e->object), -ETIME);
 			end_reading(e);
-			hotspots_count(h, e);
+			jvm_table_count(h, e);
 		} else if (!e->runs && !h->recorded && is_active(h, e, now_ns)) {
 			start_reading(h, e, now_ns);
 		} else if (!e->runs && !h->recorded) {
@@ -858,12 +860,12 @@ struct kept_frame {
 	uint16_t name_size, file_size;
 };
 
-static void keep(const struct hotspots_keeper *k, const struct code_key *key, const char *name,
+static void keep(const struct jvm_table_keeper *k, const struct code_key *key, const char *name,
 		 const void *table, size_t size)
 {
 	const struct code_text text = {
 		.language = LANG_JAVA,
-		.name_size = (uint16_t)MIN(strlen(name), CODES_TEXT_MAX),
+		.name_size = (uint16_t)MIN(strlen(name), SCRIPT_FUNCTIONS_TEXT_MAX),
 		.file_size = sizeof(NO_FILE) - 1,
 		.table_size = (uint32_t)size,
 		.name = name,
@@ -872,12 +874,12 @@ static void keep(const struct hotspots_keeper *k, const struct code_key *key, co
 	};
 
 	if (*name)
-		code_log_add(k->log, key, &text);
+		script_log_add(k->log, key, &text);
 }
 
-static struct hotspots_kept begin(const struct hotspots_keeper *k, enum hotspots_kept_kind kind)
+static struct jvm_table_kept begin(const struct jvm_table_keeper *k, enum jvm_table_kept_kind kind)
 {
-	return (struct hotspots_kept){
+	return (struct jvm_table_kept){
 		.time_ns = k->time_ns,
 		.memory = k->memory,
 		.pid = k->pid,
@@ -886,7 +888,7 @@ static struct hotspots_kept begin(const struct hotspots_keeper *k, enum hotspots
 	};
 }
 
-static struct code_key key_of(const struct hotspots_keeper *k, const struct hotspots_kept *kept,
+static struct code_key key_of(const struct jvm_table_keeper *k, const struct jvm_table_kept *kept,
 			      uint64_t stamp)
 {
 	return (struct code_key){ .process = (uint32_t)k->process,
@@ -894,9 +896,9 @@ static struct code_key key_of(const struct hotspots_keeper *k, const struct hots
 				  .stamp = stamp << 2 | kept->kind };
 }
 
-void hotspots_keep_code(const struct hotspots_keeper *k, const struct hotspot_blob *b)
+void jvm_table_keep_code(const struct jvm_table_keeper *k, const struct jvm_read_blob *b)
 {
-	struct hotspots_kept kept = begin(k, HOTSPOTS_KEPT_CODE);
+	struct jvm_table_kept kept = begin(k, JVM_TABLE_KEPT_CODE);
 	struct code_key key;
 
 	if (!k->log || !b->name)
@@ -908,19 +910,19 @@ void hotspots_keep_code(const struct hotspots_keeper *k, const struct hotspot_bl
 	kept.frame_words = b->frame_words;
 	kept.complete = b->complete;
 	kept.code_kind = b->kind;
-	kept.flags = (b->retired ? HOTSPOTS_KEPT_RETIRED : 0) |
-		     (b->inlines ? HOTSPOTS_KEPT_INLINES : 0) |
-		     (b->blind ? HOTSPOTS_KEPT_BLIND : 0) |
-		     (k->untried ? HOTSPOTS_KEPT_UNTRIED : 0);
+	kept.flags = (b->retired ? JVM_TABLE_KEPT_RETIRED : 0) |
+		     (b->inlines ? JVM_TABLE_KEPT_INLINES : 0) |
+		     (b->blind ? JVM_TABLE_KEPT_BLIND : 0) |
+		     (k->untried ? JVM_TABLE_KEPT_UNTRIED : 0);
 	key = key_of(k, &kept,
 		     hash_u64(b->compile_id ^ b->method << 8 ^ b->end << 1 ^ (uint64_t)b->retired));
 	keep(k, &key, b->name, &kept, sizeof(kept));
 }
 
-void hotspots_keep_method(const struct hotspots_keeper *k, uint64_t method, const char *name,
-			  uint64_t bytecodes, uint32_t size)
+void jvm_table_keep_method(const struct jvm_table_keeper *k, uint64_t method, const char *name,
+			   uint64_t bytecodes, uint32_t size)
 {
-	struct hotspots_kept kept = begin(k, HOTSPOTS_KEPT_METHOD);
+	struct jvm_table_kept kept = begin(k, JVM_TABLE_KEPT_METHOD);
 	struct code_key key;
 
 	if (!k->log)
@@ -932,12 +934,12 @@ void hotspots_keep_method(const struct hotspots_keeper *k, uint64_t method, cons
 	keep(k, &key, name, &kept, sizeof(kept));
 }
 
-void hotspots_keep_chain(const struct hotspots_keeper *k, const struct hotspot_job_chain *chain)
+void jvm_table_keep_chain(const struct jvm_table_keeper *k, const struct jvm_read_job_chain *chain)
 {
-	const struct hotspot_job_frame *frames = chain->frames;
+	const struct jvm_read_job_frame *frames = chain->frames;
 	const uint32_t nr = chain->nr;
-	struct hotspots_kept kept = begin(k, HOTSPOTS_KEPT_CHAIN);
-	uint8_t table[CODES_TABLE_MAX], *at = table + sizeof(kept);
+	struct jvm_table_kept kept = begin(k, JVM_TABLE_KEPT_CHAIN);
+	uint8_t table[SCRIPT_FUNCTIONS_TABLE_MAX], *at = table + sizeof(kept);
 	struct code_key key;
 
 	if (!k->log)
@@ -956,46 +958,46 @@ void hotspots_keep_chain(const struct hotspots_keeper *k, const struct hotspot_j
 	}
 	kept.start = chain->addr;
 	kept.layer = chain->layer;
-	kept.flags = chain->exact ? HOTSPOTS_KEPT_EXACT : 0;
+	kept.flags = chain->exact ? JVM_TABLE_KEPT_EXACT : 0;
 	kept.nr = nr;
 	memcpy(table, &kept, sizeof(kept));
 	key = key_of(k, &kept, chain->layer);
 	keep(k, &key, nr ? frames[nr - 1].name : "", table, (size_t)(at - table));
 }
 
-static bool is_code(const struct hotspots_kept *k)
+static bool is_code(const struct jvm_table_kept *k)
 {
-	return k->start < k->end && k->code_kind <= HOTSPOT_INTERPRETER && k->memory == k->start &&
+	return k->start < k->end && k->code_kind <= JVM_READ_INTERPRETER && k->memory == k->start &&
 	       k->end - k->start <= JITCODE_SIZE_MAX && k->frame_words < 65536;
 }
 
-bool hotspots_kept(const struct code_text *text, struct hotspots_kept *out)
+bool jvm_table_kept(const struct code_text *text, struct jvm_table_kept *out)
 {
 	if (text->table_size < sizeof(*out))
 		return false;
 	memcpy(out, text->table, sizeof(*out));
 	switch (out->kind) {
-	case HOTSPOTS_KEPT_CODE:
+	case JVM_TABLE_KEPT_CODE:
 		return is_code(out);
-	case HOTSPOTS_KEPT_METHOD:
+	case JVM_TABLE_KEPT_METHOD:
 		return out->start && out->start % 8 == 0 && out->bytecodes_size <= UINT16_MAX;
-	case HOTSPOTS_KEPT_CHAIN:
-		return out->nr && out->nr <= HOTSPOT_FRAMES_MAX && out->layer < JITCODE_LAYERS;
+	case JVM_TABLE_KEPT_CHAIN:
+		return out->nr && out->nr <= JVM_READ_FRAMES_MAX && out->layer < JITCODE_LAYERS;
 	default:
 		return false;
 	}
 }
 
 /* Return the bytes of the frames of a chain. */
-static size_t hotspots_kept_size(const struct code_text *text, const struct hotspots_kept *kept)
+static size_t jvm_table_kept_size(const struct code_text *text, const struct jvm_table_kept *kept)
 {
-	return kept->nr * (sizeof(struct hotspot_job_frame) + 2) + text->table_size;
+	return kept->nr * (sizeof(struct jvm_read_job_frame) + 2) + text->table_size;
 }
 
-struct hotspot_job_frame *hotspots_kept_frames(const struct code_text *text,
-					       const struct hotspots_kept *kept)
+struct jvm_read_job_frame *jvm_table_kept_frames(const struct code_text *text,
+						 const struct jvm_table_kept *kept)
 {
-	struct hotspot_job_frame *frames = malloc(hotspots_kept_size(text, kept));
+	struct jvm_read_job_frame *frames = malloc(jvm_table_kept_size(text, kept));
 	const uint8_t *at = text->table + sizeof(*kept), *end = text->table + text->table_size;
 	char *to = (char *)(frames + kept->nr);
 
@@ -1012,7 +1014,7 @@ struct hotspot_job_frame *hotspots_kept_frames(const struct code_text *text,
 			free(frames);
 			return NULL;
 		}
-		frames[i] = (struct hotspot_job_frame){ .name = to, .line = f.line };
+		frames[i] = (struct jvm_read_job_frame){ .name = to, .line = f.line };
 		to = mempcpy(to, at, f.name_size);
 		*to++ = '\0';
 		frames[i].file = to;
@@ -1025,7 +1027,7 @@ struct hotspot_job_frame *hotspots_kept_frames(const struct code_text *text,
 
 /*
  * JVMs of a recording: its records in place of readings. Runs on: the thread that
- * replays, before the loader starts. Records are foreign bytes: hotspots_kept() checks them.
+ * replays, before the loader starts. Records are foreign bytes: jvm_table_kept() checks them.
  */
 
 /*
@@ -1053,21 +1055,21 @@ static bool spend(int64_t *spent, uint64_t records, uint64_t cost)
 }
 
 /* Return whether the code of all JVMs together takes too much memory. */
-static bool is_full(const struct hotspots *h)
+static bool is_full(const struct jvm_table *h)
 {
-	return atomic_load_explicit(&h->memory, memory_order_relaxed) >= HOTSPOTS_MEMORY_MAX;
+	return atomic_load_explicit(&h->memory, memory_order_relaxed) >= JVM_TABLE_MEMORY_MAX;
 }
 
 /* Insert code, and drop the code that it replaces. */
-static void take_blob(struct hotspots *h, struct hotspots_entry *e, const struct hotspots_kept *k,
-		      const char *name, size_t size)
+static void take_blob(struct jvm_table *h, struct jvm_table_entry *e,
+		      const struct jvm_table_kept *k, const char *name, size_t size)
 {
-	struct hotspot *vm = &e->reading->vm;
-	struct hotspot_blob *b;
+	struct jvm_read *vm = &e->reading->vm;
+	struct jvm_read_blob *b;
 	uint32_t at, end;
 
 	at = search_split(vm->nr_blobs, i, vm->blobs[i].end <= k->start);
-	if (vm->nr_blobs >= HOTSPOT_BLOBS_MAX || vm->memory >= HOTSPOT_MEMORY_MAX || is_full(h) ||
+	if (vm->nr_blobs >= JVM_READ_BLOBS_MAX || vm->memory >= JVM_READ_MEMORY_MAX || is_full(h) ||
 	    !spend(&e->spent_inserting, e->nr_taken, (vm->nr_blobs - at) / MOVED_BLOBS) ||
 	    !array_reserve(&vm->blobs, &e->max_blobs, vm->nr_blobs + 1ull)) {
 		e->left_out = true;
@@ -1075,42 +1077,42 @@ static void take_blob(struct hotspots *h, struct hotspots_entry *e, const struct
 	}
 	end = search_split(vm->nr_blobs, i, vm->blobs[i].start < k->end);
 	for (uint32_t i = at; i < end; i++) {
-		vm->memory -= hotspot_blob_memory(&vm->blobs[i]);
+		vm->memory -= jvm_read_blob_memory(&vm->blobs[i]);
 		free(vm->blobs[i].name);
 	}
 	b = &vm->blobs[at];
 	memmove(b + 1, vm->blobs + end, (vm->nr_blobs - end) * sizeof(*b));
 	vm->nr_blobs = vm->nr_blobs - (end - at) + 1;
-	*b = (struct hotspot_blob){
+	*b = (struct jvm_read_blob){
 		.start = k->start,
 		.end = k->end,
 		.compile_id = k->compile_id,
 		.frame_words = k->frame_words,
 		.complete = k->complete,
-		.kind = (enum hotspot_kind)k->code_kind,
+		.kind = (enum jvm_read_kind)k->code_kind,
 		.fresh = true,
-		.retired = k->flags & HOTSPOTS_KEPT_RETIRED,
-		.inlines = k->flags & HOTSPOTS_KEPT_INLINES,
-		.blind = k->flags & HOTSPOTS_KEPT_BLIND,
+		.retired = k->flags & JVM_TABLE_KEPT_RETIRED,
+		.inlines = k->flags & JVM_TABLE_KEPT_INLINES,
+		.blind = k->flags & JVM_TABLE_KEPT_BLIND,
 		.deopt = k->deopt,
 		.name_size = (uint16_t)strnlen(name, size),
 		.name = strndup(name, size),
 	};
-	vm->memory += hotspot_blob_memory(b);
+	vm->memory += jvm_read_blob_memory(b);
 }
 
-static void take_method(struct hotspots *h, struct hotspots_entry *e, const struct hotspots_kept *k,
-			const char *name, size_t size)
+static void take_method(struct jvm_table *h, struct jvm_table_entry *e,
+			const struct jvm_table_kept *k, const char *name, size_t size)
 {
-	struct hotspot_job *r = e->reading;
+	struct jvm_read_job *r = e->reading;
 
 	/* The list ends with each settling. */
-	if (jitcode_nr(e->methods) + r->nr_methods >= HOTSPOTS_METHODS_MAX || is_full(h) ||
+	if (jitcode_nr(e->methods) + r->nr_methods >= JVM_TABLE_METHODS_MAX || is_full(h) ||
 	    !array_reserve(&r->methods, &e->max_methods, r->nr_methods + 1ull)) {
 		e->left_out = true;
 		return;
 	}
-	r->methods[r->nr_methods++] = (struct hotspot_method_name){
+	r->methods[r->nr_methods++] = (struct jvm_read_method_name){
 		.method = k->start,
 		.code = k->bytecodes,
 		.code_size = k->bytecodes_size,
@@ -1119,11 +1121,11 @@ static void take_method(struct hotspots *h, struct hotspots_entry *e, const stru
 	e->methods_size += size + 1;
 }
 
-static void take_chain(struct hotspots *h, struct hotspots_entry *e, const struct hotspots_kept *k,
-		       const struct code_text *text)
+static void take_chain(struct jvm_table *h, struct jvm_table_entry *e,
+		       const struct jvm_table_kept *k, const struct code_text *text)
 {
-	struct hotspot_job_frame *frames;
-	uint64_t size = hotspots_kept_size(text, k);
+	struct jvm_read_job_frame *frames;
+	uint64_t size = jvm_table_kept_size(text, k);
 
 	if (e->nr_recorded == RECORDED_CHAINS_MAX || is_full(h) ||
 	    size > CHAIN_SIZE_MAX - e->recorded_size ||
@@ -1131,47 +1133,47 @@ static void take_chain(struct hotspots *h, struct hotspots_entry *e, const struc
 		e->left_out = true;
 		return;
 	}
-	frames = hotspots_kept_frames(text, k);
+	frames = jvm_table_kept_frames(text, k);
 	e->recorded_size += frames ? size : 0;
 	if (frames)
 		e->recorded[e->nr_recorded++] =
-			(struct hotspot_job_chain){ .addr = k->start,
-						    .layer = k->layer,
-						    .nr = k->nr,
-						    .exact = k->flags & HOTSPOTS_KEPT_EXACT,
-						    .frames = frames };
+			(struct jvm_read_job_chain){ .addr = k->start,
+						     .layer = k->layer,
+						     .nr = k->nr,
+						     .exact = k->flags & JVM_TABLE_KEPT_EXACT,
+						     .frames = frames };
 }
 
-void hotspots_replay(struct hotspots *h, const struct object *memory, const struct code_text *text,
-		     const struct hotspots_kept *k)
+void jvm_table_replay(struct jvm_table *h, const struct object *memory,
+		      const struct code_text *text, const struct jvm_table_kept *k)
 {
-	struct hotspots_entry *e = hotspots_find_entry(h, memory);
+	struct jvm_table_entry *e = jvm_table_find_entry(h, memory);
 
 	if (!e && !h->off && h->recorded)
-		e = hotspots_add_entry(h, memory);
+		e = jvm_table_add_entry(h, memory);
 	if (!e || !e->reading)
 		return;
 	e->pending = true;
 	e->nr_taken++;
 	e->reading->vm.call_return = k->call_return;
 	switch (k->kind) {
-	case HOTSPOTS_KEPT_CODE:
-		e->reading->vm.untried = k->flags & HOTSPOTS_KEPT_UNTRIED;
+	case JVM_TABLE_KEPT_CODE:
+		e->reading->vm.untried = k->flags & JVM_TABLE_KEPT_UNTRIED;
 		take_blob(h, e, k, text->name, text->name_size);
 		break;
-	case HOTSPOTS_KEPT_METHOD:
+	case JVM_TABLE_KEPT_METHOD:
 		take_method(h, e, k, text->name, text->name_size);
 		break;
 	default:
 		take_chain(h, e, k, text);
 	}
 	/* There may be many JVMs with one record each. */
-	hotspots_count(h, e);
+	jvm_table_count(h, e);
 }
 
 static int by_place(const void *a, const void *b)
 {
-	const struct hotspot_job_chain *x = a, *y = b;
+	const struct jvm_read_job_chain *x = a, *y = b;
 
 	if (x->layer != y->layer)
 		return x->layer < y->layer ? -1 : 1;
@@ -1179,9 +1181,9 @@ static int by_place(const void *a, const void *b)
 }
 
 /* Take the new records of one JVM. */
-static void settle(struct hotspots *h, struct hotspots_entry *e, uint64_t time_ns)
+static void settle(struct jvm_table *h, struct jvm_table_entry *e, uint64_t time_ns)
 {
-	struct hotspot *vm = &e->reading->vm;
+	struct jvm_read *vm = &e->reading->vm;
 
 	vm->nr_new = vm->nr_retired = 0;
 	for (uint32_t k = 0; k < vm->nr_blobs; k++) {
@@ -1191,33 +1193,33 @@ static void settle(struct hotspots *h, struct hotspots_entry *e, uint64_t time_n
 	/* Of code that was read before them. */
 	for (uint32_t k = e->nr_settled; k < e->nr_recorded; k++)
 		if (e->recorded[k].exact)
-			hotspots_take_call(e, e->recorded[k].addr);
+			jvm_table_take_call(e, e->recorded[k].addr);
 	e->nr_settled = e->nr_recorded;
-	hotspots_take_code(h, e, time_ns);
-	hotspot_job_forget(e->reading);
+	jvm_table_take_code(h, e, time_ns);
+	jvm_read_job_forget(e->reading);
 	e->max_methods = 0;
 	e->methods_size = 0;
 	for (uint32_t k = 0; k < vm->nr_blobs; k++)
 		vm->blobs[k].fresh = false;
-	hotspots_count(h, e);
+	jvm_table_count(h, e);
 	if (e->left_out)
 		object_explain(objects_at(h->objects, e->object),
 			       "the recording has too much code: some is left out", NULL);
 }
 
 /* Return the blobs that settling visits, and others that cost as much. */
-static uint64_t cost_of(const struct hotspots_entry *e)
+static uint64_t cost_of(const struct jvm_table_entry *e)
 {
 	/* Ranges are sorted again. */
 	return e->reading->vm.nr_blobs + e->nr_calls + 8ULL * e->nr_ranges;
 }
 
-bool hotspots_settle(struct hotspots *h, uint64_t time_ns)
+bool jvm_table_settle(struct jvm_table *h, uint64_t time_ns)
 {
 	bool changed = false;
 
 	for (uint32_t i = 0; i < h->nr_entries; i++) {
-		struct hotspots_entry *e = h->entries[i];
+		struct jvm_table_entry *e = h->entries[i];
 
 		/* Over budget: it is settled together with later records. */
 		if (!e->pending || !e->reading ||
@@ -1231,17 +1233,18 @@ bool hotspots_settle(struct hotspots *h, uint64_t time_ns)
 }
 
 /* Sort the chains, once for all that were settled since. */
-static void sort_recorded(struct hotspots_entry *e)
+static void sort_recorded(struct jvm_table_entry *e)
 {
 	if (e->nr_sorted != e->nr_settled)
 		qsort(e->recorded, e->nr_settled, sizeof(*e->recorded), by_place);
 	e->nr_sorted = e->nr_settled;
 }
 
-void hotspots_find_recorded(struct hotspots_entry *e, uint32_t layer, uint64_t addr, uint32_t place)
+void jvm_table_find_recorded(struct jvm_table_entry *e, uint32_t layer, uint64_t addr,
+			     uint32_t place)
 {
-	const struct hotspot_job_chain key = { .addr = addr, .layer = layer };
-	struct hotspot_job_chain *found;
+	const struct jvm_read_job_chain key = { .addr = addr, .layer = layer };
+	struct jvm_read_job_chain *found;
 
 	sort_recorded(e);
 	found = e->nr_sorted ? bsearch(&key, e->recorded, e->nr_sorted, sizeof(key), by_place)

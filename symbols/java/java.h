@@ -20,10 +20,10 @@
 #include "symbols/sandbox/sandbox.h"
 #include "symbols/script/script.h"
 
-struct code_log;
+struct script_log;
 struct code_text;
 struct helpers;
-struct hotspots_entry;
+struct jvm_table_entry;
 struct maps;
 struct objects;
 
@@ -62,22 +62,22 @@ struct vmstructs {
 	uint64_t const_method_size, pool_size;	  /* sizeof */
 };
 
-#define HOTSPOT_NAME_MAX 512U
+#define JVM_READ_NAME_MAX 512U
 
-enum hotspot_kind {
-	HOTSPOT_STUB,	  /* runtime stubs, adapters */
-	HOTSPOT_COMPILED, /* a method, or the wrapper of a native one */
-	HOTSPOT_INTERPRETER,
+enum jvm_read_kind {
+	JVM_READ_STUB,	   /* runtime stubs, adapters */
+	JVM_READ_COMPILED, /* a method, or the wrapper of a native one */
+	JVM_READ_INTERPRETER,
 };
 
-struct hotspot_blob {
+struct jvm_read_blob {
 	uint64_t start, end; /* of its code */
 	uint64_t blob;	     /* address of the CodeBlob */
 	uint64_t method;     /* Method*; 0: none */
 	uint32_t compile_id;
 	uint32_t frame_words; /* 0: not fixed */
 	uint32_t complete;    /* the frame is built from this offset on */
-	enum hotspot_kind kind;
+	enum jvm_read_kind kind;
 	bool fresh;   /* not known before the last scan or look-up */
 	bool retired; /* no longer entered: other code may take its memory soon */
 	bool inlines; /* may have inlined methods: not the wrapper of a native one */
@@ -88,22 +88,22 @@ struct hotspot_blob {
 		     */
 };
 
-#define HOTSPOT_HEAPS_MAX 8U
+#define JVM_READ_HEAPS_MAX 8U
 
 /* A part of the code cache, in segments of 1 << log2 bytes. */
-struct hotspot_heap {
+struct jvm_read_heap {
 	uint64_t low, segments; /* addresses: of the code, of its map */
 	uint64_t nr_segments;
 	uint32_t log2;
 };
 
-struct hotspot {
+struct jvm_read {
 	struct vmstructs vm;
-	bool polls;   /* hotspot_polls_loops() */
-	bool untried; /* hotspot_is_untried() */
-	struct hotspot_heap heaps[HOTSPOT_HEAPS_MAX];
+	bool polls;   /* jvm_read_polls_loops() */
+	bool untried; /* jvm_read_is_untried() */
+	struct jvm_read_heap heaps[JVM_READ_HEAPS_MAX];
 	uint32_t nr_heaps;
-	struct hotspot_blob *blobs; /* sorted by start, no overlap */
+	struct jvm_read_blob *blobs; /* sorted by start, no overlap */
 	uint32_t nr_blobs;
 	uint32_t nr_new;      /* in the last scan or look-up */
 	uint32_t nr_retired;  /* of all */
@@ -112,21 +112,21 @@ struct hotspot {
 };
 
 /* One method that the compiler made a piece of code of. */
-struct hotspot_frame {
+struct jvm_read_frame {
 	uint64_t method;
 	int32_t bci;
-	uint32_t line;		     /* 0: not known */
-	char name[HOTSPOT_NAME_MAX]; /* foreign bytes */
-	char file[64];		     /* "HashMap.java"; "": not known; foreign bytes */
+	uint32_t line;		      /* 0: not known */
+	char name[JVM_READ_NAME_MAX]; /* foreign bytes */
+	char file[64];		      /* "HashMap.java"; "": not known; foreign bytes */
 };
 
 /* The source of a place in compiled code: methods inlined there, innermost first. */
-struct hotspot_job_frame {
+struct jvm_read_job_frame {
 	const char *name, *file; /* foreign bytes; file "": not known */
 	uint32_t line;
 };
 
-struct hotspot_method_name {
+struct jvm_read_method_name {
 	uint64_t method, code;
 	uint32_t code_size;
 	int rc;
@@ -134,21 +134,21 @@ struct hotspot_method_name {
 };
 
 /* A place with its source: requested, then found. */
-struct hotspot_job_chain {
+struct jvm_read_job_chain {
 	uint64_t addr;
 	uint32_t place, layer;
-	uint32_t nr;			  /* 0: not known */
-	bool exact;			  /* hotspot_chain() */
-	struct hotspot_job_frame *frames; /* owned, with the texts behind them */
+	uint32_t nr;			   /* 0: not known */
+	bool exact;			   /* jvm_read_chain() */
+	struct jvm_read_job_frame *frames; /* owned, with the texts behind them */
 };
 
-#define HOTSPOT_FIRST_MAX 64U
+#define JVM_READ_FIRST_MAX 64U
 
 /* A job for a helper: read one JVM. */
-struct hotspot_job {
+struct jvm_read_job {
 	struct job job;
 	uint64_t id;		 /* never used again; not 0 */
-	_Atomic uint64_t worker; /* hotspot_sandbox.h; 0: none */
+	_Atomic uint64_t worker; /* jvm_read_sandbox.h; 0: none */
 	struct remote remote;
 	int dir_fd; /* of /proc/PID: the process that was opened */
 	bool open;
@@ -156,16 +156,16 @@ struct hotspot_job {
 	bool scan; /* read the whole code cache; else the code at these addresses */
 	uint64_t *pcs;
 	uint32_t nr_pcs;
-	struct hotspot vm;
+	struct jvm_read vm;
 	/* Of a worker: memory that each scan begins with, to be read together. */
-	uint64_t first[HOTSPOT_FIRST_MAX];
+	uint64_t first[JVM_READ_FIRST_MAX];
 	uint32_t nr_first;
-	struct hotspot_method_name *methods; /* wanted, then read */
+	struct jvm_read_method_name *methods; /* wanted, then read */
 	uint32_t nr_methods;
-	struct hotspot_job_chain *chains; /* the same */
+	struct jvm_read_job_chain *chains; /* the same */
 	uint32_t nr_chains;
-	size_t chains_memory;	      /* of the frames that were found */
-	struct hotspot_frame *frames; /* buffer for one chain */
+	size_t inlines_memory;	       /* of the frames that were found */
+	struct jvm_read_frame *frames; /* buffer for one chain */
 	/* Out: */
 	int rc;
 	uint64_t cost_ns, scan_ns; /* CPU time: of all; of the scan alone */
@@ -173,30 +173,30 @@ struct hotspot_job {
 	double scan_share;	   /* of the scan in that, 0 to 1 */
 };
 
-#define HOTSPOT_READERS 8U
+#define JVM_READ_READERS 8U
 
-extern const struct sandbox_reader hotspot_readers[HOTSPOT_READERS];
+extern const struct sandbox_reader jvm_read_readers[JVM_READ_READERS];
 
 /* One thing that was read. In the byte order of the machine. */
-struct hotspots_kept {
+struct jvm_table_kept {
 	uint64_t time_ns;
 	uint64_t memory; /* an address in the code cache of the process */
 	uint32_t pid;
-	uint32_t kind; /* enum hotspots_kept_kind */
+	uint32_t kind; /* enum jvm_table_kept_kind */
 	uint64_t call_return;
 	/* Of a method: its address, its bytecodes. Of a chain: the place. */
 	uint64_t start, end;
 	uint64_t deopt;
 	uint32_t compile_id, frame_words, complete;
-	uint32_t code_kind;	     /* enum hotspot_kind */
-	uint32_t flags;		     /* enum hotspots_kept_flag */
+	uint32_t code_kind;	     /* enum jvm_read_kind */
+	uint32_t flags;		     /* enum jvm_table_kept_flag */
 	uint32_t layer;		     /* of a chain */
 	uint32_t bytecodes_size, nr; /* of a method; frames of a chain, which follow */
 	uint64_t bytecodes;
 };
 
 /* Read a function of LANG_JAVA, foreign bytes. False: it makes no sense. */
-bool hotspots_kept(const struct code_text *text, struct hotspots_kept *out);
+bool jvm_table_kept(const struct code_text *text, struct jvm_table_kept *out);
 
 /*
  * Follow the sampled Java processes: names of compiled and interpreted
@@ -206,62 +206,62 @@ bool hotspots_kept(const struct code_text *text, struct hotspots_kept *out);
  * at the first sample in its memory and again while there are samples. Code that
  * replaces other code gets another layer, as for jitdumps.
  *
- * A replay takes their code from the recording (hotspots_record.h).
+ * A replay takes their code from the recording (jvm_table_record.h).
  *
  * One thread: the loader; a replay before the loader starts.
  */
 
 /* The layer of an object with addresses of interpreted methods as offsets. */
-#define HOTSPOTS_METHODS (JITCODE_LAYERS + 1)
+#define JVM_TABLE_METHODS (JITCODE_LAYERS + 1)
 
-struct hotspots {
+struct jvm_table {
 	struct objects *objects;
 	struct maps *maps;	 /* NULL: no process is read */
 	struct helpers *helpers; /* NULL: no process is read */
-	struct code_log *log;	 /* keeps all code for recordings; NULL: not kept */
+	struct script_log *log;	 /* keeps all code for recordings; NULL: not kept */
 	bool off;
 	bool recorded; /* a replay: no process is read */
-	struct hotspots_entry **entries;
+	struct jvm_table_entry **entries;
 	uint32_t nr_entries;
-	atomic_ulong memory;		  /* written here, relaxed */
-	struct hotspot_job_chain *result; /* the chain that was handed out last */
+	atomic_ulong memory;		   /* written here, relaxed */
+	struct jvm_read_job_chain *result; /* the chain that was handed out last */
 };
 
-struct hotspots_symbol {
+struct jvm_table_symbol {
 	uint64_t start;
 	const char *name; /* foreign bytes, NUL-terminated; borrowed until the next call */
 	uint32_t name_size;
 };
 
-void hotspots_init(struct hotspots *h, struct objects *objects);
+void jvm_table_init(struct jvm_table *h, struct objects *objects);
 /* Jobs in progress are left. */
-void hotspots_fini(struct hotspots *h);
+void jvm_table_fini(struct jvm_table *h);
 /*
  * Find the method at @addr of @object (OBJECT_ANON, memory or methods of a
  * process). 0, -EAGAIN: it is being read; -ENOENT: not Java, or not known.
  */
-int hotspots_find(struct hotspots *h, struct object *object, uint64_t addr,
-		  struct hotspots_symbol *out);
+int jvm_table_find(struct jvm_table *h, struct object *object, uint64_t addr,
+		   struct jvm_table_symbol *out);
 
-struct hotspots_chain {
+struct jvm_table_chain {
 	uint32_t place;
-	uint64_t addr;				/* of the place */
-	uint32_t object;			/* the memory, layer 0 */
-	const struct hotspot_job_frame *frames; /* the last one: the compiled method */
+	uint64_t addr;				 /* of the place */
+	uint32_t object;			 /* the memory, layer 0 */
+	const struct jvm_read_job_frame *frames; /* the last one: the compiled method */
 	uint32_t nr;
 };
 
 /* Have the source of @place looked up, which is at @addr of @object. */
-void hotspots_want_chain(struct hotspots *h, const struct object *object, uint64_t addr,
-			 uint32_t place);
+void jvm_table_want_chain(struct jvm_table *h, const struct object *object, uint64_t addr,
+			  uint32_t place);
 /* The next one that was found; false: none. Borrowed until the next call. */
-bool hotspots_take_chain(struct hotspots *h, struct hotspots_chain *out);
+bool jvm_table_take_chain(struct jvm_table *h, struct jvm_table_chain *out);
 /* Replay: take @kept, the code or chain of @text, for the JVM with @memory. */
-void hotspots_replay(struct hotspots *h, const struct object *memory, const struct code_text *text,
-		     const struct hotspots_kept *kept);
+void jvm_table_replay(struct jvm_table *h, const struct object *memory,
+		      const struct code_text *text, const struct jvm_table_kept *kept);
 /* Replay: before the next sample. True: the maps changed. */
-bool hotspots_settle(struct hotspots *h, uint64_t time_ns);
+bool jvm_table_settle(struct jvm_table *h, uint64_t time_ns);
 /* Take finished readings, start due ones. The object with new names, or OBJECT_ID_UNKNOWN. */
-uint32_t hotspots_refresh(struct hotspots *h, uint64_t now_ns);
+uint32_t jvm_table_refresh(struct jvm_table *h, uint64_t now_ns);
 
 #endif

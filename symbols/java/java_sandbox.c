@@ -2,11 +2,11 @@
 /*
  * A JVM in the sandbox: its memory for the worker, the worker's side, the answer and the messages.
  *
- * The first request is a size (u64) and a file: struct hotspot_wire_job, blobs, and addresses (u64)
- * of code, methods and chains. A question: struct hotspot_wire_ask and addresses (u64). Its answer,
- * the next request: a byte for each piece (1: it was read), and all pieces, there or in a file. The
- * result: blobs, methods, chains, frames, and texts, each with a NUL, all only if there is no
- * error; then struct hotspot_wire_result.
+ * The first request is a size (u64) and a file: struct jvm_read_wire_job, blobs, and addresses
+ * (u64) of code, methods and chains. A question: struct jvm_read_wire_ask and addresses (u64). Its
+ * answer, the next request: a byte for each piece (1: it was read), and all pieces, there or in a
+ * file. The result: blobs, methods, chains, frames, and texts, each with a NUL, all only if there
+ * is no error; then struct jvm_read_wire_result.
  */
 #include "symbols/java/internal.h"
 
@@ -24,58 +24,58 @@
 #include "symbols/process/process.h"
 #include "symbols/sandbox/sandbox.h"
 
-#define HOTSPOT_WIRE_NONE UINT32_MAX /* in the place of a text */
-#define HOTSPOT_WIRE_JOB_MAX                                                                       \
-	(sizeof(struct hotspot_wire_job) + HOTSPOT_BLOBS_MAX * sizeof(struct hotspot_wire_blob) +  \
-	 24ULL * HOTSPOT_WANTS_MAX)
+#define JVM_READ_WIRE_NONE UINT32_MAX /* in the place of a text */
+#define JVM_READ_WIRE_JOB_MAX                                                                      \
+	(sizeof(struct jvm_read_wire_job) +                                                        \
+	 JVM_READ_BLOBS_MAX * sizeof(struct jvm_read_wire_blob) + 24ULL * JVM_READ_WANTS_MAX)
 
-struct hotspot_wire_job {
+struct jvm_read_wire_job {
 	uint64_t addrs[VMSTRUCTS_VARIABLES], bias; /* where its tables are, unless @open */
-	struct hotspot_wire_vm vm;
+	struct jvm_read_wire_vm vm;
 	uint32_t open, scan;
 	uint32_t nr_blobs, nr_pcs, nr_methods, nr_chains;
-	uint64_t first[HOTSPOT_FIRST_MAX];
+	uint64_t first[JVM_READ_FIRST_MAX];
 	uint32_t nr_first, pad;
 };
 
-struct hotspot_wire_blob {
+struct jvm_read_wire_blob {
 	uint64_t start, end, blob, method, deopt;
 	uint32_t compile_id, frame_words, complete;
-	uint32_t name; /* offset in the texts; HOTSPOT_WIRE_NONE: none */
+	uint32_t name; /* offset in the texts; JVM_READ_WIRE_NONE: none */
 	uint16_t name_size;
 	uint8_t kind, named, retired, inlines, blind;
 	uint8_t pad[1];
 };
 
-struct hotspot_wire_method {
+struct jvm_read_wire_method {
 	uint64_t code;
 	uint32_t code_size, name;
 	int32_t code_rc;
 	uint32_t pad;
 };
 
-struct hotspot_wire_chain {
+struct jvm_read_wire_chain {
 	uint32_t nr, exact; /* frames */
 };
 
-struct hotspot_wire_frame {
+struct jvm_read_wire_frame {
 	uint32_t line, name, file;
 };
 
-static inline void hotspot_wire_put_vm(struct hotspot_wire_vm *out, const struct hotspot *h)
+static inline void jvm_read_wire_put_vm(struct jvm_read_wire_vm *out, const struct jvm_read *h)
 {
-	*out = (struct hotspot_wire_vm){ .vm = h->vm,
-					 .call_return = h->call_return,
-					 .nr_heaps = h->nr_heaps,
-					 .polls = h->polls,
-					 .untried = h->untried };
+	*out = (struct jvm_read_wire_vm){ .vm = h->vm,
+					  .call_return = h->call_return,
+					  .nr_heaps = h->nr_heaps,
+					  .polls = h->polls,
+					  .untried = h->untried };
 	memcpy(out->heaps, h->heaps, sizeof(out->heaps));
 }
 
-static inline struct hotspot_wire_blob hotspot_wire_blob(const struct hotspot_blob *b,
-							 uint32_t name)
+static inline struct jvm_read_wire_blob jvm_read_wire_blob(const struct jvm_read_blob *b,
+							   uint32_t name)
 {
-	return (struct hotspot_wire_blob){
+	return (struct jvm_read_wire_blob){
 		.start = b->start,
 		.end = b->end,
 		.blob = b->blob,
@@ -95,9 +95,9 @@ static inline struct hotspot_wire_blob hotspot_wire_blob(const struct hotspot_bl
 }
 
 /* Return the blob without its name. */
-static inline struct hotspot_blob hotspot_wire_unblob(const struct hotspot_wire_blob *w)
+static inline struct jvm_read_blob jvm_read_wire_unblob(const struct jvm_read_wire_blob *w)
 {
-	return (struct hotspot_blob){
+	return (struct jvm_read_blob){
 		.start = w->start,
 		.end = w->end,
 		.blob = w->blob,
@@ -114,9 +114,9 @@ static inline struct hotspot_blob hotspot_wire_unblob(const struct hotspot_wire_
 }
 
 /* Set the state of @h from a message. -EBADMSG: too many heaps. */
-static inline int hotspot_wire_take_vm(struct hotspot *h, const struct hotspot_wire_vm *in)
+static inline int jvm_read_wire_take_vm(struct jvm_read *h, const struct jvm_read_wire_vm *in)
 {
-	if (in->nr_heaps > HOTSPOT_HEAPS_MAX)
+	if (in->nr_heaps > JVM_READ_HEAPS_MAX)
 		return -EBADMSG;
 	h->vm = in->vm;
 	memcpy(h->heaps, in->heaps, sizeof(h->heaps));
@@ -138,16 +138,16 @@ static inline int hotspot_wire_take_vm(struct hotspot *h, const struct hotspot_w
 #define INLINE_MAX (48U << 10)	  /* bytes of pieces in a request */
 
 /* A worker: the reading that has it, by its number, and the last one that had it. */
-struct hotspot_sandbox_slot {
+struct jvm_read_sandbox_slot {
 	_Atomic uint64_t
 		reading;       /* 0: free. Acquire to take it, release to leave it, else relaxed */
 	_Atomic uint64_t last; /* relaxed; 0: it has not been used, or it was ended */
 	_Atomic uint64_t job;  /* of the last reading; relaxed */
 };
 
-static struct hotspot_sandbox_slot slots[HOTSPOT_READERS];
+static struct jvm_read_sandbox_slot slots[JVM_READ_READERS];
 
-static bool take_slot(struct hotspot_sandbox_slot *s, uint64_t number)
+static bool take_slot(struct jvm_read_sandbox_slot *s, uint64_t number)
 {
 	uint64_t none = 0;
 
@@ -157,13 +157,13 @@ static bool take_slot(struct hotspot_sandbox_slot *s, uint64_t number)
 
 /* Choose a free worker: the one that @j had before, else the one that had no reading for longest.
  */
-static struct hotspot_sandbox_slot *choose_slot(const struct hotspot_job *j)
+static struct jvm_read_sandbox_slot *choose_slot(const struct jvm_read_job *j)
 {
-	struct hotspot_sandbox_slot *best = NULL;
+	struct jvm_read_sandbox_slot *best = NULL;
 	uint64_t last, best_last = 0;
 
-	for (uint32_t i = 0; i < HOTSPOT_READERS; i++) {
-		struct hotspot_sandbox_slot *s = &slots[i];
+	for (uint32_t i = 0; i < JVM_READ_READERS; i++) {
+		struct jvm_read_sandbox_slot *s = &slots[i];
 
 		if (atomic_load_explicit(&s->reading, memory_order_relaxed))
 			continue;
@@ -182,12 +182,12 @@ static struct hotspot_sandbox_slot *choose_slot(const struct hotspot_job *j)
  * Take a free worker for @j. It reads one JVM, then it is replaced: one that was taken over must
  * not see the memory of another JVM.
  */
-static const struct sandbox_reader *take_worker(struct hotspot_job *j)
+static const struct sandbox_reader *take_worker(struct jvm_read_job *j)
 {
 	static _Atomic uint64_t next = 1;
 	uint64_t number = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed);
 	const struct sandbox_reader *reader;
-	struct hotspot_sandbox_slot *s;
+	struct jvm_read_sandbox_slot *s;
 
 	do {
 		s = choose_slot(j);
@@ -195,7 +195,7 @@ static const struct sandbox_reader *take_worker(struct hotspot_job *j)
 			return NULL;
 	} while (!take_slot(s, number));
 	atomic_store_explicit(&j->worker, number, memory_order_relaxed);
-	reader = &hotspot_readers[s - slots];
+	reader = &jvm_read_readers[s - slots];
 	if (atomic_exchange_explicit(&s->last, number, memory_order_relaxed) &&
 	    atomic_load_explicit(&s->job, memory_order_relaxed) != j->id)
 		sandbox_end(reader);
@@ -203,11 +203,11 @@ static const struct sandbox_reader *take_worker(struct hotspot_job *j)
 	return reader;
 }
 
-void hotspot_sandbox_leave(struct hotspot_job *j)
+void jvm_read_sandbox_leave(struct jvm_read_job *j)
 {
 	uint64_t number = atomic_exchange_explicit(&j->worker, 0, memory_order_relaxed);
 
-	for (uint32_t i = 0; i < HOTSPOT_READERS && number; i++) {
+	for (uint32_t i = 0; i < JVM_READ_READERS && number; i++) {
 		uint64_t mine = number;
 
 		atomic_compare_exchange_strong_explicit(&slots[i].reading, &mine, 0,
@@ -215,17 +215,17 @@ void hotspot_sandbox_leave(struct hotspot_job *j)
 	}
 }
 
-void hotspot_sandbox_end(const struct hotspot_job *j)
+void jvm_read_sandbox_end(const struct jvm_read_job *j)
 {
-	for (uint32_t i = 0; i < HOTSPOT_READERS; i++) {
-		struct hotspot_sandbox_slot *s = &slots[i];
+	for (uint32_t i = 0; i < JVM_READ_READERS; i++) {
+		struct jvm_read_sandbox_slot *s = &slots[i];
 
 		if (atomic_load_explicit(&s->job, memory_order_relaxed) != j->id ||
 		    !take_slot(s, UINT64_MAX))
 			continue;
 		/* Another job may have had it since. */
 		if (atomic_load_explicit(&s->job, memory_order_relaxed) == j->id) {
-			sandbox_end(&hotspot_readers[i]);
+			sandbox_end(&jvm_read_readers[i]);
 			atomic_store_explicit(&s->job, 0, memory_order_relaxed);
 			atomic_store_explicit(&s->last, 0, memory_order_relaxed);
 		}
@@ -234,19 +234,19 @@ void hotspot_sandbox_end(const struct hotspot_job *j)
 }
 
 /* Mark the known blob that @addr is in. */
-static void mark(const struct hotspot *h, uint64_t addr, uint8_t *marks)
+static void mark(const struct jvm_read *h, uint64_t addr, uint8_t *marks)
 {
-	const struct hotspot_blob *b = hotspot_blobs_at(h, addr);
+	const struct jvm_read_blob *b = jvm_read_blobs_at(h, addr);
 
 	if (b)
 		marks[b - h->blobs] = 1;
 }
 
 /* Put the known blobs that the job needs: all for a scan, else the ones at its addresses. */
-static uint32_t put_blobs(struct sandbox_reply *w, const struct hotspot_job *j)
+static uint32_t put_blobs(struct sandbox_reply *w, const struct jvm_read_job *j)
 {
 	uint8_t *marks = calloc(MAX(j->vm.nr_blobs, 1U), 1);
-	struct hotspot_wire_blob blob;
+	struct jvm_read_wire_blob blob;
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; marks && i < j->nr_pcs; i++)
@@ -256,7 +256,7 @@ static uint32_t put_blobs(struct sandbox_reply *w, const struct hotspot_job *j)
 	for (uint32_t i = 0; marks && i < j->vm.nr_blobs; i++) {
 		if (!j->scan && !marks[i])
 			continue;
-		blob = hotspot_wire_blob(&j->vm.blobs[i], HOTSPOT_WIRE_NONE);
+		blob = jvm_read_wire_blob(&j->vm.blobs[i], JVM_READ_WIRE_NONE);
 		sandbox_put(w, &blob, sizeof(blob));
 		nr++;
 	}
@@ -266,20 +266,20 @@ static uint32_t put_blobs(struct sandbox_reply *w, const struct hotspot_job *j)
 }
 
 /* Put the job into a file: its descriptor or -errno. *@size: its bytes. */
-static int put_job(const struct hotspot_job *j, const struct hotspot_tables *t, uint64_t *size)
+static int put_job(const struct jvm_read_job *j, const struct jvm_read_tables *t, uint64_t *size)
 {
-	struct hotspot_wire_job head = { .open = j->open,
-					 .scan = j->scan,
-					 .bias = t->bias,
-					 .nr_pcs = j->nr_pcs,
-					 .nr_methods = j->nr_methods,
-					 .nr_chains = j->nr_chains };
+	struct jvm_read_wire_job head = { .open = j->open,
+					  .scan = j->scan,
+					  .bias = t->bias,
+					  .nr_pcs = j->nr_pcs,
+					  .nr_methods = j->nr_methods,
+					  .nr_chains = j->nr_chains };
 	struct sandbox_reply w = { .bytes = NULL };
 	int fd = -ENOMEM;
 
 	for (uint32_t i = 0; i < VMSTRUCTS_VARIABLES; i++)
 		head.addrs[i] = t->vars[i].vaddr;
-	hotspot_wire_put_vm(&head.vm, &j->vm);
+	jvm_read_wire_put_vm(&head.vm, &j->vm);
 	memcpy(head.first, j->first, sizeof(head.first));
 	head.nr_first = j->nr_first;
 	sandbox_put(&w, &head, sizeof(head));
@@ -299,7 +299,7 @@ static int put_job(const struct hotspot_job *j, const struct hotspot_tables *t, 
 }
 
 /* Read the pieces of a question. 0 or -errno: give up. */
-static int read_pieces(struct hotspot_job *j, const struct hotspot_wire_ask *ask,
+static int read_pieces(struct jvm_read_job *j, const struct jvm_read_wire_ask *ask,
 		       const uint8_t *list, uint8_t *got, uint8_t *pieces)
 {
 	uint64_t addrs[REMOTE_PIECES_MAX];
@@ -315,7 +315,7 @@ static int read_pieces(struct hotspot_job *j, const struct hotspot_wire_ask *ask
 
 /* A call, from the job to its result. */
 struct session {
-	struct hotspot_job *j;
+	struct jvm_read_job *j;
 	const struct sandbox_reader *reader;
 	struct sandbox_answer a;
 	uint64_t cpu_ns; /* of the worker */
@@ -341,7 +341,7 @@ static int call(struct session *s, const void *request, size_t size, int fd)
 /* Answer the question of the worker. */
 static int answer(struct session *s)
 {
-	struct hotspot_wire_ask ask;
+	struct jvm_read_wire_ask ask;
 	uint8_t *bytes;
 	size_t size;
 	int rc, fd = -1;
@@ -350,7 +350,7 @@ static int answer(struct session *s)
 		return -EBADMSG;
 	memcpy(&ask, s->a.bytes, sizeof(ask));
 	if (!ask.nr || ask.nr > REMOTE_PIECES_MAX || !ask.size ||
-	    ask.size > HOTSPOT_WIRE_SIZE / ask.nr ||
+	    ask.size > JVM_READ_WIRE_SIZE / ask.nr ||
 	    s->a.size != sizeof(ask) + ask.nr * sizeof(uint64_t))
 		return -EBADMSG;
 	size = (size_t)ask.nr * ask.size;
@@ -374,15 +374,15 @@ static int answer(struct session *s)
 
 /* The parts of a result. */
 struct result {
-	struct hotspot_wire_result head;
+	struct jvm_read_wire_result head;
 	const uint8_t *blobs, *methods, *chains, *frames;
 	const char *texts;
 };
 
 /* Find the parts. 0, -EBADMSG, or the -errno in it. */
-static int split(struct result *r, const struct hotspot_job *j, const struct sandbox_answer *a)
+static int split(struct result *r, const struct jvm_read_job *j, const struct sandbox_answer *a)
 {
-	struct hotspot_wire_result *h = &r->head;
+	struct jvm_read_wire_result *h = &r->head;
 	const uint8_t *at = a->bytes;
 	uint64_t size = sizeof(*h);
 
@@ -391,17 +391,17 @@ static int split(struct result *r, const struct hotspot_job *j, const struct san
 	memcpy(h, a->bytes + a->size - sizeof(*h), sizeof(*h));
 	if (h->code)
 		return h->code < 0 && h->code >= -4095 ? h->code : -EBADMSG;
-	size += (uint64_t)h->nr_blobs * sizeof(struct hotspot_wire_blob) +
-		(uint64_t)j->nr_methods * sizeof(struct hotspot_wire_method) +
-		(uint64_t)j->nr_chains * sizeof(struct hotspot_wire_chain) +
-		(uint64_t)h->nr_frames * sizeof(struct hotspot_wire_frame) + h->nr_texts;
-	if (size != a->size || h->nr_blobs > HOTSPOT_BLOBS_MAX)
+	size += (uint64_t)h->nr_blobs * sizeof(struct jvm_read_wire_blob) +
+		(uint64_t)j->nr_methods * sizeof(struct jvm_read_wire_method) +
+		(uint64_t)j->nr_chains * sizeof(struct jvm_read_wire_chain) +
+		(uint64_t)h->nr_frames * sizeof(struct jvm_read_wire_frame) + h->nr_texts;
+	if (size != a->size || h->nr_blobs > JVM_READ_BLOBS_MAX)
 		return -EBADMSG;
 	r->blobs = at;
-	r->methods = at += h->nr_blobs * sizeof(struct hotspot_wire_blob);
-	r->chains = at += j->nr_methods * sizeof(struct hotspot_wire_method);
-	r->frames = at += j->nr_chains * sizeof(struct hotspot_wire_chain);
-	r->texts = (const char *)(at + h->nr_frames * sizeof(struct hotspot_wire_frame));
+	r->methods = at += h->nr_blobs * sizeof(struct jvm_read_wire_blob);
+	r->chains = at += j->nr_methods * sizeof(struct jvm_read_wire_method);
+	r->frames = at += j->nr_chains * sizeof(struct jvm_read_wire_chain);
+	r->texts = (const char *)(at + h->nr_frames * sizeof(struct jvm_read_wire_frame));
 	return 0;
 }
 
@@ -414,18 +414,18 @@ static const char *text_at(const struct result *r, uint32_t at, size_t max)
 }
 
 /* Check one blob of a worker, behind the code that ends at @end. */
-static int take_blob(const struct result *r, uint32_t i, uint64_t end, struct hotspot_blob *out)
+static int take_blob(const struct result *r, uint32_t i, uint64_t end, struct jvm_read_blob *out)
 {
-	struct hotspot_wire_blob w;
+	struct jvm_read_wire_blob w;
 	const char *name;
 
 	memcpy(&w, r->blobs + i * sizeof(w), sizeof(w));
-	*out = hotspot_wire_unblob(&w);
-	if (w.start < end || !hotspot_blob_is_valid(out))
+	*out = jvm_read_wire_unblob(&w);
+	if (w.start < end || !jvm_read_blob_is_valid(out))
 		return -EBADMSG;
-	if (w.name == HOTSPOT_WIRE_NONE)
+	if (w.name == JVM_READ_WIRE_NONE)
 		return 0;
-	name = text_at(r, w.name, HOTSPOT_NAME_MAX);
+	name = text_at(r, w.name, JVM_READ_NAME_MAX);
 	if (!name)
 		return -EBADMSG;
 	out->name = strdup(name);
@@ -433,31 +433,31 @@ static int take_blob(const struct result *r, uint32_t i, uint64_t end, struct ho
 	return out->name ? 0 : -ENOMEM;
 }
 
-static int take_blobs(struct hotspot_job *j, const struct result *r)
+static int take_blobs(struct jvm_read_job *j, const struct result *r)
 {
-	struct hotspot_blob *blobs = calloc(MAX(r->head.nr_blobs, 1U), sizeof(*blobs));
+	struct jvm_read_blob *blobs = calloc(MAX(r->head.nr_blobs, 1U), sizeof(*blobs));
 	size_t memory = 0;
 	int rc = blobs ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < r->head.nr_blobs && !rc; i++) {
 		rc = take_blob(r, i, i ? blobs[i - 1].end : 0, &blobs[i]);
 		/* Texts may overlap: their copies may not take more than the code of a JVM. */
-		memory += rc ? 0 : hotspot_blob_memory(&blobs[i]);
-		if (memory > HOTSPOT_MEMORY_MAX)
+		memory += rc ? 0 : jvm_read_blob_memory(&blobs[i]);
+		if (memory > JVM_READ_MEMORY_MAX)
 			rc = -EBADMSG;
 	}
 	if (!rc)
-		return hotspot_take(&j->vm, blobs, r->head.nr_blobs, j->scan);
+		return jvm_read_take(&j->vm, blobs, r->head.nr_blobs, j->scan);
 	if (blobs)
-		hotspot_blobs_free(blobs, r->head.nr_blobs);
+		jvm_read_blobs_free(blobs, r->head.nr_blobs);
 	return rc;
 }
 
-static int take_methods(struct hotspot_job *j, const struct result *r)
+static int take_methods(struct jvm_read_job *j, const struct result *r)
 {
 	for (uint32_t i = 0; i < j->nr_methods; i++) {
-		struct hotspot_method_name *m = &j->methods[i];
-		struct hotspot_wire_method w;
+		struct jvm_read_method_name *m = &j->methods[i];
+		struct jvm_read_wire_method w;
 		const char *name;
 
 		memcpy(&w, r->methods + i * sizeof(w), sizeof(w));
@@ -467,9 +467,9 @@ static int take_methods(struct hotspot_job *j, const struct result *r)
 		/* As in the JVM, where it has 16 bits. */
 		if (w.code_size > UINT16_MAX)
 			return -EBADMSG;
-		if (w.name == HOTSPOT_WIRE_NONE)
+		if (w.name == JVM_READ_WIRE_NONE)
 			continue;
-		name = text_at(r, w.name, HOTSPOT_NAME_MAX);
+		name = text_at(r, w.name, JVM_READ_NAME_MAX);
 		if (!name)
 			return -EBADMSG;
 		m->name = strdup(name);
@@ -478,9 +478,9 @@ static int take_methods(struct hotspot_job *j, const struct result *r)
 }
 
 /* Take the frame @at of the result. */
-static int take_frame(const struct result *r, uint32_t at, struct hotspot_frame *out)
+static int take_frame(const struct result *r, uint32_t at, struct jvm_read_frame *out)
 {
-	struct hotspot_wire_frame w;
+	struct jvm_read_wire_frame w;
 	const char *name, *file;
 
 	memcpy(&w, r->frames + at * sizeof(w), sizeof(w));
@@ -494,29 +494,29 @@ static int take_frame(const struct result *r, uint32_t at, struct hotspot_frame 
 	return 0;
 }
 
-static int take_chains(struct hotspot_job *j, const struct result *r)
+static int take_chains(struct jvm_read_job *j, const struct result *r)
 {
 	uint32_t at = 0;
 	int rc = 0;
 
-	if (hotspot_job_begin_chains(j))
+	if (jvm_read_job_begin_chains(j))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < j->nr_chains && !rc; i++) {
-		struct hotspot_wire_chain w;
+		struct jvm_read_wire_chain w;
 
 		memcpy(&w, r->chains + i * sizeof(w), sizeof(w));
-		if (w.nr > HOTSPOT_FRAMES_MAX || w.nr > r->head.nr_frames - at)
+		if (w.nr > JVM_READ_FRAMES_MAX || w.nr > r->head.nr_frames - at)
 			return -EBADMSG;
 		for (uint32_t k = 0; k < w.nr && !rc; k++)
 			rc = take_frame(r, at + k, &j->frames[k]);
 		at += w.nr;
 		if (!rc)
-			hotspot_job_add_chain(j, &j->chains[i], (int)w.nr, w.exact != 0);
+			jvm_read_job_add_chain(j, &j->chains[i], (int)w.nr, w.exact != 0);
 	}
 	return rc;
 }
 
-int hotspot_sandbox_take(struct hotspot_job *j, const struct sandbox_answer *a, uint64_t cpu_ns)
+int jvm_read_sandbox_take(struct jvm_read_job *j, const struct sandbox_answer *a, uint64_t cpu_ns)
 {
 	struct result r = { .blobs = NULL };
 	int rc = split(&r, j, a);
@@ -526,10 +526,10 @@ int hotspot_sandbox_take(struct hotspot_job *j, const struct sandbox_answer *a, 
 	if (r.head.cpu_ns)
 		j->scan_share = MIN(1.0, (double)r.head.scan_ns / (double)r.head.cpu_ns);
 	if (!rc)
-		rc = hotspot_wire_take_vm(&j->vm, &r.head.vm);
+		rc = jvm_read_wire_take_vm(&j->vm, &r.head.vm);
 	if (!rc && j->scan) {
 		memcpy(j->first, r.head.first, sizeof(j->first));
-		j->nr_first = MIN(r.head.nr_first, HOTSPOT_FIRST_MAX);
+		j->nr_first = MIN(r.head.nr_first, JVM_READ_FIRST_MAX);
 	}
 	if (!rc)
 		rc = take_blobs(j, &r);
@@ -538,7 +538,7 @@ int hotspot_sandbox_take(struct hotspot_job *j, const struct sandbox_answer *a, 
 	return rc ? rc : take_chains(j, &r);
 }
 
-int hotspot_sandbox_read(struct hotspot_job *j, const struct hotspot_tables *t)
+int jvm_read_sandbox_read(struct jvm_read_job *j, const struct jvm_read_tables *t)
 {
 	struct session s = { .j = j, .reader = take_worker(j) };
 	uint64_t size;
@@ -557,7 +557,7 @@ int hotspot_sandbox_read(struct hotspot_job *j, const struct hotspot_tables *t)
 			sandbox_refuse(s.reader, s.a.generation);
 	}
 	if (!rc) {
-		rc = hotspot_sandbox_take(j, &s.a, s.cpu_ns);
+		rc = jvm_read_sandbox_take(j, &s.a, s.cpu_ns);
 		if (rc == -EBADMSG)
 			sandbox_refuse(s.reader, s.a.generation);
 	}
@@ -565,12 +565,12 @@ int hotspot_sandbox_read(struct hotspot_job *j, const struct hotspot_tables *t)
 		j->open = true;
 	free(s.pieces);
 	sandbox_answer_free(&s.a);
-	hotspot_sandbox_leave(j);
+	jvm_read_sandbox_leave(j);
 	return rc;
 }
 
 /* Return whether the opened process is still the one with this pid. */
-static int check_alive(const struct hotspot_job *r)
+static int check_alive(const struct jvm_read_job *r)
 {
 	char *text;
 	size_t size;
@@ -585,7 +585,7 @@ static int check_alive(const struct hotspot_job *r)
  * Open the process, once: its memory stays that of the JVM when it calls execve(2). A worker that
  * was taken over must not get that of a program with more rights.
  */
-static int open_process(struct hotspot_job *r)
+static int open_process(struct jvm_read_job *r)
 {
 	if (r->dir_fd < 0)
 		r->dir_fd = untrusted_open_proc(r->remote.pid);
@@ -597,25 +597,25 @@ static int open_process(struct hotspot_job *r)
 }
 
 /* Find the JVM in the process, and read it. */
-static int read_process(struct hotspot_job *r)
+static int read_process(struct jvm_read_job *r)
 {
-	struct hotspot_tables tables = { .bias = 0 };
+	struct jvm_read_tables tables = { .bias = 0 };
 	int rc;
 
 	rc = open_process(r);
 	if (rc)
 		return rc;
 	if (!r->open)
-		rc = hotspot_find_tables(&tables, &r->remote);
+		rc = jvm_read_find_tables(&tables, &r->remote);
 	if (!rc)
-		rc = sandbox_is_on() ? hotspot_sandbox_read(r, &tables)
-				     : hotspot_job_read(r, &tables);
+		rc = sandbox_is_on() ? jvm_read_sandbox_read(r, &tables)
+				     : jvm_read_job_read(r, &tables);
 	return rc ? rc : check_alive(r);
 }
 
-void hotspot_sandbox_run(struct job *job)
+void jvm_read_sandbox_run(struct job *job)
 {
-	struct hotspot_job *r = (struct hotspot_job *)job;
+	struct jvm_read_job *r = (struct jvm_read_job *)job;
 	bool scan_alone = r->open && !r->nr_pcs && !r->nr_methods && !r->nr_chains;
 	uint64_t cpu_ns = time_thread_ns();
 
@@ -653,26 +653,26 @@ struct page {
 };
 
 /* A reading. */
-struct hotspot_serve_session {
-	struct hotspot_job job;
-	struct hotspot_tables tables;
+struct jvm_read_serve_session {
+	struct jvm_read_job job;
+	struct jvm_read_tables tables;
 	struct sandbox_call *call;
 	struct page **pages;
 	uint32_t nr_pages, max_pages;
 	struct hashset index;		      /* of the pages, by address */
 	uint64_t deferred[REMOTE_PIECES_MAX]; /* pages, to be fetched together */
 	uint32_t nr_deferred;
-	uint64_t first[HOTSPOT_FIRST_MAX]; /* pages to fetch first, as the last reading needed them
-					    */
+	uint64_t first[JVM_READ_FIRST_MAX]; /* pages to fetch first, as the last reading needed them
+					     */
 	uint32_t nr_first;
 	struct sandbox_reply texts; /* of the result */
 };
 
-static struct hotspot_serve_session *session_of(const struct remote *r)
+static struct jvm_read_serve_session *session_of(const struct remote *r)
 {
-	return (struct hotspot_serve_session *)(uintptr_t)((const char *)r -
-							   offsetof(struct hotspot_serve_session,
-								    job.remote));
+	return (struct jvm_read_serve_session *)(uintptr_t)((const char *)r -
+							    offsetof(struct jvm_read_serve_session,
+								     job.remote));
 }
 
 /* Take the @size bytes behind @at in the request, or in its file. */
@@ -687,14 +687,14 @@ static int take_bytes(const struct sandbox_call *c, size_t at, uint8_t *buf, siz
 }
 
 /* Get @nr pieces of @size bytes from the caller. 0 or -errno: give up. */
-static int ask(struct hotspot_serve_session *s, const uint64_t *addrs, uint32_t nr, size_t size,
+static int ask(struct jvm_read_serve_session *s, const uint64_t *addrs, uint32_t nr, size_t size,
 	       uint8_t *buf, bool *got)
 {
-	const struct hotspot_wire_ask head = { nr, (uint32_t)size };
+	const struct jvm_read_wire_ask head = { nr, (uint32_t)size };
 	struct sandbox_call *c = s->call;
 	int rc;
 
-	if (size > HOTSPOT_WIRE_SIZE / nr)
+	if (size > JVM_READ_WIRE_SIZE / nr)
 		return -E2BIG;
 	sandbox_put(&c->reply, &head, sizeof(head));
 	sandbox_put(&c->reply, addrs, nr * sizeof(*addrs));
@@ -708,7 +708,7 @@ static int ask(struct hotspot_serve_session *s, const uint64_t *addrs, uint32_t 
 	return take_bytes(c, nr, buf, nr * size);
 }
 
-static void forget_pages(struct hotspot_serve_session *s)
+static void forget_pages(struct jvm_read_serve_session *s)
 {
 	for (uint32_t i = 0; i < s->nr_pages; i++)
 		free(s->pages[i]);
@@ -717,14 +717,14 @@ static void forget_pages(struct hotspot_serve_session *s)
 }
 
 /* Forget all pages if @nr more are too many. */
-static void make_room(struct hotspot_serve_session *s, uint64_t nr)
+static void make_room(struct jvm_read_serve_session *s, uint64_t nr)
 {
 	if (s->nr_pages + nr > PAGES_MAX)
 		forget_pages(s);
 }
 
 /* Return the page at @addr; NULL: it has to be read. */
-static const struct page *page_at(const struct hotspot_serve_session *s, uint64_t addr)
+static const struct page *page_at(const struct jvm_read_serve_session *s, uint64_t addr)
 {
 	uint32_t at = 0, i;
 
@@ -734,7 +734,8 @@ static const struct page *page_at(const struct hotspot_serve_session *s, uint64_
 	return NULL;
 }
 
-static int keep_page(struct hotspot_serve_session *s, uint64_t addr, const uint8_t *bytes, bool got)
+static int keep_page(struct jvm_read_serve_session *s, uint64_t addr, const uint8_t *bytes,
+		     bool got)
 {
 	struct page *p;
 
@@ -755,7 +756,7 @@ static int keep_page(struct hotspot_serve_session *s, uint64_t addr, const uint8
 }
 
 /* Get pages and keep them. 0 or -errno: give up. */
-static int fetch_pages(struct hotspot_serve_session *s, const uint64_t *addrs, uint32_t nr)
+static int fetch_pages(struct jvm_read_serve_session *s, const uint64_t *addrs, uint32_t nr)
 {
 	bool got[REMOTE_PIECES_MAX];
 	uint8_t *bytes = malloc((size_t)nr * PAGE);
@@ -772,7 +773,7 @@ static int fetch_pages(struct hotspot_serve_session *s, const uint64_t *addrs, u
 
 static int fetch_deferred(struct remote *r)
 {
-	struct hotspot_serve_session *s = session_of(r);
+	struct jvm_read_serve_session *s = session_of(r);
 	uint32_t nr = s->nr_deferred;
 
 	s->nr_deferred = 0;
@@ -781,7 +782,7 @@ static int fetch_deferred(struct remote *r)
 }
 
 /* Defer the read of the page at @addr; with a full list, until a later round. */
-static void defer_page(struct hotspot_serve_session *s, uint64_t addr)
+static void defer_page(struct jvm_read_serve_session *s, uint64_t addr)
 {
 	bool known = s->nr_deferred == ARRAY_SIZE(s->deferred);
 
@@ -793,17 +794,17 @@ static void defer_page(struct hotspot_serve_session *s, uint64_t addr)
 }
 
 /* Note that the next reading begins with the page at @addr. */
-static void add_first(struct hotspot_job *j, uint64_t addr)
+static void add_first(struct jvm_read_job *j, uint64_t addr)
 {
 	for (uint32_t i = 0; i < j->nr_first; i++)
 		if (j->first[i] == addr)
 			return;
-	if (j->nr_first < HOTSPOT_FIRST_MAX)
+	if (j->nr_first < JVM_READ_FIRST_MAX)
 		j->first[j->nr_first++] = addr;
 }
 
 /* Get the pages of @size bytes at @addr. 0; -EAGAIN: deferred; other -errno: give up. */
-static int have_pages(struct hotspot_serve_session *s, uint64_t addr, size_t size)
+static int have_pages(struct jvm_read_serve_session *s, uint64_t addr, size_t size)
 {
 	uint64_t wanted[LARGE / PAGE + 2 * AHEAD + 1];
 	uint64_t align = s->job.open ? PAGE : AHEAD * PAGE;
@@ -831,7 +832,7 @@ static int have_pages(struct hotspot_serve_session *s, uint64_t addr, size_t siz
 
 static int read_bytes(const struct remote *r, uint64_t addr, void *buf, size_t size)
 {
-	struct hotspot_serve_session *s = session_of(r);
+	struct jvm_read_serve_session *s = session_of(r);
 	const struct page *p;
 	uint8_t *out = buf;
 	bool got;
@@ -855,7 +856,7 @@ static int read_bytes(const struct remote *r, uint64_t addr, void *buf, size_t s
 static int read_each(const struct remote *r, const uint64_t *addrs, uint32_t nr, size_t size,
 		     uint8_t *buf, bool *got)
 {
-	struct hotspot_serve_session *s = session_of(r);
+	struct jvm_read_serve_session *s = session_of(r);
 	int rc = 0;
 
 	/* The tables that open a JVM are in few pages, which are needed anyway. */
@@ -873,27 +874,27 @@ static int read_each(const struct remote *r, const uint64_t *addrs, uint32_t nr,
 }
 
 /* Make the blobs that the caller knows: one with a name is not read again. */
-static int hotspot_serve_take_blobs(struct hotspot *h, const struct hotspot_wire_blob *in,
-				    uint32_t nr)
+static int jvm_read_serve_take_blobs(struct jvm_read *h, const struct jvm_read_wire_blob *in,
+				     uint32_t nr)
 {
 	h->blobs = calloc(MAX(nr, 1U), sizeof(*h->blobs));
 	if (!h->blobs)
 		return -ENOMEM;
 	for (; h->nr_blobs < nr; h->nr_blobs++, in++) {
-		struct hotspot_blob *b = &h->blobs[h->nr_blobs];
+		struct jvm_read_blob *b = &h->blobs[h->nr_blobs];
 
-		*b = hotspot_wire_unblob(in);
+		*b = jvm_read_wire_unblob(in);
 		if (in->named) {
 			b->name = calloc(1, 1);
 			b->name_size = in->name_size;
 		}
 	}
-	hotspot_blobs_count(h, 0);
+	jvm_read_blobs_count(h, 0);
 	return 0;
 }
 
 /* Take the lists of the job, at @at. */
-static int take_lists(struct hotspot_job *j, const struct hotspot_wire_job *w, const uint8_t *at)
+static int take_lists(struct jvm_read_job *j, const struct jvm_read_wire_job *w, const uint8_t *at)
 {
 	uint64_t addr;
 
@@ -917,20 +918,20 @@ static int take_lists(struct hotspot_job *j, const struct hotspot_wire_job *w, c
 }
 
 /* Make the job of the @size bytes of the request's file. */
-static int take_job(struct hotspot_serve_session *s, const uint8_t *bytes, size_t size)
+static int take_job(struct jvm_read_serve_session *s, const uint8_t *bytes, size_t size)
 {
-	struct hotspot_job *j = &s->job;
-	struct hotspot_wire_job w;
+	struct jvm_read_job *j = &s->job;
+	struct jvm_read_wire_job w;
 	size_t blobs;
 	int rc;
 
 	if (size < sizeof(w))
 		return -EBADMSG;
 	memcpy(&w, bytes, sizeof(w));
-	if (w.nr_blobs > HOTSPOT_BLOBS_MAX ||
-	    MAX(w.nr_pcs, MAX(w.nr_methods, w.nr_chains)) > HOTSPOT_WANTS_MAX)
+	if (w.nr_blobs > JVM_READ_BLOBS_MAX ||
+	    MAX(w.nr_pcs, MAX(w.nr_methods, w.nr_chains)) > JVM_READ_WANTS_MAX)
 		return -EBADMSG;
-	blobs = w.nr_blobs * sizeof(struct hotspot_wire_blob);
+	blobs = w.nr_blobs * sizeof(struct jvm_read_wire_blob);
 	if (size != sizeof(w) + blobs + 8ULL * (w.nr_pcs + w.nr_methods + w.nr_chains))
 		return -EBADMSG;
 	j->open = w.open;
@@ -940,63 +941,63 @@ static int take_job(struct hotspot_serve_session *s, const uint8_t *bytes, size_
 		s->tables.vars[i].vaddr = w.addrs[i];
 	s->tables.bias = w.bias;
 	memcpy(s->first, w.first, sizeof(s->first));
-	s->nr_first = MIN(w.nr_first, HOTSPOT_FIRST_MAX);
-	rc = hotspot_wire_take_vm(&j->vm, &w.vm);
+	s->nr_first = MIN(w.nr_first, JVM_READ_FIRST_MAX);
+	rc = jvm_read_wire_take_vm(&j->vm, &w.vm);
 	if (!rc)
-		rc = hotspot_serve_take_blobs(&j->vm, (const void *)(bytes + sizeof(w)),
-					      w.nr_blobs);
+		rc = jvm_read_serve_take_blobs(&j->vm, (const void *)(bytes + sizeof(w)),
+					       w.nr_blobs);
 	return rc ? rc : take_lists(j, &w, bytes + sizeof(w) + blobs);
 }
 
 /* Append a text to the ones of the result; its offset. */
-static uint32_t put_text(struct hotspot_serve_session *s, const char *text)
+static uint32_t put_text(struct jvm_read_serve_session *s, const char *text)
 {
-	return text ? (uint32_t)sandbox_put(&s->texts, text, strlen(text) + 1) : HOTSPOT_WIRE_NONE;
+	return text ? (uint32_t)sandbox_put(&s->texts, text, strlen(text) + 1) : JVM_READ_WIRE_NONE;
 }
 
-static void hotspot_serve_put_blobs(struct hotspot_serve_session *s)
+static void jvm_read_serve_put_blobs(struct jvm_read_serve_session *s)
 {
-	const struct hotspot *h = &s->job.vm;
+	const struct jvm_read *h = &s->job.vm;
 
 	for (uint32_t i = 0; i < h->nr_blobs; i++) {
-		const struct hotspot_blob *b = &h->blobs[i];
-		const struct hotspot_wire_blob w =
-			hotspot_wire_blob(b, b->fresh ? put_text(s, b->name) : HOTSPOT_WIRE_NONE);
+		const struct jvm_read_blob *b = &h->blobs[i];
+		const struct jvm_read_wire_blob w =
+			jvm_read_wire_blob(b, b->fresh ? put_text(s, b->name) : JVM_READ_WIRE_NONE);
 
 		sandbox_put(&s->call->reply, &w, sizeof(w));
 	}
 }
 
-static void put_methods(struct hotspot_serve_session *s)
+static void put_methods(struct jvm_read_serve_session *s)
 {
 	for (uint32_t i = 0; i < s->job.nr_methods; i++) {
-		const struct hotspot_method_name *m = &s->job.methods[i];
-		const struct hotspot_wire_method w = { .code = m->code,
-						       .code_size = m->code_size,
-						       .name = put_text(s, m->name),
-						       .code_rc = m->rc };
+		const struct jvm_read_method_name *m = &s->job.methods[i];
+		const struct jvm_read_wire_method w = { .code = m->code,
+							.code_size = m->code_size,
+							.name = put_text(s, m->name),
+							.code_rc = m->rc };
 
 		sandbox_put(&s->call->reply, &w, sizeof(w));
 	}
 }
 
-static void put_chains(struct hotspot_serve_session *s)
+static void put_chains(struct jvm_read_serve_session *s)
 {
 	struct sandbox_reply *reply = &s->call->reply;
 
 	for (uint32_t i = 0; i < s->job.nr_chains; i++) {
-		const struct hotspot_job_chain *c = &s->job.chains[i];
-		const struct hotspot_wire_chain w = { c->nr, c->exact };
+		const struct jvm_read_job_chain *c = &s->job.chains[i];
+		const struct jvm_read_wire_chain w = { c->nr, c->exact };
 
 		sandbox_put(reply, &w, sizeof(w));
 	}
 	for (uint32_t i = 0; i < s->job.nr_chains; i++) {
-		const struct hotspot_job_chain *c = &s->job.chains[i];
+		const struct jvm_read_job_chain *c = &s->job.chains[i];
 
 		for (uint32_t k = 0; k < c->nr; k++) {
-			const struct hotspot_wire_frame w = { c->frames[k].line,
-							      put_text(s, c->frames[k].name),
-							      put_text(s, c->frames[k].file) };
+			const struct jvm_read_wire_frame w = { c->frames[k].line,
+							       put_text(s, c->frames[k].name),
+							       put_text(s, c->frames[k].file) };
 
 			sandbox_put(reply, &w, sizeof(w));
 		}
@@ -1004,9 +1005,9 @@ static void put_chains(struct hotspot_serve_session *s)
 }
 
 /* Put the lists of the result. */
-static void put_lists(struct hotspot_serve_session *s, struct hotspot_wire_result *w)
+static void put_lists(struct jvm_read_serve_session *s, struct jvm_read_wire_result *w)
 {
-	hotspot_serve_put_blobs(s);
+	jvm_read_serve_put_blobs(s);
 	put_methods(s);
 	put_chains(s);
 	sandbox_put(&s->call->reply, s->texts.bytes, s->texts.size);
@@ -1018,36 +1019,36 @@ static void put_lists(struct hotspot_serve_session *s, struct hotspot_wire_resul
 }
 
 /* Put the result: its head is last, when the sizes are known. */
-static void put_result(struct hotspot_serve_session *s, int code, uint64_t cpu_ns)
+static void put_result(struct jvm_read_serve_session *s, int code, uint64_t cpu_ns)
 {
-	struct hotspot_wire_result w = { .code = code };
+	struct jvm_read_wire_result w = { .code = code };
 
 	if (!code)
 		put_lists(s, &w);
 	memcpy(w.first, s->job.first, sizeof(w.first));
 	w.nr_first = s->job.nr_first;
 	w.scan_ns = s->job.scan_ns;
-	hotspot_wire_put_vm(&w.vm, &s->job.vm);
+	jvm_read_wire_put_vm(&w.vm, &s->job.vm);
 	w.cpu_ns = time_thread_ns() - cpu_ns;
 	sandbox_put(&s->call->reply, &w, sizeof(w));
 }
 
-static void hotspot_serve_session_free(struct hotspot_serve_session *s)
+static void jvm_read_serve_session_free(struct jvm_read_serve_session *s)
 {
 	forget_pages(s);
 	free(s->pages);
 	hashset_fini(&s->index);
 	free(s->texts.bytes);
-	hotspot_job_forget(&s->job);
-	hotspot_job_free_chains(s->job.chains, s->job.nr_chains);
+	jvm_read_job_forget(&s->job);
+	jvm_read_job_free_chains(s->job.chains, s->job.nr_chains);
 	free(s->job.frames);
-	hotspot_close(&s->job.vm);
+	jvm_read_close(&s->job.vm);
 	free(s);
 }
 
 static int serve(struct sandbox_call *c)
 {
-	struct hotspot_serve_session *s = calloc(1, sizeof(*s));
+	struct jvm_read_serve_session *s = calloc(1, sizeof(*s));
 	uint64_t size = 0, cpu_ns = time_thread_ns();
 	uint8_t *bytes;
 	int rc = -EINVAL;
@@ -1061,10 +1062,10 @@ static int serve(struct sandbox_call *c)
 	s->job.remote = (struct remote){ .read = read_bytes,
 					 .read_each = read_each,
 					 .fetch = fetch_deferred,
-					 .nr_reads_max = HOTSPOT_READS_MAX };
+					 .nr_reads_max = JVM_READ_READS_MAX };
 	if (c->size == sizeof(size) && c->fds[0] >= 0) {
 		memcpy(&size, c->request, sizeof(size));
-		rc = size <= HOTSPOT_WIRE_JOB_MAX ? sandbox_take(c, 0, size, &bytes) : -E2BIG;
+		rc = size <= JVM_READ_WIRE_JOB_MAX ? sandbox_take(c, 0, size, &bytes) : -E2BIG;
 	}
 	if (!rc) {
 		rc = take_job(s, bytes, size);
@@ -1073,8 +1074,8 @@ static int serve(struct sandbox_call *c)
 	if (!rc && s->nr_first && (s->job.scan || s->job.nr_pcs))
 		rc = fetch_pages(s, s->first, s->nr_first);
 	if (!rc)
-		put_result(s, hotspot_job_read(&s->job, &s->tables), cpu_ns);
-	hotspot_serve_session_free(s);
+		put_result(s, jvm_read_job_read(&s->job, &s->tables), cpu_ns);
+	jvm_read_serve_session_free(s);
 	return rc;
 }
 
@@ -1084,6 +1085,6 @@ static int serve(struct sandbox_call *c)
 		.serve = serve, .memory_max = 1ULL << 30, .asks = true,                            \
 	}
 
-const struct sandbox_reader hotspot_readers[HOTSPOT_READERS] = {
+const struct sandbox_reader jvm_read_readers[JVM_READ_READERS] = {
 	READER(0), READER(1), READER(2), READER(3), READER(4), READER(5), READER(6), READER(7),
 };

@@ -28,7 +28,7 @@
 #include "symbols/sandbox/sandbox.h"
 #include "symbols/script/script.h"
 
-struct codes;
+struct script_functions;
 struct demangler_name;
 struct helpers;
 struct kallsyms;
@@ -325,7 +325,7 @@ void naming_found_module(struct naming_found *f, const char *module, size_t size
 
 struct naming_jit {
 	struct objects *objects;
-	struct hotspots hotspots;
+	struct jvm_table hotspots;
 	struct jitreads reads;
 	struct jitdumps jitdumps;
 	struct perfmaps perfmaps;
@@ -378,13 +378,13 @@ bool naming_kernel_take_news(struct naming_kernel *n);
 struct naming {
 	struct objects *objects;
 	struct symtab *symtab;
-	struct codes *codes; /* borrowed; NULL: none */
+	struct script_functions *codes; /* borrowed; NULL: none */
 	struct naming_kernel kernel;
 	struct naming_jit jit;
 	struct demangler demangler;
 	char stub[IMAGE_STUB_MAX]; /* a name under construction */
 	char raw[TEXT_MAX + 64];   /* under construction; longer, so that the arena marks a cut */
-	char marked[CODES_TEXT_MAX + 16]; /* likewise, with its mark */
+	char marked[SCRIPT_FUNCTIONS_TEXT_MAX + 16]; /* likewise, with its mark */
 };
 
 struct naming_answer {

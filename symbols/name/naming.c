@@ -87,14 +87,14 @@ static void naming_found_made_up(struct naming_found *f, struct safe_text head, 
 static void naming_jit_init(struct naming_jit *n, struct objects *objects, const atomic_bool *stop)
 {
 	n->objects = objects;
-	hotspots_init(&n->hotspots, objects);
+	jvm_table_init(&n->hotspots, objects);
 	jitdumps_init(&n->jitdumps, objects, NULL, &n->reads, stop);
 	perfmaps_init(&n->perfmaps, objects, &n->reads, stop);
 }
 
 void naming_jit_fini(struct naming_jit *n)
 {
-	hotspots_fini(&n->hotspots);
+	jvm_table_fini(&n->hotspots);
 	jitdumps_fini(&n->jitdumps);
 	perfmaps_fini(&n->perfmaps);
 }
@@ -113,7 +113,7 @@ static void set_jit(const struct naming_jit *n, struct naming_found *f, const ch
 
 /* Name a Java method. Compiled twice, interpreted: it is one function without a single start. */
 static void set_java(const struct naming_jit *n, struct naming_found *f,
-		     const struct hotspots_symbol *s)
+		     const struct jvm_table_symbol *s)
 {
 	set_jit(n, f, "[java]", "JVM", s->name, s->name_size);
 	f->text.kind = LANG_JAVA;
@@ -161,8 +161,8 @@ static int naming_jit_find(struct naming_jit *n, struct object *object,
 			   const struct naming_question *q, struct naming_found *f)
 {
 	struct object *base = jitdumps_base(&n->jitdumps, object);
-	struct hotspots_symbol java;
-	int rc = hotspots_find(&n->hotspots, object, q->offset, &java);
+	struct jvm_table_symbol java;
+	int rc = jvm_table_find(&n->hotspots, object, q->offset, &java);
 
 	f->key.object = base->id;
 	f->text.kind = 'j';
@@ -172,7 +172,7 @@ static int naming_jit_find(struct naming_jit *n, struct object *object,
 	}
 	if (rc == -EAGAIN && !q->now)
 		return rc;
-	if (object->identity.layer == HOTSPOTS_METHODS) {
+	if (object->identity.layer == JVM_TABLE_METHODS) {
 		naming_found_module(f, "[java]", sizeof("[java]") - 1);
 		naming_found_made_up(f, TEXT("[interpreter]"), NULL, 0);
 		return 0;
@@ -529,8 +529,8 @@ static void set_inlined(struct naming *n, struct naming_found *f, const struct c
 static int find_in_script(struct naming *n, struct object *object, const struct naming_question *q,
 			  struct naming_found *f)
 {
-	const struct code_text *t = n->codes ? codes_at(n->codes, lang_place_code(q->offset))
-					     : NULL;
+	const struct code_text *t =
+		n->codes ? script_functions_at(n->codes, lang_place_code(q->offset)) : NULL;
 	const struct object_identity identity = { .kind = OBJECT_SCRIPT };
 	const struct object *script;
 

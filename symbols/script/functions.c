@@ -28,7 +28,7 @@ static uint16_t *slot_of(struct lang_work *w, uint64_t address)
 {
 	uint32_t at = (uint32_t)hash_u64(address) & (ARRAY_SIZE(w->slots) - 1);
 
-	while (w->slots[at] && w->codes_of[w->slots[at] - 1].address != address)
+	while (w->slots[at] && w->script_functions_of[w->slots[at] - 1].address != address)
 		at = (at + 1) & (ARRAY_SIZE(w->slots) - 1);
 	return &w->slots[at];
 }
@@ -42,7 +42,7 @@ uint32_t functions_code(struct lang_reader *r, uint32_t process, uint64_t addres
 	if (*slot)
 		return *slot - 1;
 	assert(w->nr_codes < LANG_FRAMES_MAX);
-	c = &w->codes_of[w->nr_codes++];
+	c = &w->script_functions_of[w->nr_codes++];
 	*c = (struct lang_code_at){ .address = address, .id = CODE_NONE, .hash = -1 };
 	c->known = &r->known[hash_u64(address ^ (uint64_t)process << 48) & (LANG_KNOWN - 1)];
 	w->functions[w->nr_codes - 1] = (struct lang_function){ .table = -1 };
@@ -63,7 +63,7 @@ void functions_index(struct lang_work *w)
 {
 	memset(w->slots, 0, sizeof(w->slots));
 	for (uint32_t i = 0; i < w->nr_codes; i++)
-		*slot_of(w, w->codes_of[i].address) = (uint16_t)(i + 1);
+		*slot_of(w, w->script_functions_of[i].address) = (uint16_t)(i + 1);
 }
 
 /* Set the id of a function that was met before. */
@@ -75,7 +75,7 @@ static bool find(struct lang_reader *r, uint32_t process, struct lang_code_at *c
 	if (k->process == process && k->address == c->address && k->stamp == c->stamp)
 		c->id = k->id;
 	else
-		c->id = codes_find(r->codes, &key);
+		c->id = script_functions_find(r->codes, &key);
 	return c->id != CODE_NONE;
 }
 
@@ -84,14 +84,14 @@ uint32_t functions_find(struct lang_reader *r, uint32_t process)
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < r->work.nr_codes; i++)
-		nr += !find(r, process, &r->work.codes_of[i]);
+		nr += !find(r, process, &r->work.script_functions_of[i]);
 	return nr;
 }
 
 /* Queue the bytes of a text; a longer one is cut. */
 static void want_text(struct lang_memory *m, struct lang_text *t)
 {
-	t->size = MIN(t->size, CODES_TEXT_MAX);
+	t->size = MIN(t->size, SCRIPT_FUNCTIONS_TEXT_MAX);
 	t->piece = t->size ? lang_memory_want(m, t->addr, t->size) : -1;
 }
 
@@ -130,7 +130,7 @@ static uint16_t add_encoded(const uint8_t *bytes, const struct lang_text *t, cha
 				c = 0xfffd;
 			}
 		}
-		size = put_utf8(out + used, (uint16_t)(CODES_TEXT_MAX - used), c);
+		size = put_utf8(out + used, (uint16_t)(SCRIPT_FUNCTIONS_TEXT_MAX - used), c);
 		if (!size)
 			break;
 		used += size;
@@ -158,7 +158,7 @@ uint16_t functions_put_text(const struct lang_memory *m, const struct lang_text 
 	if (t->encoding != LANG_BYTES && !t->fixed)
 		return add_encoded(bytes, t, out, used);
 	size = (uint16_t)MIN(t->fixed ? (uint32_t)strlen(t->fixed) : t->size,
-			     (uint32_t)CODES_TEXT_MAX - used);
+			     (uint32_t)SCRIPT_FUNCTIONS_TEXT_MAX - used);
 	memcpy(out + used, bytes, size);
 	return used + size;
 }
@@ -166,7 +166,7 @@ uint16_t functions_put_text(const struct lang_memory *m, const struct lang_text 
 uint32_t functions_put(struct lang_reader *r, const struct code_key *key,
 		       const struct code_text *text)
 {
-	uint32_t id = codes_add(r->codes, key, text);
+	uint32_t id = script_functions_add(r->codes, key, text);
 
 	return id == CODE_NONE ? CODE_UNNAMED : id;
 }
@@ -178,7 +178,7 @@ static void add_function(struct lang_reader *r, const struct lang_process *p, ui
 	static const struct lang_text colons = { .fixed = "::" };
 	const struct lang_memory *m = &r->memory;
 	const struct code_key key = { process, c->address, c->stamp };
-	char name[CODES_TEXT_MAX], file[CODES_TEXT_MAX];
+	char name[SCRIPT_FUNCTIONS_TEXT_MAX], file[SCRIPT_FUNCTIONS_TEXT_MAX];
 	struct code_text text = {
 		.language = (uint8_t)p->kind,
 		.user = p->user,
@@ -215,11 +215,11 @@ static bool stamp_contents(struct lang_reader *r)
 	for (uint32_t i = 0; i < 3 * w->nr_codes; i++) {
 		const struct lang_text *t = text_of(w, i);
 		const uint8_t *bytes = t->content ? lang_memory_piece(m, t->piece) : NULL;
-		uint64_t s = w->codes_of[i / 3].stamp;
+		uint64_t s = w->script_functions_of[i / 3].stamp;
 
 		for (uint32_t at = 0; bytes && at < t->size; at++)
 			s = (s ^ bytes[at]) * 0x100000001b3ULL;
-		w->codes_of[i / 3].stamp = s;
+		w->script_functions_of[i / 3].stamp = s;
 	}
 	return true;
 }
@@ -256,7 +256,7 @@ enum lang_status functions_add(struct lang_reader *r, const struct lang_process 
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		struct lang_function *f = &w->functions[i];
 
-		if (find(r, process, &w->codes_of[i]) || nr == NEW_MAX ||
+		if (find(r, process, &w->script_functions_of[i]) || nr == NEW_MAX ||
 		    !want_parts(r, f, &used, !nr))
 			continue;
 		fresh[nr++] = i;
@@ -275,9 +275,10 @@ enum lang_status functions_add(struct lang_reader *r, const struct lang_process 
 		used += f->parts[0].size ? f->lines_size : 0;
 	}
 	for (uint32_t i = 0; i < nr; i++)
-		add_function(r, p, process, &w->codes_of[fresh[i]], &w->functions[fresh[i]]);
+		add_function(r, p, process, &w->script_functions_of[fresh[i]],
+			     &w->functions[fresh[i]]);
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
-		struct lang_code_at *c = &w->codes_of[i];
+		struct lang_code_at *c = &w->script_functions_of[i];
 
 		if (c->id == CODE_NONE)
 			return LANG_NO_ROOM;
@@ -308,9 +309,9 @@ static inline uint64_t code_key_hash(const struct keyhash_key *secret, const str
 
 #define CHUNK_BITS  10
 #define CHUNK_SIZE  (1U << CHUNK_BITS)
-#define NR_CHUNKS   (CODES_MAX >> CHUNK_BITS)
+#define NR_CHUNKS   (SCRIPT_FUNCTIONS_MAX >> CHUNK_BITS)
 #define FIRST_SLOTS 1024U
-#define KEYS_SLOTS  (2 * CODES_KEYS_MAX) /* of one table */
+#define KEYS_SLOTS  (2 * SCRIPT_FUNCTIONS_KEYS_MAX) /* of one table */
 
 /* A text with its bytes behind it. */
 struct kept {
@@ -338,7 +339,7 @@ struct codes_part {
 	size_t memory;
 };
 
-struct codes {
+struct script_functions {
 	pthread_mutex_t lock;
 	struct keyhash_key secret; /* against texts that were chosen for one bucket */
 	struct keys keys, old_keys;
@@ -347,18 +348,18 @@ struct codes {
 	struct codes_part *by_process; /* by the hash of the process */
 	struct codes_part *by_user;    /* the same */
 	struct line_ends *line_ends;
-	struct code_log *log;
+	struct script_log *log;
 	atomic_ulong memory;
-	atomic_uint nr; /* release by codes_add(), acquire by codes_at() */
+	atomic_uint nr; /* release by script_functions_add(), acquire by script_functions_at() */
 	_Atomic(const struct code_text **) chunks[NR_CHUNKS]; /* published by nr */
 };
 
 #define PROCESS_SLOTS 4096U
 #define USER_SLOTS    1024U
 
-struct codes *codes_new(void)
+struct script_functions *script_functions_new(void)
 {
-	struct codes *c = calloc(1, sizeof(*c));
+	struct script_functions *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
@@ -369,15 +370,15 @@ struct codes *codes_new(void)
 	c->by_process = calloc(PROCESS_SLOTS, sizeof(*c->by_process));
 	c->by_user = calloc(USER_SLOTS, sizeof(*c->by_user));
 	c->line_ends = line_ends_new();
-	c->log = code_log_new();
+	c->log = script_log_new();
 	if (!c->texts || !c->by_process || !c->by_user || !c->line_ends || !c->log) {
-		codes_free(c);
+		script_functions_free(c);
 		return NULL;
 	}
 	return c;
 }
 
-void codes_free(struct codes *c)
+void script_functions_free(struct script_functions *c)
 {
 	if (!c)
 		return;
@@ -403,12 +404,12 @@ void codes_free(struct codes *c)
 	free(c->by_process);
 	free(c->by_user);
 	line_ends_free(c->line_ends);
-	code_log_free(c->log);
+	script_log_free(c->log);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
 }
 
-static const struct code_text **text_at(const struct codes *c, uint32_t id)
+static const struct code_text **text_at(const struct script_functions *c, uint32_t id)
 {
 	/* Stored before the release of nr that made the id known. */
 	return &atomic_load_explicit(&c->chunks[id >> CHUNK_BITS],
@@ -416,8 +417,9 @@ static const struct code_text **text_at(const struct codes *c, uint32_t id)
 }
 
 /* Return the slot of @key, or the empty one where it would be. */
-static struct key_slot *codes_slot_of(const struct keys *t, const struct keyhash_key *secret,
-				      const struct code_key *key)
+static struct key_slot *script_functions_slot_of(const struct keys *t,
+						 const struct keyhash_key *secret,
+						 const struct code_key *key)
 {
 	uint32_t i = (uint32_t)code_key_hash(secret, key) & (t->nr_slots - 1);
 
@@ -441,18 +443,18 @@ static bool grow_keys(struct keys *t, const struct keyhash_key *secret)
 		return false;
 	for (uint32_t i = 0; i < t->nr_slots; i++)
 		if (t->slots[i].id)
-			*codes_slot_of(&grown, secret, &t->slots[i].key) = t->slots[i];
+			*script_functions_slot_of(&grown, secret, &t->slots[i].key) = t->slots[i];
 	free(t->slots);
 	*t = grown;
 	return true;
 }
 
 /* Set the id of @key, which is not in the new table. Without memory it is read again. */
-static void put_key(struct codes *c, const struct code_key *key, uint32_t id)
+static void put_key(struct script_functions *c, const struct code_key *key, uint32_t id)
 {
 	struct keys *t = &c->keys;
 
-	if (t->nr == CODES_KEYS_MAX) {
+	if (t->nr == SCRIPT_FUNCTIONS_KEYS_MAX) {
 		free(c->old_keys.slots);
 		c->old_keys = *t;
 		*t = (struct keys){ .nr = 0 };
@@ -460,23 +462,23 @@ static void put_key(struct codes *c, const struct code_key *key, uint32_t id)
 	if (t->nr * 2 >= t->nr_slots && !grow_keys(t, &c->secret))
 		return;
 	assert(t->nr_slots <= KEYS_SLOTS);
-	*codes_slot_of(t, &c->secret, key) = (struct key_slot){ *key, id + 1 };
+	*script_functions_slot_of(t, &c->secret, key) = (struct key_slot){ *key, id + 1 };
 	t->nr++;
 }
 
-static uint32_t find_codes(struct codes *c, const struct code_key *k)
+static uint32_t find_codes(struct script_functions *c, const struct code_key *k)
 {
-	uint32_t id = c->keys.slots ? codes_slot_of(&c->keys, &c->secret, k)->id : 0;
+	uint32_t id = c->keys.slots ? script_functions_slot_of(&c->keys, &c->secret, k)->id : 0;
 
 	if (!id && c->old_keys.slots) {
-		id = codes_slot_of(&c->old_keys, &c->secret, k)->id;
+		id = script_functions_slot_of(&c->old_keys, &c->secret, k)->id;
 		if (id)
 			put_key(c, k, id - 1);
 	}
 	return id ? id - 1 : CODE_NONE;
 }
 
-uint32_t codes_find(struct codes *c, const struct code_key *key)
+uint32_t script_functions_find(struct script_functions *c, const struct code_key *key)
 {
 	uint32_t id;
 
@@ -486,7 +488,7 @@ uint32_t codes_find(struct codes *c, const struct code_key *key)
 	return id;
 }
 
-static uint64_t text_hash(const struct codes *c, const struct code_text *t)
+static uint64_t text_hash(const struct script_functions *c, const struct code_text *t)
 {
 	struct keyhash h = keyhash_begin(&c->secret);
 
@@ -509,7 +511,8 @@ static bool same_text(const struct code_text *a, const struct code_text *b)
 }
 
 /* Return the id of the text @t with @hash, or CODE_NONE. */
-static uint32_t find_text(const struct codes *c, const struct code_text *t, uint64_t hash)
+static uint32_t find_text(const struct script_functions *c, const struct code_text *t,
+			  uint64_t hash)
 {
 	for (const struct kept *k = c->texts[hash & (c->nr_chains - 1)]; k; k = k->next)
 		if (k->hash == hash && same_text(&k->text, t))
@@ -518,7 +521,7 @@ static uint32_t find_text(const struct codes *c, const struct code_text *t, uint
 }
 
 /* Double the chains of texts when there is one for two texts. */
-static bool grow_chains(struct codes *c, uint32_t nr)
+static bool grow_chains(struct script_functions *c, uint32_t nr)
 {
 	uint32_t nr_chains = c->nr_chains * 2;
 	struct kept **texts;
@@ -544,7 +547,7 @@ static bool grow_chains(struct codes *c, uint32_t nr)
 }
 
 /* Reserve @id; false: out of memory. */
-static bool reserve(struct codes *c, uint32_t id)
+static bool reserve(struct script_functions *c, uint32_t id)
 {
 	const struct code_text **chunk;
 
@@ -571,7 +574,7 @@ static bool has_room(const struct codes_part *part, size_t size, size_t max,
  * Copy @t, which is new. Return its id, or CODE_NONE: the part of @process or of its user, or the
  * table, is full.
  */
-static uint32_t keep_text(struct codes *c, uint32_t process, const struct code_text *t,
+static uint32_t keep_text(struct script_functions *c, uint32_t process, const struct code_text *t,
 			  uint64_t hash)
 {
 	struct codes_part *part = &c->by_process[hash_u64(process) & (PROCESS_SLOTS - 1)];
@@ -580,10 +583,12 @@ static uint32_t keep_text(struct codes *c, uint32_t process, const struct code_t
 	size_t size = sizeof(struct kept) + t->name_size + t->file_size + t->table_size;
 	struct kept **head, *k;
 
-	if (part->nr >= CODES_PROCESS_MAX || !has_room(part, size, CODES_PROCESS_MEMORY, t) ||
-	    !has_room(user, size, CODES_USER_MEMORY, t) ||
-	    atomic_load_explicit(&c->memory, memory_order_relaxed) + size > CODES_MEMORY_MAX ||
-	    id >= CODES_MAX || !reserve(c, id))
+	if (part->nr >= SCRIPT_FUNCTIONS_PROCESS_MAX ||
+	    !has_room(part, size, SCRIPT_FUNCTIONS_PROCESS_MEMORY, t) ||
+	    !has_room(user, size, SCRIPT_FUNCTIONS_USER_MEMORY, t) ||
+	    atomic_load_explicit(&c->memory, memory_order_relaxed) + size >
+		    SCRIPT_FUNCTIONS_MEMORY_MAX ||
+	    id >= SCRIPT_FUNCTIONS_MAX || !reserve(c, id))
 		return CODE_NONE;
 	k = malloc(size);
 	if (!k)
@@ -605,13 +610,13 @@ static uint32_t keep_text(struct codes *c, uint32_t process, const struct code_t
 	k->next = *head;
 	*head = k;
 	*text_at(c, id) = &k->text;
-	/* Publishes the text and its chunk; pairs with codes_at(). */
+	/* Publishes the text and its chunk; pairs with script_functions_at(). */
 	atomic_store_explicit(&c->nr, id + 1, memory_order_release);
 	return id;
 }
 
 /* Return the id of @text, old or new; without its table of lines if there is no room for that. */
-static uint32_t add_text(struct codes *c, uint32_t process, const struct code_text *text,
+static uint32_t add_text(struct script_functions *c, uint32_t process, const struct code_text *text,
 			 uint64_t hash)
 {
 	struct code_text bare = *text;
@@ -627,8 +632,8 @@ static uint32_t add_text(struct codes *c, uint32_t process, const struct code_te
 	return id == CODE_NONE ? keep_text(c, process, &bare, hash) : id;
 }
 
-static uint32_t add(struct codes *c, const struct code_key *key, const struct code_text *text,
-		    uint64_t hash)
+static uint32_t add(struct script_functions *c, const struct code_key *key,
+		    const struct code_text *text, uint64_t hash)
 {
 	uint32_t id = find_codes(c, key);
 
@@ -640,7 +645,8 @@ static uint32_t add(struct codes *c, const struct code_key *key, const struct co
 	return id;
 }
 
-uint32_t codes_add(struct codes *c, const struct code_key *key, const struct code_text *text)
+uint32_t script_functions_add(struct script_functions *c, const struct code_key *key,
+			      const struct code_text *text)
 {
 	/* Not under the lock: a text may have a table of 16 KiB. */
 	uint64_t hash = text_hash(c, text);
@@ -652,7 +658,8 @@ uint32_t codes_add(struct codes *c, const struct code_key *key, const struct cod
 	return id;
 }
 
-uint32_t codes_add_text(struct codes *c, uint32_t process, const struct code_text *text)
+uint32_t script_functions_add_text(struct script_functions *c, uint32_t process,
+				   const struct code_text *text)
 {
 	uint64_t hash = text_hash(c, text);
 	uint32_t id;
@@ -663,7 +670,7 @@ uint32_t codes_add_text(struct codes *c, uint32_t process, const struct code_tex
 	return id;
 }
 
-const struct code_text *codes_at(const struct codes *c, uint32_t id)
+const struct code_text *script_functions_at(const struct script_functions *c, uint32_t id)
 {
 	/* Pairs with the release in add(). */
 	if (id >= atomic_load_explicit(&c->nr, memory_order_acquire))
@@ -671,9 +678,9 @@ const struct code_text *codes_at(const struct codes *c, uint32_t id)
 	return *text_at(c, id);
 }
 
-uint32_t codes_process(const struct codes *c, uint32_t id)
+uint32_t script_functions_process(const struct script_functions *c, uint32_t id)
 {
-	const struct code_text *t = codes_at(c, id);
+	const struct code_text *t = script_functions_at(c, id);
 
 	return t ? ((const struct kept *)(const void *)((const char *)t -
 							offsetof(struct kept, text)))
@@ -681,22 +688,22 @@ uint32_t codes_process(const struct codes *c, uint32_t id)
 		 : 0;
 }
 
-uint32_t codes_nr(const struct codes *c)
+uint32_t script_functions_nr(const struct script_functions *c)
 {
 	return atomic_load_explicit(&c->nr, memory_order_acquire);
 }
 
-size_t codes_memory(const struct codes *c)
+size_t script_functions_memory(const struct script_functions *c)
 {
-	return atomic_load_explicit(&c->memory, memory_order_relaxed) + code_log_memory(c->log);
+	return atomic_load_explicit(&c->memory, memory_order_relaxed) + script_log_memory(c->log);
 }
 
-struct code_log *codes_log(const struct codes *c)
+struct script_log *codes_log(const struct script_functions *c)
 {
 	return c->log;
 }
 
-struct line_ends *codes_line_ends(struct codes *c)
+struct line_ends *script_functions_line_ends(struct script_functions *c)
 {
 	return c->line_ends;
 }
@@ -717,7 +724,7 @@ struct entry {
 	char bytes[];
 };
 
-static_assert(PAGE_BYTES >= sizeof(struct entry) + sizeof((struct code_log_copy *)0)->bytes,
+static_assert(PAGE_BYTES >= sizeof(struct entry) + sizeof((struct script_log_copy *)0)->bytes,
 	      "a page holds the largest entry");
 
 struct page {
@@ -728,7 +735,7 @@ struct page {
 
 #define PAGE_SIZE (offsetof(struct page, first) + PAGE_BYTES)
 
-struct code_log {
+struct script_log {
 	pthread_mutex_t lock;
 	struct keyhash_key secret;
 	struct page *first_page, *last_page;
@@ -740,9 +747,9 @@ struct code_log {
 	atomic_ulong memory;
 };
 
-struct code_log *code_log_new(void)
+struct script_log *script_log_new(void)
 {
-	struct code_log *l = calloc(1, sizeof(*l));
+	struct script_log *l = calloc(1, sizeof(*l));
 
 	if (!l)
 		return NULL;
@@ -761,7 +768,7 @@ static void free_pages(struct page *p)
 	}
 }
 
-void code_log_free(struct code_log *l)
+void script_log_free(struct script_log *l)
 {
 	if (!l)
 		return;
@@ -810,7 +817,7 @@ static void copy_text(struct code_text *to, char *bytes, const struct code_text 
 	append(bytes, from->table, from->table_size);
 }
 
-static bool has(const struct code_log *l, const struct code_key *key, uint64_t hash)
+static bool has(const struct script_log *l, const struct code_key *key, uint64_t hash)
 {
 	uint32_t at = 0, i;
 
@@ -824,13 +831,13 @@ static bool has(const struct code_log *l, const struct code_key *key, uint64_t h
 	return false;
 }
 
-static uint32_t *nr_of(struct code_log *l, uint32_t process)
+static uint32_t *nr_of(struct script_log *l, uint32_t process)
 {
 	return &l->nr_of[hash_u64(process) & (PROCESS_SLOTS - 1)];
 }
 
 /* Count the entry @i, which is new in the array. */
-static void enter(struct code_log *l, uint32_t i)
+static void enter(struct script_log *l, uint32_t i)
 {
 	const struct code_key *key = &l->entries[i]->key;
 
@@ -839,7 +846,7 @@ static void enter(struct code_log *l, uint32_t i)
 }
 
 /* Return room for @size bytes in the last page; NULL: out of memory. */
-static struct entry *get_room(struct code_log *l, size_t size)
+static struct entry *get_room(struct script_log *l, size_t size)
 {
 	struct page *p = l->last_page;
 
@@ -854,15 +861,15 @@ static struct entry *get_room(struct code_log *l, size_t size)
 	return entry_in(p, p->used - size);
 }
 
-static void add_code_log(struct code_log *l, const struct code_key *key,
+static void add_code_log(struct script_log *l, const struct code_key *key,
 			 const struct code_text *text)
 {
 	size_t size = size_of(text);
 	struct entry *e;
 
 	if (has(l, key, code_key_hash(&l->secret, key)) ||
-	    *nr_of(l, key->process) == CODE_LOG_PROCESS_MAX ||
-	    code_log_memory(l) + size > CODE_LOG_MEMORY_MAX ||
+	    *nr_of(l, key->process) == SCRIPT_LOG_PROCESS_MAX ||
+	    script_log_memory(l) + size > SCRIPT_LOG_MEMORY_MAX ||
 	    !array_reserve(&l->entries, &l->max, l->nr + 1ULL) || hashset_reserve(&l->by_key, 1))
 		return;
 	e = get_room(l, size);
@@ -876,7 +883,7 @@ static void add_code_log(struct code_log *l, const struct code_key *key,
 	atomic_fetch_add_explicit(&l->memory, size, memory_order_relaxed);
 }
 
-void code_log_add(struct code_log *l, const struct code_key *key, const struct code_text *text)
+void script_log_add(struct script_log *l, const struct code_key *key, const struct code_text *text)
 {
 	pthread_mutex_lock(&l->lock);
 	add_code_log(l, key, text);
@@ -884,7 +891,7 @@ void code_log_add(struct code_log *l, const struct code_key *key, const struct c
 }
 
 /* Free the pages behind @size bytes of @p, which is the last one then. */
-static void cut(struct code_log *l, struct page *p, size_t size)
+static void cut(struct script_log *l, struct page *p, size_t size)
 {
 	free_pages(p->next);
 	p->next = NULL;
@@ -901,7 +908,7 @@ static void cut(struct code_log *l, struct page *p, size_t size)
  * Drop the entries of @process: the others move up to the first free place. None moves to a later
  * one: where an entry does not fit behind the ones before it, it did not with more of them either.
  */
-static void drop(struct code_log *l, uint32_t process)
+static void drop(struct script_log *l, uint32_t process)
 {
 	struct page *to = l->first_page;
 	size_t size, used = 0, end;
@@ -932,7 +939,7 @@ static void drop(struct code_log *l, uint32_t process)
 	cut(l, to, used);
 }
 
-void code_log_forget(struct code_log *l, uint32_t process)
+void script_log_forget(struct script_log *l, uint32_t process)
 {
 	pthread_mutex_lock(&l->lock);
 	/* Most processes have no code here, and any user has many end. */
@@ -946,7 +953,7 @@ void code_log_forget(struct code_log *l, uint32_t process)
 	pthread_mutex_unlock(&l->lock);
 }
 
-bool code_log_next(struct code_log *l, uint64_t *last, struct code_log_copy *out)
+bool script_log_next(struct script_log *l, uint64_t *last, struct script_log_copy *out)
 {
 	uint32_t i;
 	bool found;
@@ -962,7 +969,7 @@ bool code_log_next(struct code_log *l, uint64_t *last, struct code_log_copy *out
 	return found;
 }
 
-size_t code_log_memory(const struct code_log *l)
+size_t script_log_memory(const struct script_log *l)
 {
 	return atomic_load_explicit(&l->memory, memory_order_relaxed);
 }
@@ -1270,7 +1277,7 @@ static uint32_t char_at(const uint8_t *text, uint32_t i, bool wide)
 }
 
 /* As ECMAScript has it: LF, CR, CR LF, and two more characters. */
-static bool ends_line(const uint8_t *text, uint32_t i, uint32_t nr, bool wide)
+static bool broken_objects_line(const uint8_t *text, uint32_t i, uint32_t nr, bool wide)
 {
 	uint32_t c = char_at(text, i, wide);
 
@@ -1301,7 +1308,7 @@ uint32_t line_ends_find(const uint8_t *text, uint32_t nr, bool wide, bool last, 
 	if (!wide && !memchr(text, '\r', nr))
 		return find_plain(text, nr, from, ends);
 	for (uint32_t i = 0; i < nr; i++)
-		if (ends_line(text, i, nr, wide))
+		if (broken_objects_line(text, i, nr, wide))
 			ends[found++] = from + i;
 	return found;
 }

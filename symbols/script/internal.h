@@ -15,9 +15,9 @@
 #include "symbols/script/script.h"
 
 struct code_key;
-struct code_log;
+struct script_log;
 struct code_text;
-struct codes;
+struct script_functions;
 struct detect_file;
 struct elffile;
 struct lang_function;
@@ -195,23 +195,23 @@ bool v8table_next_position(struct v8_positions *p);
  * Threads: any, under a mutex that is held for a copy only.
  */
 
-#define CODE_LOG_MEMORY_MAX  (32UL << 20)
-#define CODE_LOG_PROCESS_MAX (1U << 16) /* entries of one process */
+#define SCRIPT_LOG_MEMORY_MAX  (32UL << 20)
+#define SCRIPT_LOG_PROCESS_MAX (1U << 16) /* entries of one process */
 
 /* NULL when out of memory. */
-struct code_log *code_log_new(void);
-void code_log_free(struct code_log *l); /* NULL is fine */
-size_t code_log_memory(const struct code_log *l);
+struct script_log *script_log_new(void);
+void script_log_free(struct script_log *l); /* NULL is fine */
+size_t script_log_memory(const struct script_log *l);
 
-#define CODES_MEMORY_MAX     (64UL << 20)
-#define CODES_USER_MEMORY    (CODES_MEMORY_MAX / 4 * 3)
-#define CODES_PROCESS_MEMORY (CODES_MEMORY_MAX / 8) /* their bytes */
-#define CODES_KEYS_MAX	     (1U << 17)		    /* found by their keys; at most twice as many */
+#define SCRIPT_FUNCTIONS_MEMORY_MAX	(64UL << 20)
+#define SCRIPT_FUNCTIONS_USER_MEMORY	(SCRIPT_FUNCTIONS_MEMORY_MAX / 4 * 3)
+#define SCRIPT_FUNCTIONS_PROCESS_MEMORY (SCRIPT_FUNCTIONS_MEMORY_MAX / 8) /* their bytes */
+#define SCRIPT_FUNCTIONS_KEYS_MAX	(1U << 17) /* found by their keys; at most twice as many */
 
 /* The id, or CODE_NONE. */
-uint32_t codes_find(struct codes *c, const struct code_key *key);
+uint32_t script_functions_find(struct script_functions *c, const struct code_key *key);
 /* The ends of lines of scripts. */
-struct line_ends *codes_line_ends(struct codes *c);
+struct line_ends *script_functions_line_ends(struct script_functions *c);
 
 /*
  * Find the symbols of an interpreter of @kind in a file of this name, without the bias. 0 or
@@ -375,15 +375,16 @@ void prefetch_want(struct lang_reader *r, struct lang_thread *t, const struct la
  */
 const uint8_t *prefetch_frame(struct lang_reader *r, struct lang_thread *t, uint64_t addr,
 			      uint32_t size, bool alone);
-/* Number the code of each frame, each address once: sets codes_of. */
+/* Number the code of each frame, each address once: sets script_functions_of. */
 void functions_number(struct lang_reader *r, uint32_t process);
-/* Return the index in codes_of of code without a frame; one entry must be free. */
+/* Return the index in script_functions_of of code without a frame; one entry must be free. */
 uint32_t functions_code(struct lang_reader *r, uint32_t process, uint64_t address);
 /* Find codes by their addresses again: some were left out. */
 void functions_index(struct lang_work *w);
 /* Set the ids of known functions by their stamps; returns how many are unknown. */
 uint32_t functions_find(struct lang_reader *r, uint32_t process);
-/* Append the bytes of @t to the @used ones of @out as UTF-8, CODES_TEXT_MAX at most; return all. */
+/* Append the bytes of @t to the @used ones of @out as UTF-8, SCRIPT_FUNCTIONS_TEXT_MAX at most;
+ * return all. */
 uint16_t functions_put_text(const struct lang_memory *m, const struct lang_text *t, char *out,
 			    uint16_t used);
 /* Put a function into the table. Return its id; CODE_UNNAMED if the table is full. */

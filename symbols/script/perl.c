@@ -240,7 +240,7 @@ static uint64_t set_hek(const struct lang_memory *m, struct lang_text *t, uint64
 
 	if (!head)
 		return s;
-	t->size = MIN(bytes_u32(head + HEK_SIZE), CODES_TEXT_MAX);
+	t->size = MIN(bytes_u32(head + HEK_SIZE), SCRIPT_FUNCTIONS_TEXT_MAX);
 	s = hash_u64(s ^ t->addr) ^ bytes_u64(head); /* hash and size */
 	t->addr += HEK_TEXT;
 	return s;
@@ -274,7 +274,8 @@ static bool read_subs(struct lang_memory *m, struct lang_work *w)
 	uint32_t nr = subs_nr(w);
 
 	for (uint32_t i = 0; i < nr; i++)
-		w->codes_of[i].header = want(m, w->codes_of[i].address, SV_SIZE);
+		w->script_functions_of[i].header =
+			want(m, w->script_functions_of[i].address, SV_SIZE);
 	for (uint32_t i = 0; i < MIN(w->nr, LINES_MAX); i++)
 		cops[i] = want(m, w->instr[i], COP_SIZE);
 	if (!lang_memory_fetch(m))
@@ -287,12 +288,13 @@ static bool read_subs(struct lang_memory *m, struct lang_work *w)
 	if (!set_main(m, w, lang_memory_piece(m, last)))
 		return false;
 	for (uint32_t i = 0; i < nr; i++) {
-		const uint8_t *sv = lang_memory_piece(m, w->codes_of[i].header);
+		const uint8_t *sv = lang_memory_piece(m, w->script_functions_of[i].header);
 
 		/* A context that is being pushed has the bytes of the last one. */
 		if (!sv || (bytes_u32(sv + SV_FLAGS) & TYPE_MASK) != TYPE_CV)
 			return false;
-		w->codes_of[i].header = want_body(m, w->codes_of[i].header, CV_SIZE);
+		w->script_functions_of[i].header =
+			want_body(m, w->script_functions_of[i].header, CV_SIZE);
 	}
 	return lang_memory_fetch(m);
 }
@@ -304,7 +306,7 @@ static bool read_names(struct lang_memory *m, struct lang_work *w)
 
 	for (uint32_t i = 0; i < nr; i++) {
 		struct lang_function *f = &w->functions[i];
-		const uint8_t *cv = lang_memory_piece(m, w->codes_of[i].header);
+		const uint8_t *cv = lang_memory_piece(m, w->script_functions_of[i].header);
 
 		if (!cv)
 			return false;
@@ -373,7 +375,7 @@ enum lang_status perl_codes(struct lang_reader *r, const struct lang_process *p,
 
 		if (i < subs_nr(w))
 			s = set_hek(m, &f->scope, set_hek(m, &f->name, s));
-		w->codes_of[i].stamp = s;
+		w->script_functions_of[i].stamp = s;
 	}
 	return functions_add(r, p, process);
 }

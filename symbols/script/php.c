@@ -103,7 +103,7 @@ static uint64_t stamp_string(const struct lang_memory *m, struct lang_text *t, u
 	s = hash_u64(s ^ t->addr);
 	s = hash_u64(s ^ bytes_u64(head + STRING_HASH));
 	s = hash_u64(s ^ bytes_u64(head + STRING_SIZE));
-	t->size = (uint32_t)MIN(bytes_u64(head + STRING_SIZE), (uint64_t)CODES_TEXT_MAX);
+	t->size = (uint32_t)MIN(bytes_u64(head + STRING_SIZE), (uint64_t)SCRIPT_FUNCTIONS_TEXT_MAX);
 	t->addr += STRING_HEAD;
 	/* Its hash may not be computed yet. */
 	t->content = !bytes_u64(head + STRING_HASH);
@@ -122,7 +122,7 @@ static bool has_statement(const struct php_layout *l, const uint8_t *func, uint6
 static const uint8_t *func_of(const struct lang_memory *m, const struct lang_work *w,
 			      uint32_t frame)
 {
-	return lang_memory_piece(m, w->codes_of[w->code[frame]].header);
+	return lang_memory_piece(m, w->script_functions_of[w->code[frame]].header);
 }
 
 /*
@@ -173,7 +173,8 @@ static bool read_functions(struct lang_memory *m, struct lang_work *w, const str
 	int lines[LINES_MAX];
 
 	for (uint32_t i = 0; i < w->nr_codes; i++)
-		w->codes_of[i].header = lang_memory_want(m, w->codes_of[i].address, l->line + 8U);
+		w->script_functions_of[i].header =
+			lang_memory_want(m, w->script_functions_of[i].address, l->line + 8U);
 	for (uint32_t i = 0; i < MIN(w->nr, LINES_MAX); i++)
 		lines[i] = lang_memory_is_pointer(w->instr[i])
 				   ? lang_memory_want(m, w->instr[i] + OP_LINE, 4)
@@ -181,7 +182,8 @@ static bool read_functions(struct lang_memory *m, struct lang_work *w, const str
 	if (!lang_memory_fetch(m))
 		return false;
 	for (uint32_t i = 0; i < w->nr; i++) {
-		const uint8_t *func = lang_memory_piece(m, w->codes_of[w->code[i]].header);
+		const uint8_t *func =
+			lang_memory_piece(m, w->script_functions_of[w->code[i]].header);
 		const uint8_t *line = i < LINES_MAX ? lang_memory_piece(m, lines[i]) : NULL;
 
 		if (!func || (func[FUNC_TYPE] != TYPE_INTERNAL && func[FUNC_TYPE] != TYPE_USER &&
@@ -201,8 +203,8 @@ static bool read_functions(struct lang_memory *m, struct lang_work *w, const str
 static bool read_strings(struct lang_memory *m, struct lang_work *w, const struct php_layout *l)
 {
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
-		uint64_t scope =
-			bytes_u64(lang_memory_piece(m, w->codes_of[i].header) + FUNC_SCOPE);
+		uint64_t scope = bytes_u64(lang_memory_piece(m, w->script_functions_of[i].header) +
+					   FUNC_SCOPE);
 
 		w->functions[i].scope.piece = lang_memory_is_pointer(scope)
 						      ? lang_memory_want(m, scope + CLASS_NAME, 8)
@@ -212,7 +214,7 @@ static bool read_strings(struct lang_memory *m, struct lang_work *w, const struc
 		return false;
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		struct lang_function *f = &w->functions[i];
-		const uint8_t *func = lang_memory_piece(m, w->codes_of[i].header);
+		const uint8_t *func = lang_memory_piece(m, w->script_functions_of[i].header);
 		const uint8_t *scope = lang_memory_piece(m, f->scope.piece);
 
 		want_string(m, &f->scope, scope ? bytes_u64(scope) : 0);
@@ -238,7 +240,7 @@ enum lang_status php_codes(struct lang_reader *r, const struct lang_process *p, 
 		uint64_t s = stamp_string(m, &f->scope, f->first_line);
 
 		s = stamp_string(m, &f->name, s);
-		w->codes_of[i].stamp = stamp_string(m, &f->file, s);
+		w->script_functions_of[i].stamp = stamp_string(m, &f->file, s);
 	}
 	return functions_add(r, p, process);
 }

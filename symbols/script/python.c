@@ -379,7 +379,7 @@ static void number_codes(struct lang_reader *r, uint32_t process)
 
 	functions_number(r, process);
 	for (uint32_t i = 0; i < w->nr; i++) {
-		struct lang_code_at *c = &w->codes_of[w->code[i]];
+		struct lang_code_at *c = &w->script_functions_of[w->code[i]];
 
 		if (!c->function)
 			c->function = w->function[i];
@@ -388,9 +388,9 @@ static void number_codes(struct lang_reader *r, uint32_t process)
 	}
 	/* With one that is due read all that will be due soon: the call costs most. */
 	for (uint32_t i = 0; i < w->nr_codes && !any_due; i++)
-		any_due = !is_fresh(r, process, &w->codes_of[i], false);
+		any_due = !is_fresh(r, process, &w->script_functions_of[i], false);
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
-		struct lang_code_at *c = &w->codes_of[i];
+		struct lang_code_at *c = &w->script_functions_of[i];
 
 		c->fresh = is_fresh(r, process, c, any_due);
 		c->words = c->known->words;
@@ -422,7 +422,7 @@ static bool read_headers(struct lang_reader *r, const struct py_layout *l, uint3
 	uint32_t size = header_size(l);
 
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
-		struct lang_code_at *c = &w->codes_of[i];
+		struct lang_code_at *c = &w->script_functions_of[i];
 
 		c->header = -1;
 		if (!c->fresh)
@@ -431,7 +431,7 @@ static bool read_headers(struct lang_reader *r, const struct py_layout *l, uint3
 	if (!lang_memory_fetch(&r->memory))
 		return false;
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
-		struct lang_code_at *c = &w->codes_of[i];
+		struct lang_code_at *c = &w->script_functions_of[i];
 		const uint8_t *header = lang_memory_piece(&r->memory, c->header);
 
 		if (c->fresh)
@@ -478,7 +478,7 @@ static uint64_t frame_end(const struct lang_reader *r, const struct py_layout *l
 {
 	const struct lang_work *w = &r->work;
 
-	return w->base[i] + l->frame_size + 8ULL * w->codes_of[w->code[i]].words;
+	return w->base[i] + l->frame_size + 8ULL * w->script_functions_of[w->code[i]].words;
 }
 
 /* Return whether this is the first frame in a chunk of the stack of frames. */
@@ -539,7 +539,7 @@ static void want_bytes(struct lang_memory *m, const struct py_layout *l, struct 
 	if (!head || !length)
 		return;
 	if (!text) {
-		if (length > CODES_TABLE_MAX)
+		if (length > SCRIPT_FUNCTIONS_TABLE_MAX)
 			return;
 	} else {
 		state = bytes_u32(head + STATE_AT);
@@ -548,7 +548,7 @@ static void want_bytes(struct lang_memory *m, const struct py_layout *l, struct 
 			return;
 		s->unit = kind;
 		at = state & 1U << 6 ? l->str_ascii : l->str_other;
-		length = MIN(length, (uint64_t)CODES_TEXT_MAX);
+		length = MIN(length, (uint64_t)SCRIPT_FUNCTIONS_TEXT_MAX);
 	}
 	s->length = (uint32_t)length;
 	s->bytes = lang_memory_want_once(m, s->addr + at, s->length * s->unit);
@@ -572,8 +572,8 @@ static uint32_t put_utf8(char *out, uint32_t max, uint32_t c)
 }
 
 /*
- * The text of a string as UTF-8, cut at CODES_TEXT_MAX; @empty for an empty one. False: it was not
- * read.
+ * The text of a string as UTF-8, cut at SCRIPT_FUNCTIONS_TEXT_MAX; @empty for an empty one. False:
+ * it was not read.
  */
 static bool to_text(const struct lang_memory *m, const struct string *s, const char *empty,
 		    char *out, uint16_t *size)
@@ -591,7 +591,7 @@ static bool to_text(const struct lang_memory *m, const struct string *s, const c
 		uint32_t c = 0, n;
 
 		memcpy(&c, bytes + (size_t)i * s->unit, s->unit);
-		n = put_utf8(out + used, CODES_TEXT_MAX - used, MIN(c, 0x10ffffU));
+		n = put_utf8(out + used, SCRIPT_FUNCTIONS_TEXT_MAX - used, MIN(c, 0x10ffffU));
 		if (!n)
 			break;
 		used += n;
@@ -605,7 +605,7 @@ static void add_fresh(struct lang_reader *r, const struct lang_process *p, uint3
 {
 	const struct lang_memory *m = &r->memory;
 	const struct code_key key = { process, f->code->address, f->code->stamp };
-	char name[CODES_TEXT_MAX], file[CODES_TEXT_MAX];
+	char name[SCRIPT_FUNCTIONS_TEXT_MAX], file[SCRIPT_FUNCTIONS_TEXT_MAX];
 	struct code_text text = {
 		.language = LANG_PYTHON,
 		.version = p->py.minor,
@@ -663,7 +663,7 @@ static bool is_known(struct lang_reader *r, uint32_t process, struct lang_code_a
 	if (same && (c->fresh || k->stamp == c->stamp))
 		c->id = k->id;
 	else
-		c->id = codes_find(r->codes, &key);
+		c->id = script_functions_find(r->codes, &key);
 	/* Code that was used without its header gave way: that is not done again in this process.
 	 */
 	if (same && !c->fresh && k->stamp != c->stamp && is_old(k, k->checked_ns))
@@ -672,17 +672,17 @@ static bool is_known(struct lang_reader *r, uint32_t process, struct lang_code_a
 }
 
 /* Return whether the code is of no file: made by exec() or eval(), with a name as "<string>". */
-static bool is_made(const struct codes *codes, uint32_t id)
+static bool is_made(const struct script_functions *codes, uint32_t id)
 {
 	static const char frozen[] = "<frozen ";
-	const struct code_text *text = codes_at(codes, id);
+	const struct code_text *text = script_functions_at(codes, id);
 
 	return text && text->file_size && text->file[0] == '<' &&
 	       (text->file_size < sizeof(frozen) || memcmp(text->file, frozen, sizeof(frozen) - 1));
 }
 
-static void keep_known(const struct codes *codes, const struct lang_code_at *c, uint32_t process,
-		       uint64_t now_ns)
+static void keep_known(const struct script_functions *codes, const struct lang_code_at *c,
+		       uint32_t process, uint64_t now_ns)
 {
 	struct lang_known *k = c->known;
 
@@ -712,17 +712,18 @@ enum lang_status pycode_find(struct lang_reader *r, const struct lang_process *p
 	if (!read_headers(r, &p->py, process))
 		return LANG_BAD_CHAIN;
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
-		if (!w->codes_of[i].fresh && !stamp(&r->memory, p, &w->codes_of[i]))
+		if (!w->script_functions_of[i].fresh &&
+		    !stamp(&r->memory, p, &w->script_functions_of[i]))
 			return LANG_BAD_CHAIN;
-		if (!is_known(r, process, &w->codes_of[i]) && nr < NEW_MAX)
-			fresh[nr++].code = &w->codes_of[i];
+		if (!is_known(r, process, &w->script_functions_of[i]) && nr < NEW_MAX)
+			fresh[nr++].code = &w->script_functions_of[i];
 	}
 	check_stack(r, &p->py);
 	set_instructions(w, &p->py);
 	if (nr && !read_fresh(r, p, process, fresh, nr))
 		return LANG_BAD_CHAIN;
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
-		struct lang_code_at *c = &w->codes_of[i];
+		struct lang_code_at *c = &w->script_functions_of[i];
 
 		if (c->id == CODE_NONE)
 			return LANG_NO_ROOM;

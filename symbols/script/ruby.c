@@ -29,7 +29,8 @@
 #define FLAG_USER1    (1U << 13) /* strings: not embedded; arrays: embedded */
 #define EMBED_SHIFT   14
 
-/* Read the frames from @cfp to @end, with their flags: pieces of codes_of are set later. */
+/* Read the frames from @cfp to @end, with their flags: pieces of script_functions_of are set later.
+ */
 static enum lang_status add_frames(struct lang_memory *m, const struct ruby_layout *l,
 				   struct lang_work *k, uint64_t cfp, uint32_t nr)
 {
@@ -183,7 +184,7 @@ static uint64_t set_text(const struct lang_memory *m, const struct ruby_layout *
 	/* Up to 3.1 the flags have the length of an embedded text. */
 	length = flags & FLAG_USER1 || l->string_text > STRING_LENGTH ? bytes_u64(v + STRING_LENGTH)
 								      : flags >> EMBED_SHIFT & 31;
-	t->size = (uint32_t)MIN(length, (uint64_t)CODES_TEXT_MAX);
+	t->size = (uint32_t)MIN(length, (uint64_t)SCRIPT_FUNCTIONS_TEXT_MAX);
 	if (flags & FLAG_USER1) {
 		t->addr = bytes_u64(v + STRING_LENGTH + 8);
 		t->content = true;
@@ -198,16 +199,16 @@ static uint64_t set_text(const struct lang_memory *m, const struct ruby_layout *
 static bool read_bodies(struct lang_memory *m, const struct ruby_layout *l, struct lang_work *w)
 {
 	for (uint32_t i = 0; i < w->nr_codes; i++)
-		w->codes_of[i].header =
-			lang_memory_want(m, w->codes_of[i].address, l->iseq_body + 8U);
+		w->script_functions_of[i].header =
+			lang_memory_want(m, w->script_functions_of[i].address, l->iseq_body + 8U);
 	if (!lang_memory_fetch(m))
 		return false;
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
-		const uint8_t *iseq = lang_memory_piece(m, w->codes_of[i].header);
+		const uint8_t *iseq = lang_memory_piece(m, w->script_functions_of[i].header);
 
 		if (!iseq || (bytes_u32(iseq) & RUBY_IMEMO_MASK) != RUBY_IMEMO_ISEQ)
 			return false;
-		w->codes_of[i].header =
+		w->script_functions_of[i].header =
 			lang_memory_want(m, bytes_u64(iseq + l->iseq_body), l->body_index + 8U);
 	}
 	return lang_memory_fetch(m);
@@ -218,7 +219,7 @@ static bool read_strings(struct lang_memory *m, const struct ruby_layout *l, str
 {
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		struct lang_function *f = &w->functions[i];
-		const uint8_t *body = lang_memory_piece(m, w->codes_of[i].header);
+		const uint8_t *body = lang_memory_piece(m, w->script_functions_of[i].header);
 
 		if (!body)
 			return false;
@@ -264,7 +265,7 @@ static void set_parts(const struct ruby_layout *l, struct lang_function *f, cons
 	uint64_t entries = bytes_u64(body + l->body_entries);
 
 	if (!nr || nr > ENTRIES_MAX * (LANG_PARTS - 1) || !index ||
-	    rubylines_size(nr, index) > CODES_TABLE_MAX)
+	    rubylines_size(nr, index) > SCRIPT_FUNCTIONS_TABLE_MAX)
 		return;
 	f->lines_size = rubylines_size(nr, index);
 	f->parts[0] = (struct lang_text){ .addr = bytes_u64(body + l->body_index), .size = index };
@@ -279,7 +280,8 @@ static void set_instructions(const struct lang_memory *m, const struct ruby_layo
 			     struct lang_work *w)
 {
 	for (uint32_t i = 0; i < w->nr; i++) {
-		const uint8_t *body = lang_memory_piece(m, w->codes_of[w->code[i]].header);
+		const uint8_t *body =
+			lang_memory_piece(m, w->script_functions_of[w->code[i]].header);
 		uint64_t code = bytes_u64(body + l->body_code), at = w->instr[i] - code;
 
 		if (!code || at % 8 || at / 8 > bytes_u32(body + l->body_words))
@@ -319,10 +321,10 @@ enum lang_status ruby_codes(struct lang_reader *r, const struct lang_process *p,
 		return LANG_BAD_CHAIN;
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		struct lang_function *f = &w->functions[i];
-		const uint8_t *body = lang_memory_piece(m, w->codes_of[i].header);
+		const uint8_t *body = lang_memory_piece(m, w->script_functions_of[i].header);
 
 		set_parts(l, f, body);
-		w->codes_of[i].stamp =
+		w->script_functions_of[i].stamp =
 			set_text(m, l, &f->file, set_text(m, l, &f->name, shape_of(l, f, body)));
 	}
 	set_instructions(m, l, w);
@@ -425,7 +427,7 @@ uint32_t rubylines_index_size(uint32_t words)
 {
 	if (words < FIRST)
 		return 8 * ((words + 8) / 9);
-	if (words > CODES_TABLE_MAX * 8)
+	if (words > SCRIPT_FUNCTIONS_TABLE_MAX * 8)
 		return 0;
 	return 8 * FIRST_WORDS + BLOCK_SIZE * ((words - FIRST + BLOCK_BITS - 1) / BLOCK_BITS);
 }

@@ -480,7 +480,7 @@ static void put_frames(const struct lang_reader *r, const struct lang_process *p
 	const struct lang_work *w = &r->work;
 
 	for (uint32_t i = 0; i < w->nr; i++) {
-		const struct lang_code_at *c = &w->codes_of[w->code[i]];
+		const struct lang_code_at *c = &w->script_functions_of[w->code[i]];
 		uint64_t instr = w->instr[i];
 
 		out->frames[i] = (struct lang_frame){

@@ -24,14 +24,16 @@
 #include "symbols/base/thread.h"
 #include "symbols/sandbox/sandbox.h"
 
-struct code_log;
-struct codes;
+struct script_log;
+struct script_functions;
 struct object;
 
 /* A function that was read from the memory of a process. Pure; any thread. */
 
-#define CODES_TEXT_MAX	512U	    /* bytes of a name or path; the rest is cut */
-#define CODES_TABLE_MAX (16U << 10) /* bytes of a line table; a larger one is left out */
+#define SCRIPT_FUNCTIONS_TEXT_MAX 512U /* bytes of a name or path; the rest is cut */
+#define SCRIPT_FUNCTIONS_TABLE_MAX                                                                 \
+	(16U << 10) /* bytes of a line table; a larger one is left out                             \
+		     */
 
 /* Name, file and line table of a function. Foreign bytes. */
 struct code_text {
@@ -261,17 +263,17 @@ void v8table_translate(uint8_t *table, uint32_t size, const uint32_t *ids, uint3
 		       uint32_t none);
 
 /* A copy: @text points into @bytes. */
-struct code_log_copy {
+struct script_log_copy {
 	struct code_text text;
-	char bytes[2 * CODES_TEXT_MAX + CODES_TABLE_MAX];
+	char bytes[2 * SCRIPT_FUNCTIONS_TEXT_MAX + SCRIPT_FUNCTIONS_TABLE_MAX];
 };
 
 /* Copy @text, unless its key is there. Without room or memory it is left out. */
-void code_log_add(struct code_log *l, const struct code_key *key, const struct code_text *text);
+void script_log_add(struct script_log *l, const struct code_key *key, const struct code_text *text);
 /* Free what is of @process. */
-void code_log_forget(struct code_log *l, uint32_t process);
+void script_log_forget(struct script_log *l, uint32_t process);
 /* Copy the first one after *@last (0: of all), and set *@last. False: there is none. */
-bool code_log_next(struct code_log *l, uint64_t *last, struct code_log_copy *out);
+bool script_log_next(struct script_log *l, uint64_t *last, struct script_log_copy *out);
 
 /*
  * Code of interpreters: functions of scripts, by dense ids that are for good.
@@ -285,35 +287,37 @@ bool code_log_next(struct code_log *l, uint64_t *last, struct code_log_copy *out
  * Each reader has such a table, as it has no other memory of proftop. One more has the functions of
  * all readers, by their texts: the sampler threads put them there.
  *
- * Threads: codes_find(), codes_add(), codes_add_text() any, under a mutex; codes_at() any,
- * lock-free. Ids are append-only.
+ * Threads: script_functions_find(), script_functions_add(), script_functions_add_text() any, under
+ * a mutex; script_functions_at() any, lock-free. Ids are append-only.
  */
 
-#define CODES_MAX	  (1U << 20)
-#define CODES_PROCESS_MAX (1U << 16) /* functions that no other process has */
-#define CODE_NONE	  UINT32_MAX
+#define SCRIPT_FUNCTIONS_MAX	     (1U << 20)
+#define SCRIPT_FUNCTIONS_PROCESS_MAX (1U << 16) /* functions that no other process has */
+#define CODE_NONE		     UINT32_MAX
 /* In a frame: its function has no id, as the table was full. */
-#define CODE_UNNAMED CODES_MAX
+#define CODE_UNNAMED SCRIPT_FUNCTIONS_MAX
 
 /* NULL when out of memory. */
-struct codes *codes_new(void);
-void codes_free(struct codes *c);
+struct script_functions *script_functions_new(void);
+void script_functions_free(struct script_functions *c);
 /*
  * Add a function; everything is copied. CODE_NONE: the table is full, or the part of its process or
  * user; a table of lines that does not fit is left out.
  */
-uint32_t codes_add(struct codes *c, const struct code_key *key, const struct code_text *text);
+uint32_t script_functions_add(struct script_functions *c, const struct code_key *key,
+			      const struct code_text *text);
 /* Add a function without a key, which was read in @process. The same. */
-uint32_t codes_add_text(struct codes *c, uint32_t process, const struct code_text *text);
+uint32_t script_functions_add_text(struct script_functions *c, uint32_t process,
+				   const struct code_text *text);
 /* Return the process in which function @id was read first; 0: there is no such id. */
-uint32_t codes_process(const struct codes *c, uint32_t id);
+uint32_t script_functions_process(const struct script_functions *c, uint32_t id);
 /* NULL for an id never given out. Lives as long as the table. */
-const struct code_text *codes_at(const struct codes *c, uint32_t id);
-uint32_t codes_nr(const struct codes *c);
+const struct code_text *script_functions_at(const struct script_functions *c, uint32_t id);
+uint32_t script_functions_nr(const struct script_functions *c);
 /* The code of virtual machines. */
-struct code_log *codes_log(const struct codes *c);
+struct script_log *codes_log(const struct script_functions *c);
 /* With that. */
-size_t codes_memory(const struct codes *c);
+size_t script_functions_memory(const struct script_functions *c);
 
 /*
  * Interpreters: the description of one, and frames of its language.
@@ -725,17 +729,17 @@ struct lang_v8_work {
 		uint32_t nr_functions; /* that are inlined */
 		uint16_t function[LANG_V8_INLINED];
 	} news[LANG_V8_NEW];
-	uint32_t ends[LANG_PIECE_MAX];			   /* of lines, in one part */
-	uint32_t used;					   /* bytes of lines */
-	uint8_t lines[256U << 10];			   /* tables of new functions */
-	uint8_t table[V8_TABLE_MAX];			   /* of compiled code */
-	char texts[2 * V8_NEW_MAX * (CODES_TEXT_MAX + 1)]; /* of strings in parts */
+	uint32_t ends[LANG_PIECE_MAX];				      /* of lines, in one part */
+	uint32_t used;						      /* bytes of lines */
+	uint8_t lines[256U << 10];				      /* tables of new functions */
+	uint8_t table[V8_TABLE_MAX];				      /* of compiled code */
+	char texts[2 * V8_NEW_MAX * (SCRIPT_FUNCTIONS_TEXT_MAX + 1)]; /* of strings in parts */
 };
 
 /* The state of one reader. */
 struct lang_reader {
 	struct lang_memory memory;
-	struct codes *codes; /* borrowed, shared */
+	struct script_functions *codes; /* borrowed, shared */
 	uint32_t next_way;
 	uint32_t replaces[LANG_REPLACES];	    /* processes that have replaced code, by hash */
 	struct lang_search searches[LANG_SEARCHES]; /* by process, by hash */
@@ -762,18 +766,20 @@ struct lang_reader {
 		uint64_t function[LANG_FRAMES_MAX]; /* as in struct lang_known; CPython's */
 		uint64_t instr[LANG_FRAMES_MAX]; /* as in struct lang_frame, once codes have ids */
 		uint64_t boundary[LANG_FRAMES_MAX];
-		uint16_t code[LANG_FRAMES_MAX]; /* of each frame, in codes_of */
+		uint16_t code[LANG_FRAMES_MAX]; /* of each frame, in script_functions_of */
 		struct lang_code_at {
 			uint64_t address, stamp, name, function;
 			int header, hash; /* pieces */
 			uint32_t id, words;
 			struct lang_known *known;
 			bool fresh; /* checked lately: its header is not read */
-		} codes_of[LANG_FRAMES_MAX];
-		struct lang_function functions[LANG_FRAMES_MAX]; /* as codes_of; not CPython's */
-		uint16_t slots[2 * LANG_FRAMES_MAX]; /* of codes_of by address: index + 1 */
-		struct lang_v8_work v8;		     /* V8's, before they are codes */
-		uint8_t ruby_lines[64U << 10];	     /* tables of new functions */
+		} script_functions_of[LANG_FRAMES_MAX];
+		struct lang_function
+			functions[LANG_FRAMES_MAX]; /* as script_functions_of; not CPython's */
+		uint16_t slots[2 *
+			       LANG_FRAMES_MAX]; /* of script_functions_of by address: index + 1 */
+		struct lang_v8_work v8;		 /* V8's, before they are codes */
+		uint8_t ruby_lines[64U << 10];	 /* tables of new functions */
 	} work;
 };
 

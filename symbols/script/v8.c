@@ -18,7 +18,7 @@
 #include "symbols/base/base.h"
 #include "symbols/elf/elf.h"
 
-/* Functions without frames may be added to w->codes_of: they are inlined in others. */
+/* Functions without frames may be added to w->script_functions_of: they are inlined in others. */
 #define V8_INLINED_A_SAMPLE 64U
 
 /* Types of functions: plain ones, and constructors of built-in and other classes. */
@@ -65,7 +65,7 @@ static void keep_codes(struct lang_work *w)
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		if (!to[i])
 			continue;
-		w->codes_of[nr] = w->codes_of[i];
+		w->script_functions_of[nr] = w->script_functions_of[i];
 		memcpy(w->v8.compiled[nr], w->v8.compiled[i], sizeof(w->v8.compiled[i]));
 		w->v8.data[nr] = w->v8.data[i];
 		w->v8.entry[nr] = w->v8.entry[i];
@@ -90,7 +90,7 @@ static void keep_functions(struct lang_reader *r, const struct lang_process *p,
 				 p->v8.number[V8_TYPE_BYTECODES];
 
 		if (!is_function(p, v8objects_type(m, t, w->v8.piece[i])) ||
-		    v8objects_type(m, t, w->codes_of[w->code[i]].header) !=
+		    v8objects_type(m, t, w->script_functions_of[w->code[i]].header) !=
 			    p->v8.number[V8_TYPE_SHARED])
 			continue;
 		w->boundary[nr] = w->boundary[i];
@@ -109,8 +109,8 @@ static void v8code_want_headers(struct lang_reader *r, const struct lang_process
 	uint32_t size = (uint32_t)p->v8.number[V8_SHARED_FLAGS] + 8;
 
 	for (uint32_t i = first; i < r->work.nr_codes; i++)
-		r->work.codes_of[i].header =
-			lang_memory_want(&r->memory, r->work.codes_of[i].address, size);
+		r->work.script_functions_of[i].header =
+			lang_memory_want(&r->memory, r->work.script_functions_of[i].address, size);
 }
 
 static void v8compiled_want(struct lang_reader *r, const struct lang_process *p);
@@ -161,7 +161,7 @@ uint64_t v8code_bytecodes(const struct lang_work *w, uint32_t code)
 static uint64_t v8code_identity(const struct lang_reader *r, const struct lang_process *p,
 				uint32_t code)
 {
-	const struct lang_code_at *c = &r->work.codes_of[code];
+	const struct lang_code_at *c = &r->work.script_functions_of[code];
 	const int16_t *n = p->v8.number;
 	const uint8_t *f = lang_memory_piece(&r->memory, c->header);
 	const uint8_t *script = lang_memory_piece(&r->memory, c->hash);
@@ -186,7 +186,7 @@ static void set_stamps(struct lang_reader *r, const struct lang_process *p)
 				 (v8script_is_whole(w, i) ? 2 : 0);
 
 		w->functions[i] = (struct lang_function){ .table = -1 };
-		w->codes_of[i].stamp = hash_u64(v8code_identity(r, p, i) ^ known);
+		w->script_functions_of[i].stamp = hash_u64(v8code_identity(r, p, i) ^ known);
 	}
 }
 
@@ -196,7 +196,8 @@ static void set_frame_lines(struct lang_reader *r)
 	struct lang_work *w = &r->work;
 
 	for (uint32_t i = 0; i < w->nr; i++) {
-		const struct code_text *t = codes_at(r->codes, w->codes_of[w->code[i]].id);
+		const struct code_text *t =
+			script_functions_at(r->codes, w->script_functions_of[w->code[i]].id);
 		uint64_t at = w->instr[i];
 		struct v8_entry e;
 
@@ -238,7 +239,7 @@ enum lang_status v8code_find(struct lang_reader *r, const struct lang_process *p
 	set_stamps(r, p);
 	if (functions_find(r, process)) {
 		for (uint32_t i = 0; i < w->nr_codes && nr < V8_NEW_MAX; i++)
-			if (w->codes_of[i].id == CODE_NONE)
+			if (w->script_functions_of[i].id == CODE_NONE)
 				fresh[nr++] = i;
 		if (!v8names_read(r, p, process, fresh, nr, &types))
 			return LANG_BAD_CHAIN;
@@ -1195,7 +1196,7 @@ static void v8compiled_want_data(struct lang_reader *r, struct v8_types *t,
 
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		const uint8_t *entry = lang_memory_piece(m, w->v8.entry[i]);
-		const uint8_t *f = lang_memory_piece(m, w->codes_of[i].header);
+		const uint8_t *f = lang_memory_piece(m, w->script_functions_of[i].header);
 		uint64_t baseline = f ? bytes_u64(f + p->v8.number[V8_SHARED_DATA]) : 0;
 
 		want_data(r, p, t, i);
@@ -1241,7 +1242,7 @@ static bool set_code(struct lang_reader *r, const struct lang_process *p, uint32
 			 (about.baseline ? 1 : element(data, p->v8.number[V8_DATA_OPTIMISATION])));
 	key.address = r->memory.pieces[piece].addr;
 	key.stamp = hash_u64(stamp ^ about.size);
-	c->code = codes_find(r->codes, &key);
+	c->code = script_functions_find(r->codes, &key);
 	if (c->code != CODE_NONE || w->v8.nr_new == LANG_V8_NEW)
 		return false;
 	w->v8.news[w->v8.nr_new] = (struct lang_v8_new){
@@ -1311,7 +1312,7 @@ static bool is_own(const struct lang_reader *r, const struct lang_process *p,
 		return false;
 	if (type)
 		shared = bytes_u64(wrapper + p->v8.number[V8_WRAPPER_SHARED]);
-	return shared == w->codes_of[n->code].address + 1;
+	return shared == w->script_functions_of[n->code].address + 1;
 }
 
 /* Queue tables and bytecodes. */
@@ -1399,7 +1400,8 @@ static bool read_new(struct lang_reader *r, const struct lang_process *p, uint32
 	for (uint32_t i = 0; i < w->v8.nr_scripts; i++)
 		v8objects_want_type(m, p, t, w->v8.scripts[i].head);
 	for (uint32_t i = first; i < w->nr_codes; i++)
-		if (v8objects_type(m, t, w->codes_of[i].header) != p->v8.number[V8_TYPE_SHARED])
+		if (v8objects_type(m, t, w->script_functions_of[i].header) !=
+		    p->v8.number[V8_TYPE_SHARED])
 			nr = UINT32_MAX;
 	/* These are no functions: leave them all out. */
 	if (nr == UINT32_MAX) {
@@ -1445,7 +1447,7 @@ static const uint8_t *bytes_of(const struct lang_memory *m, const struct lang_pr
 	return v8objects_is_bytes(m, p, t, piece) ? b : NULL;
 }
 
-/* The function, as an index of codes_of, that call @i is of; its own: not inlined. */
+/* The function, as an index of script_functions_of, that call @i is of; its own: not inlined. */
 static uint32_t function_of(const struct lang_v8_new *n, const uint16_t *functions, uint32_t nr,
 			    uint32_t i)
 {
@@ -1474,7 +1476,7 @@ static uint32_t get_calls(const struct lang_reader *r, const struct lang_process
 		/* An outer call has a lower number. */
 		if (out[i].outer != V8_NOT_INLINED && out[i].outer >= i)
 			return UINT32_MAX;
-		out[i].code = w->codes_of[functions[i]].id;
+		out[i].code = w->script_functions_of[functions[i]].id;
 		out[i].line =
 			v8script_line(w, function_of(n, functions, i, out[i].outer), position);
 	}
@@ -1557,7 +1559,8 @@ static void v8compiled_add(struct lang_reader *r, const struct lang_process *p,
 
 	for (uint32_t i = 0; i < w->v8.nr_new; i++) {
 		const struct lang_v8_new *n = &w->v8.news[i];
-		const struct code_text *function = codes_at(r->codes, w->codes_of[n->code].id);
+		const struct code_text *function =
+			script_functions_at(r->codes, w->script_functions_of[n->code].id);
 		struct v8_table table = { .bytes = w->v8.table, .room = sizeof(w->v8.table) };
 		struct code_text text;
 
@@ -1571,6 +1574,7 @@ static void v8compiled_add(struct lang_reader *r, const struct lang_process *p,
 		text.compiled = true;
 		text.table = table.bytes;
 		text.table_size = table.size;
-		w->v8.compiled_of[n->code][n->which].code = codes_add(r->codes, &n->key, &text);
+		w->v8.compiled_of[n->code][n->which].code =
+			script_functions_add(r->codes, &n->key, &text);
 	}
 }

@@ -207,7 +207,7 @@ static bool set_flat(const struct lang_memory *m, const struct lang_process *p,
 		     const struct v8_types *t, int piece, struct lang_text *text)
 {
 	int type = v8objects_type(m, t, piece);
-	uint32_t length = MIN(v8objects_length(m, p, piece), (uint32_t)CODES_TEXT_MAX);
+	uint32_t length = MIN(v8objects_length(m, p, piece), (uint32_t)SCRIPT_FUNCTIONS_TEXT_MAX);
 
 	text->size = 0;
 	if (piece < 0 || type >= V8_STRING_TYPES)
@@ -310,7 +310,7 @@ struct fresh {
 /* Queue the objects that a new function and its script point to. */
 static void want_objects(struct lang_reader *r, const struct lang_process *p, struct fresh *f)
 {
-	const struct lang_code_at *c = &r->work.codes_of[f->code];
+	const struct lang_code_at *c = &r->work.script_functions_of[f->code];
 	struct lang_memory *m = &r->memory;
 	const uint8_t *shared = lang_memory_piece(m, c->header);
 	const uint8_t *script = lang_memory_piece(m, c->hash);
@@ -334,7 +334,7 @@ static void want_objects(struct lang_reader *r, const struct lang_process *p, st
 static void want_words(struct lang_reader *r, const struct lang_process *p, struct fresh *f,
 		       struct v8_types *t)
 {
-	const struct lang_code_at *c = &r->work.codes_of[f->code];
+	const struct lang_code_at *c = &r->work.script_functions_of[f->code];
 	struct lang_memory *m = &r->memory;
 	const int16_t *n = p->v8.number;
 	const uint8_t *head = lang_memory_piece(m, f->name);
@@ -369,7 +369,7 @@ static bool parse_scope(struct lang_reader *r, const struct lang_process *p, str
 	struct lang_memory *m = &r->memory;
 	const uint8_t *head = lang_memory_piece(m, f->name);
 	const uint8_t *words = lang_memory_piece(m, f->scope);
-	const uint8_t *shared = lang_memory_piece(m, r->work.codes_of[f->code].header);
+	const uint8_t *shared = lang_memory_piece(m, r->work.script_functions_of[f->code].header);
 	const int16_t *n = p->v8.number;
 	uint32_t flags = bytes_u32(head + n[V8_SCOPE_FLAGS]);
 	uint64_t at = 0, start, end;
@@ -465,7 +465,7 @@ static void want_table(struct lang_reader *r, const struct lang_process *p, stru
 	if (!positions || !v8objects_is_bytes(m, p, t, f->positions))
 		return;
 	size = bytes_u64(positions + 8);
-	if (v8objects_is_smi(size) && size >> 32 <= CODES_TABLE_MAX)
+	if (v8objects_is_smi(size) && size >> 32 <= SCRIPT_FUNCTIONS_TABLE_MAX)
 		f->table = lang_memory_want(m, m->pieces[f->positions].addr + 16,
 					    (uint32_t)(size >> 32));
 }
@@ -509,7 +509,7 @@ static bool set_function(struct lang_reader *r, const struct lang_process *p, st
 			 const struct v8_types *t)
 {
 	struct lang_function *function = &r->work.functions[f->code];
-	int script = r->work.codes_of[f->code].hash;
+	int script = r->work.script_functions_of[f->code].hash;
 	int type = v8objects_type(&r->memory, t, script);
 
 	if (!set_name(r, p, f, t) || (script >= 0 && type < 0))
@@ -645,11 +645,11 @@ void v8script_want(struct lang_reader *r, const struct lang_process *p, struct v
 	struct lang_work *w = &r->work;
 
 	for (uint32_t i = first; i < w->nr_codes; i++) {
-		const uint8_t *f = lang_memory_piece(m, w->codes_of[i].header);
+		const uint8_t *f = lang_memory_piece(m, w->script_functions_of[i].header);
 		uint64_t script = f ? bytes_u64(f + p->v8.number[V8_SHARED_SCRIPT]) : 0;
 
-		v8objects_want_type(m, p, t, w->codes_of[i].header);
-		w->codes_of[i].hash = -1;
+		v8objects_want_type(m, p, t, w->script_functions_of[i].header);
+		w->script_functions_of[i].hash = -1;
 		w->v8.script_of[i] = find_script(w, script);
 		if (w->v8.script_of[i] == NO_SCRIPT && v8objects_is_tagged(script) &&
 		    w->v8.nr_scripts < LANG_V8_SCRIPTS) {
@@ -661,7 +661,7 @@ void v8script_want(struct lang_reader *r, const struct lang_process *p, struct v
 			};
 		}
 		if (w->v8.script_of[i] != NO_SCRIPT)
-			w->codes_of[i].hash = w->v8.scripts[w->v8.script_of[i]].head;
+			w->script_functions_of[i].hash = w->v8.scripts[w->v8.script_of[i]].head;
 	}
 }
 
@@ -677,7 +677,7 @@ static struct line_ends_key key_of(const struct lang_process *p, uint32_t proces
 static uint32_t find_texts(struct lang_reader *r, const struct lang_process *p, uint32_t process,
 			   const struct v8_types *t)
 {
-	struct line_ends *ends = codes_line_ends(r->codes);
+	struct line_ends *ends = script_functions_line_ends(r->codes);
 	struct lang_v8_work *v = &r->work.v8;
 	struct lang_memory *m = &r->memory;
 	uint32_t nr = 0;
@@ -750,7 +750,7 @@ static bool set_chars(const struct lang_memory *m, const struct lang_process *p,
 static void want_parts(struct lang_reader *r, const struct lang_process *p,
 		       const struct v8_types *t)
 {
-	struct line_ends *ends = codes_line_ends(r->codes);
+	struct line_ends *ends = script_functions_line_ends(r->codes);
 	struct lang_v8_work *v = &r->work.v8;
 	uint32_t room = LANG_V8_PARTS;
 
@@ -792,7 +792,7 @@ static void want_parts(struct lang_reader *r, const struct lang_process *p,
 /* Keep the ends of lines in the parts of a script. */
 static void add_parts(struct lang_reader *r, struct lang_v8_script *s)
 {
-	struct line_ends *ends = codes_line_ends(r->codes);
+	struct line_ends *ends = script_functions_line_ends(r->codes);
 	const struct lang_memory *m = &r->memory;
 
 	if (!s->length)

@@ -12,9 +12,11 @@ static inline void check_chain(const struct lang_reader *reader, const struct la
 	if (chain->nr > LANG_FRAMES_MAX || reader->memory.calls > LANG_CALLS_MAX)
 		abort();
 	for (uint32_t i = 0; i < chain->nr; i++) {
-		const struct code_text *t = codes_at(reader->codes, chain->frames[i].code);
+		const struct code_text *t =
+			script_functions_at(reader->codes, chain->frames[i].code);
 
-		if (!t || t->name_size > CODES_TEXT_MAX || t->file_size > CODES_TEXT_MAX)
+		if (!t || t->name_size > SCRIPT_FUNCTIONS_TEXT_MAX ||
+		    t->file_size > SCRIPT_FUNCTIONS_TEXT_MAX)
 			abort();
 	}
 }

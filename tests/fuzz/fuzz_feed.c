@@ -17,62 +17,64 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_inlined(const struct code_text *t, const struct codes *codes)
+static void check_inlined(const struct code_text *t, const struct script_functions *codes)
 {
 	struct v8_inlined call;
 
 	if (!t || !t->compiled)
 		return;
 	for (uint32_t i = 0; v8table_inlined(t->table, t->table_size, i, &call); i++)
-		if (call.code != CODE_NONE && !codes_at(codes, call.code))
+		if (call.code != CODE_NONE && !script_functions_at(codes, call.code))
 			abort();
 }
 
-static void check(const struct lang_slot *s, const struct codes *codes)
+static void check(const struct lang_slot *s, const struct script_functions *codes)
 {
 	if (s->nr > LANG_FRAMES_MAX || s->nr_here > s->nr || s->none > LANG_OK ||
 	    s->top > LANG_TOP_BODY)
 		abort();
 	for (uint32_t i = 0; i < s->nr; i++)
-		if (s->frames[i].code != CODE_UNNAMED && !codes_at(codes, s->frames[i].code))
+		if (s->frames[i].code != CODE_UNNAMED &&
+		    !script_functions_at(codes, s->frames[i].code))
 			abort();
 	for (uint32_t i = 0; i < s->nr; i++)
 		for (uint32_t k = 0; k < LANG_COMPILED; k++)
-			check_inlined(codes_at(codes, s->frames[i].compiled[k].code), codes);
+			check_inlined(script_functions_at(codes, s->frames[i].compiled[k].code),
+				      codes);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct feed_ring ring;
-	static struct codes *codes;
+	static struct frame_channel_ring ring;
+	static struct script_functions *codes;
 	static uint32_t rounds;
-	struct feed f;
+	struct frame_channel f;
 	uint16_t start;
 	uint64_t pos;
 
 	if (size < sizeof(start))
 		return 0;
 	if (!codes || ++rounds % ROUNDS == 0) {
-		codes_free(codes);
-		codes = codes_new();
+		script_functions_free(codes);
+		codes = script_functions_new();
 	}
-	if (!codes || feed_init(&f, &ring, codes))
+	if (!codes || frame_channel_init(&f, &ring, codes))
 		return 0;
 	memcpy(&start, data, sizeof(start));
 	data += sizeof(start);
-	size = MIN(size - sizeof(start), FEED_SIZE);
+	size = MIN(size - sizeof(start), FRAME_CHANNEL_SIZE);
 	/* Before the end of the ring, or after it. */
-	pos = 2ULL * FEED_SIZE - 8ULL * start;
+	pos = 2ULL * FRAME_CHANNEL_SIZE - 8ULL * start;
 	for (size_t i = 0; i < size; i++)
-		ring.bytes[(pos + i) & (FEED_SIZE - 1)] = data[i];
+		ring.bytes[(pos + i) & (FRAME_CHANNEL_SIZE - 1)] = data[i];
 	f.tail = pos;
 	atomic_store(&ring.head, pos + size / 8 * 8);
 	for (uint64_t time_ns = 1; time_ns <= TIMES; time_ns++) {
-		const struct lang_slot *s = feed_find(&f, time_ns, 1, 2);
+		const struct lang_slot *s = frame_channel_find(&f, time_ns, 1, 2);
 
 		if (s)
 			check(s, codes);
 	}
-	feed_fini(&f);
+	frame_channel_fini(&f);
 	return 0;
 }

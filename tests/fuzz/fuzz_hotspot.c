@@ -184,53 +184,53 @@ static void lay_over(const uint8_t *data, size_t size)
 	}
 }
 
-static void check_blobs(const struct hotspot *h)
+static void check_blobs(const struct jvm_read *h)
 {
-	if (h->nr_blobs > HOTSPOT_BLOBS_MAX)
+	if (h->nr_blobs > JVM_READ_BLOBS_MAX)
 		abort();
 	for (uint32_t i = 0; i < h->nr_blobs; i++) {
-		const struct hotspot_blob *b = &h->blobs[i];
+		const struct jvm_read_blob *b = &h->blobs[i];
 
 		if (b->start >= b->end || (i && b->start < b[-1].end) ||
-		    (b->name && strlen(b->name) >= HOTSPOT_NAME_MAX))
+		    (b->name && strlen(b->name) >= JVM_READ_NAME_MAX))
 			abort();
 	}
 }
 
-static void name_all(struct hotspot *h, struct remote *r)
+static void name_all(struct jvm_read *h, struct remote *r)
 {
 	for (uint32_t i = 0; i < h->nr_blobs; i++)
-		hotspot_name(h, r, i);
+		jvm_read_name(h, r, i);
 }
 
 /* Look up code all over the heap, in an order that the input chooses. */
-static void look_up(struct hotspot *h, struct remote *r, uint8_t from)
+static void look_up(struct jvm_read *h, struct remote *r, uint8_t from)
 {
 	uint64_t pcs[8];
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(pcs); i++)
 		pcs[i] = address(CODE + ((from + 37 * i) % SEGMENTS) * 128 + from % 128);
-	hotspot_look_up(h, r, pcs, ARRAY_SIZE(pcs));
+	jvm_read_look_up(h, r, pcs, ARRAY_SIZE(pcs));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct hotspot_frame frames[HOTSPOT_FRAMES_MAX];
+	static struct jvm_read_frame frames[JVM_READ_FRAMES_MAX];
 	struct remote remote = { .read = read_made };
 	bool exact, jdk25 = size && data[size - 1] & 1;
-	struct hotspot h = { .vm = layout(jdk25) };
-	char name[HOTSPOT_NAME_MAX];
+	struct jvm_read h = { .vm = layout(jdk25) };
+	char name[JVM_READ_NAME_MAX];
 	uint64_t code;
 	uint32_t code_size;
 
 	make(jdk25);
 	for (int round = 0; round < 2; round++) {
-		hotspot_scan(&h, &remote);
+		jvm_read_scan(&h, &remote);
 		name_all(&h, &remote);
 		/* Before anything is laid over it, the JVM is read in full. */
 		if (!round &&
 		    (h.nr_blobs != 1 || !h.blobs[0].name ||
-		     hotspot_chain(&h, &remote, h.blobs[0].start + 50, frames, &exact) != 1))
+		     jvm_read_chain(&h, &remote, h.blobs[0].start + 50, frames, &exact) != 1))
 			abort();
 		check_blobs(&h);
 		look_up(&h, &remote, size ? data[0] : 0);
@@ -238,20 +238,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_blobs(&h);
 		for (uint32_t i = 0; i < MIN(h.nr_blobs, 4); i++) {
 			uint64_t pc = h.blobs[i].start + (size ? data[0] : 0);
-			int nr = hotspot_chain(&h, &remote, pc, frames, &exact);
+			int nr = jvm_read_chain(&h, &remote, pc, frames, &exact);
 
-			if (nr > (int)HOTSPOT_FRAMES_MAX)
+			if (nr > (int)JVM_READ_FRAMES_MAX)
 				abort();
 			for (int k = 0; k < nr; k++)
-				if (strlen(frames[k].name) >= HOTSPOT_NAME_MAX ||
+				if (strlen(frames[k].name) >= JVM_READ_NAME_MAX ||
 				    strlen(frames[k].file) >= sizeof(frames[k].file))
 					abort();
 		}
-		if (!hotspot_method(&h, &remote, address(METHOD), name, &code, &code_size) &&
-		    strlen(name) >= HOTSPOT_NAME_MAX)
+		if (!jvm_read_method(&h, &remote, address(METHOD), name, &code, &code_size) &&
+		    strlen(name) >= JVM_READ_NAME_MAX)
 			abort();
 		lay_over(data, size);
 	}
-	hotspot_close(&h);
+	jvm_read_close(&h);
 	return 0;
 }

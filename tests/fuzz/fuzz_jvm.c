@@ -17,17 +17,17 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Make a JVM with two known blobs, the second one without a name. */
-static struct hotspot_job *make(bool scan)
+static struct jvm_read_job *make(bool scan)
 {
-	struct hotspot_job *j = hotspot_job_new(1, hotspot_sandbox_run);
-	const struct hotspot_blob known[] = {
+	struct jvm_read_job *j = jvm_read_job_new(1, jvm_read_sandbox_run);
+	const struct jvm_read_blob known[] = {
 		{ .blob = 0x1000,
 		  .start = 0x1040,
 		  .end = 0x1100,
 		  .method = 7,
 		  .compile_id = 1,
-		  .kind = HOTSPOT_COMPILED },
-		{ .blob = 0x2000, .start = 0x2040, .end = 0x2100, .kind = HOTSPOT_STUB },
+		  .kind = JVM_READ_COMPILED },
+		{ .blob = 0x2000, .start = 0x2040, .end = 0x2100, .kind = JVM_READ_STUB },
 	};
 
 	REQUIRE(j);
@@ -37,7 +37,7 @@ static struct hotspot_job *make(bool scan)
 	j->vm.blobs[0].name = strdup("pkg.Class.get");
 	j->vm.blobs[0].name_size = 13;
 	j->vm.nr_blobs = 2;
-	hotspot_blobs_count(&j->vm, 0);
+	jvm_read_blobs_count(&j->vm, 0);
 	j->methods = calloc(2, sizeof(*j->methods));
 	j->nr_methods = 2;
 	j->chains = calloc(2, sizeof(*j->chains));
@@ -48,16 +48,16 @@ static struct hotspot_job *make(bool scan)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct sandbox_answer a = { .size = size ? size - 1 : 0 };
-	struct hotspot_job *j;
+	struct jvm_read_job *j;
 
 	if (!size)
 		return 0;
 	j = make(data[0] & 1);
 	a.bytes = malloc(a.size + 1);
 	memcpy(a.bytes, data + 1, a.size);
-	hotspot_sandbox_take(j, &a, 1000);
+	jvm_read_sandbox_take(j, &a, 1000);
 	REQUIRE(jvm_is_sane(j));
 	sandbox_answer_free(&a);
-	hotspot_job_drop(&j->job);
+	jvm_read_job_drop(&j->job);
 	return 0;
 }

@@ -31,7 +31,7 @@ static void check_inside(const void *p, size_t nr, const uint8_t *data, size_t s
 static void check_function(const uint8_t *data, size_t size)
 {
 	struct code_text text, back;
-	struct hotspots_kept kept;
+	struct jvm_table_kept kept;
 	uint32_t number, same;
 	size_t whole;
 
@@ -40,8 +40,8 @@ static void check_function(const uint8_t *data, size_t size)
 	check_inside(text.name, text.name_size, data, size);
 	check_inside(text.file, text.file_size, data, size);
 	check_inside(text.table, text.table_size, data, size);
-	if (hotspots_kept(&text, &kept) && kept.kind == HOTSPOTS_KEPT_CHAIN)
-		free(hotspots_kept_frames(&text, &kept));
+	if (jvm_table_kept(&text, &kept) && kept.kind == JVM_TABLE_KEPT_CHAIN)
+		free(jvm_table_kept_frames(&text, &kept));
 	whole = lang_record_put_function(again, number, &text);
 	if (!whole || lang_record_function(again, whole, &same, &back) || same != number ||
 	    back.table_size != text.table_size || back.name_size != text.name_size ||
@@ -58,7 +58,7 @@ static void check_frames(const uint8_t *data, size_t size)
 
 	if (lang_record_frames(data, size, &f))
 		return;
-	if (f.nr > MERGE_FRAMES_MAX)
+	if (f.nr > INTERLEAVE_FRAMES_MAX)
 		abort();
 	whole = lang_record_put_frames(again, &f);
 	if (!whole || lang_record_frames(again, whole, &back) || back.time_ns != f.time_ns ||

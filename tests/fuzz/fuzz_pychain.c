@@ -24,7 +24,7 @@ static struct pymake memory, images[1 + VERSIONS];
 static struct lang_reader reader;
 static struct lang_chain chain;
 static struct unwind_result native;
-static struct merge_result merged;
+static struct interleave_result merged;
 
 /* A true program of 3.11, or the same bytes seen as another version: 1 to VERSIONS. */
 static const struct pymake *image_of(uint32_t version)
@@ -84,12 +84,12 @@ static void check_merge(const uint8_t *data, size_t size)
 		native.ip[native.nr] = data[i] & 3 ? 0x500000 + data[i] * 64U : 0x700000;
 		native.sp[native.nr] = PYMAKE_BASE + PYMAKE_STACK + native.nr * 0x100ULL;
 	}
-	merge_stacks(&memory.process, &native, &u.slot, &merged);
-	if (merged.nr > MERGE_FRAMES_MAX || merged.verdict > MERGE_NONE)
+	interleave_stacks(&memory.process, &native, &u.slot, &merged);
+	if (merged.nr > INTERLEAVE_FRAMES_MAX || merged.verdict > INTERLEAVE_NONE)
 		abort();
 	for (uint32_t i = 0; i < merged.nr; i++) {
-		bool lang = merged.frame[i] & MERGE_LANG;
-		uint32_t index = merged.frame[i] & ~MERGE_LANG;
+		bool lang = merged.frame[i] & INTERLEAVE_LANG;
+		uint32_t index = merged.frame[i] & ~INTERLEAVE_LANG;
 
 		if (index >= (lang ? chain.nr : native.nr) || index < next[lang])
 			abort();
@@ -118,7 +118,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		made_note(&reader);
 		check_chain(&reader, &chain);
 		for (uint32_t i = 0; i < chain.nr; i++) {
-			const struct code_text *t = codes_at(reader.codes, chain.frames[i].code);
+			const struct code_text *t =
+				script_functions_at(reader.codes, chain.frames[i].code);
 
 			pyline_of(t->version, t->table, t->table_size, t->first_line,
 				  chain.frames[i].instr);
@@ -128,6 +129,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	undo(image, data + 1, size - 1);
 	pyline_of(8 + data[0] % 7, data + 1, size - 1, data[1], size > 2 ? data[2] : 0);
-	codes_free(reader.codes);
+	script_functions_free(reader.codes);
 	return 0;
 }

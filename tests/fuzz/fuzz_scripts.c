@@ -102,6 +102,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_chain(&reader, &chain);
 	}
 	undo(image, data + 3, size - 3);
-	codes_free(reader.codes);
+	script_functions_free(reader.codes);
 	return 0;
 }

@@ -26,7 +26,7 @@ static struct v8make v8;
 static struct lang_reader reader;
 static struct lang_chain chain;
 static struct unwind_result native;
-static struct merge_result merged;
+static struct interleave_result merged;
 
 /* Optimised code of @function with a call of itself inlined. */
 static void optimise(uint64_t function)
@@ -134,12 +134,12 @@ static void check_merge(const uint8_t *data, size_t size)
 			.javascript = data[i] & 8,
 		};
 	}
-	merge_v8(&memory.process, reader.codes, &native, &u.slot, &merged);
-	if (merged.nr > MERGE_FRAMES_MAX || merged.verdict > MERGE_NONE)
+	interleave_v8(&memory.process, reader.codes, &native, &u.slot, &merged);
+	if (merged.nr > INTERLEAVE_FRAMES_MAX || merged.verdict > INTERLEAVE_NONE)
 		abort();
 	for (uint32_t i = 0; i < merged.nr; i++) {
-		bool lang = merged.frame[i] & MERGE_LANG;
-		uint32_t index = merged.frame[i] & ~MERGE_LANG;
+		bool lang = merged.frame[i] & INTERLEAVE_LANG;
+		uint32_t index = merged.frame[i] & ~INTERLEAVE_LANG;
 
 		/* A frame has several functions where some are inlined. */
 		if (index >= (lang ? chain.nr : native.nr) || index < next[lang])
@@ -174,6 +174,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		spoil(data + 1, size - 1);
 	}
 	undo(data + 1, size - 1);
-	codes_free(reader.codes);
+	script_functions_free(reader.codes);
 	return 0;
 }

@@ -56,7 +56,7 @@ static inline void made_note(const struct lang_reader *r)
 	struct made_known *k = made_known();
 
 	for (uint32_t i = 0; i < r->work.nr_codes && k->nr < ARRAY_SIZE(k->list); i++)
-		k->list[k->nr++] = r->work.codes_of[i].known;
+		k->list[k->nr++] = r->work.script_functions_of[i].known;
 }
 
 /* Forget @nr threads; return how many there were. */
@@ -108,7 +108,7 @@ static inline bool made_reader(struct lang_reader *r, struct pymake *m)
 	memset(r->searches, 0, sizeof(r->searches));
 	r->memory.read = pymake_read;
 	r->memory.ctx = m;
-	r->codes = codes_new();
+	r->codes = script_functions_new();
 	return r->codes;
 }
 

@@ -262,7 +262,7 @@ static uint32_t script_place(struct tables *t)
 		.first_line = 7,
 	};
 	const struct lang_frame frame = {
-		.code = codes_add(symbols_codes(t->symbols), &key, &text),
+		.code = script_functions_add(symbols_codes(t->symbols), &key, &text),
 		.instr = LANG_NO_INSTR,
 	};
 

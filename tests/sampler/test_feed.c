@@ -20,14 +20,14 @@ static struct lang_frame frames[LANG_FRAMES_MAX];
 #define FUNCTIONS 600U
 
 /* Both ends of a ring. */
-struct ends {
-	struct feed_ring *ring;
-	struct codes *theirs, *ours; /* of the reader, of the sampler thread */
-	struct feed_writer w;
-	struct feed f;
+struct broken_objects {
+	struct frame_channel_ring *ring;
+	struct script_functions *theirs, *ours; /* of the reader, of the sampler thread */
+	struct frame_channel_writer w;
+	struct frame_channel f;
 };
 
-static uint32_t add_function(struct codes *c, uint32_t n)
+static uint32_t add_function(struct script_functions *c, uint32_t n)
 {
 	char name[16];
 	struct code_text t = { .language = LANG_PYTHON, .first_line = n, .name = name };
@@ -36,33 +36,34 @@ static uint32_t add_function(struct codes *c, uint32_t n)
 	t.name_size = (uint16_t)snprintf(name, sizeof(name), "f%u", n);
 	t.file = "a.py";
 	t.file_size = 4;
-	return codes_add(c, &key, &t);
+	return script_functions_add(c, &key, &t);
 }
 
-static void ends_open(struct ends *e)
+static void ends_open(struct broken_objects *e)
 {
-	*e = (struct ends){ .ring = aligned_alloc(CACHELINE, sizeof(struct feed_ring)),
-			    .theirs = codes_new(),
-			    .ours = codes_new() };
+	*e = (struct broken_objects){ .ring = aligned_alloc(CACHELINE,
+							    sizeof(struct frame_channel_ring)),
+				      .theirs = script_functions_new(),
+				      .ours = script_functions_new() };
 	assert_true(e->ring && e->theirs && e->ours);
 	memset(e->ring, 0, sizeof(*e->ring));
-	e->w = (struct feed_writer){ e->ring, e->theirs, 0 };
-	assert_int_equal(feed_init(&e->f, e->ring, e->ours), 0);
+	e->w = (struct frame_channel_writer){ e->ring, e->theirs, 0 };
+	assert_int_equal(frame_channel_init(&e->f, e->ring, e->ours), 0);
 	/* Other ids than the reader has. */
 	assert_int_equal(add_function(e->ours, 5000), 0);
 	for (uint32_t i = 0; i < FUNCTIONS; i++)
 		assert_int_equal(add_function(e->theirs, i), i);
 }
 
-static void ends_close(struct ends *e)
+static void ends_close(struct broken_objects *e)
 {
-	feed_fini(&e->f);
-	codes_free(e->theirs);
-	codes_free(e->ours);
+	frame_channel_fini(&e->f);
+	script_functions_free(e->theirs);
+	script_functions_free(e->ours);
 	free(e->ring);
 }
 
-static bool put(struct ends *e, uint64_t time_ns, uint16_t nr)
+static bool put(struct broken_objects *e, uint64_t time_ns, uint16_t nr)
 {
 	const struct lang_slot slot = {
 		.time_ns = time_ns, .pid = 1, .tid = 2, .nr = nr, .none = LANG_OK, .process = 7
@@ -72,15 +73,16 @@ static bool put(struct ends *e, uint64_t time_ns, uint16_t nr)
 		frames[i].code = (uint32_t)(time_ns + i) % FUNCTIONS;
 		frames[i].instr = (uint32_t)time_ns + i;
 	}
-	return feed_put(&e->w, &slot, frames);
+	return frame_channel_put(&e->w, &slot, frames);
 }
 
-static void check(struct ends *e, const struct lang_slot *slot, uint64_t time_ns, uint16_t nr)
+static void check(struct broken_objects *e, const struct lang_slot *slot, uint64_t time_ns,
+		  uint16_t nr)
 {
 	assert_int_equal(slot->nr, nr);
 	assert_int_equal(slot->none, LANG_OK);
 	for (uint32_t i = 0; i < nr; i++) {
-		const struct code_text *t = codes_at(e->ours, slot->frames[i].code);
+		const struct code_text *t = script_functions_at(e->ours, slot->frames[i].code);
 
 		assert_non_null(t);
 		assert_int_equal(t->first_line, (uint32_t)(time_ns + i) % FUNCTIONS);
@@ -88,9 +90,9 @@ static void check(struct ends *e, const struct lang_slot *slot, uint64_t time_ns
 	}
 }
 
-static void expect(struct ends *e, uint64_t time_ns, uint16_t nr)
+static void expect(struct broken_objects *e, uint64_t time_ns, uint16_t nr)
 {
-	const struct lang_slot *slot = feed_find(&e->f, time_ns, 1, 2);
+	const struct lang_slot *slot = frame_channel_find(&e->f, time_ns, 1, 2);
 
 	assert_non_null(slot);
 	check(e, slot, time_ns, nr);
@@ -99,26 +101,26 @@ static void expect(struct ends *e, uint64_t time_ns, uint16_t nr)
 
 TEST(test_order)
 {
-	struct ends e;
+	struct broken_objects e;
 
 	ends_open(&e);
-	assert_null(feed_find(&e.f, 5, 1, 2));
+	assert_null(frame_channel_find(&e.f, 5, 1, 2));
 	assert_true(put(&e, 10, 3));
 	assert_true(put(&e, 20, 0));
 	assert_true(put(&e, 30, 512));
-	assert_null(feed_find(&e.f, 5, 1, 2));
+	assert_null(frame_channel_find(&e.f, 5, 1, 2));
 	expect(&e, 10, 3);
 	expect(&e, 10, 3);
-	assert_null(feed_find(&e.f, 20, 1, 3));
+	assert_null(frame_channel_find(&e.f, 20, 1, 3));
 	expect(&e, 30, 512);
-	assert_null(feed_find(&e.f, 31, 1, 2));
-	assert_null(feed_find(&e.f, 10, 1, 2));
+	assert_null(frame_channel_find(&e.f, 31, 1, 2));
+	assert_null(frame_channel_find(&e.f, 10, 1, 2));
 	ends_close(&e);
 }
 
 TEST(test_around)
 {
-	struct ends e;
+	struct broken_objects e;
 
 	ends_open(&e);
 	for (uint64_t t = 1; t < 5000; t++) {
@@ -131,13 +133,13 @@ TEST(test_around)
 
 TEST(test_full)
 {
-	struct ends e;
+	struct broken_objects e;
 	uint64_t t = 1;
 
 	ends_open(&e);
 	while (put(&e, t, 100))
 		t++;
-	assert_in_range(t, 100, FEED_SIZE / 1600);
+	assert_in_range(t, 100, FRAME_CHANNEL_SIZE / 1600);
 	expect(&e, t - 1, 100);
 	assert_true(put(&e, t, 100));
 	expect(&e, t, 100);
@@ -146,14 +148,16 @@ TEST(test_full)
 		;
 	assert_int_equal(add_function(e.theirs, FUNCTIONS), FUNCTIONS);
 	assert_false(put(&e, ++t, 500));
-	assert_null(feed_find(&e.f, t, 1, 2));
+	assert_null(frame_channel_find(&e.f, t, 1, 2));
 	frames[0].code = FUNCTIONS;
-	assert_true(feed_put(
+	assert_true(frame_channel_put(
 		&e.w,
 		&(struct lang_slot){
 			.time_ns = t, .pid = 1, .tid = 2, .nr = 1, .none = LANG_OK, .process = 7 },
 		frames));
-	assert_int_equal(codes_at(e.ours, feed_find(&e.f, t, 1, 2)->frames[0].code)->first_line,
+	assert_int_equal(script_functions_at(e.ours,
+					     frame_channel_find(&e.f, t, 1, 2)->frames[0].code)
+				 ->first_line,
 			 FUNCTIONS);
 	ends_close(&e);
 }
@@ -171,7 +175,7 @@ static void *put_all(void *arg)
 /* A reader puts while the sampler thread looks: a slot that is found is whole. */
 TEST(test_threads)
 {
-	struct ends e;
+	struct broken_objects e;
 	pthread_t reader;
 
 	ends_open(&e);
@@ -179,7 +183,7 @@ TEST(test_threads)
 	for (uint64_t t = 1; t <= PUTS; t++) {
 		const struct lang_slot *slot;
 
-		while (!(slot = feed_find(&e.f, t, 1, 2)))
+		while (!(slot = frame_channel_find(&e.f, t, 1, 2)))
 			sched_yield();
 		check(&e, slot, t, (uint16_t)(t * 37 % 200));
 	}
@@ -191,41 +195,41 @@ TEST(test_threads)
 TEST(test_unknown_function)
 {
 	const struct lang_slot *slot;
-	struct ends e;
+	struct broken_objects e;
 
 	ends_open(&e);
 	assert_true(put(&e, 10, 3));
 	assert_false(atomic_load(&e.f.refused));
 	frames[0].code = FUNCTIONS + 1;
 	frames[1].code = 5;
-	assert_true(feed_put(&e.w,
-			     &(struct lang_slot){
-				     .time_ns = 20, .pid = 1, .tid = 2, .nr = 2, .none = LANG_OK },
-			     frames));
-	slot = feed_find(&e.f, 20, 1, 2);
+	assert_true(frame_channel_put(
+		&e.w,
+		&(struct lang_slot){ .time_ns = 20, .pid = 1, .tid = 2, .nr = 2, .none = LANG_OK },
+		frames));
+	slot = frame_channel_find(&e.f, 20, 1, 2);
 	assert_int_equal(slot->none, LANG_OK);
 	assert_int_equal(slot->nr, 2);
 	assert_int_equal(slot->frames[0].code, CODE_UNNAMED);
 	assert_int_equal(slot->frames[0].instr, LANG_NO_INSTR);
-	assert_int_equal(codes_at(e.ours, slot->frames[1].code)->first_line, 5);
+	assert_int_equal(script_functions_at(e.ours, slot->frames[1].code)->first_line, 5);
 	/* The reader is to be replaced: there may be room later. */
 	assert_true(atomic_load(&e.f.refused));
 	ends_close(&e);
 }
 
-static bool put_one(struct ends *e, uint64_t time_ns, uint32_t code)
+static bool put_one(struct broken_objects *e, uint64_t time_ns, uint32_t code)
 {
 	const struct lang_slot slot = {
 		.time_ns = time_ns, .pid = 1, .tid = 2, .nr = 1, .none = LANG_OK, .process = 7
 	};
 	const struct lang_frame frame = { .code = code };
 
-	return feed_put(&e->w, &slot, &frame);
+	return frame_channel_put(&e->w, &slot, &frame);
 }
 
 /* Add a function with a table. */
-static uint32_t add_table(struct codes *c, uint32_t n, enum lang_kind kind, const uint8_t *table,
-			  uint32_t size)
+static uint32_t add_table(struct script_functions *c, uint32_t n, enum lang_kind kind,
+			  const uint8_t *table, uint32_t size)
 {
 	const struct code_text t = { .language = kind,
 				     .compiled = kind == LANG_NODE,
@@ -236,7 +240,7 @@ static uint32_t add_table(struct codes *c, uint32_t n, enum lang_kind kind, cons
 				     .table = table,
 				     .table_size = size };
 
-	return codes_add(c, &(struct code_key){ 7, n, n }, &t);
+	return script_functions_add(c, &(struct code_key){ 7, n, n }, &t);
 }
 
 /* A function that is refused has an id: later ones have the names that are theirs. */
@@ -245,7 +249,7 @@ TEST(test_refused_function)
 	static const uint8_t table[V8_TABLE_MAX + 1];
 	uint32_t refused, compiled, last;
 	const struct lang_slot *slot;
-	struct ends e;
+	struct broken_objects e;
 
 	ends_open(&e);
 	refused = add_table(e.theirs, 7001, LANG_PYTHON, table, 20 << 10);
@@ -253,12 +257,12 @@ TEST(test_refused_function)
 	add_table(e.theirs, 7003, LANG_NODE, table, V8_TABLE_MAX + 1);
 	last = add_function(e.theirs, 7004);
 	assert_true(put_one(&e, 10, refused) && put_one(&e, 20, compiled) && put_one(&e, 30, last));
-	slot = feed_find(&e.f, 10, 1, 2);
+	slot = frame_channel_find(&e.f, 10, 1, 2);
 	assert_int_equal(slot->frames[0].code, CODE_UNNAMED);
-	slot = feed_find(&e.f, 20, 1, 2);
-	assert_int_equal(codes_at(e.ours, slot->frames[0].code)->first_line, 7002);
-	slot = feed_find(&e.f, 30, 1, 2);
-	assert_int_equal(codes_at(e.ours, slot->frames[0].code)->first_line, 7004);
+	slot = frame_channel_find(&e.f, 20, 1, 2);
+	assert_int_equal(script_functions_at(e.ours, slot->frames[0].code)->first_line, 7002);
+	slot = frame_channel_find(&e.f, 30, 1, 2);
+	assert_int_equal(script_functions_at(e.ours, slot->frames[0].code)->first_line, 7004);
 	assert_int_equal(atomic_load(&e.f.nr_bad), 2);
 	ends_close(&e);
 }
@@ -271,7 +275,7 @@ TEST(test_inlined)
 	const struct v8_inlined calls[] = { { 3, 11, V8_NOT_INLINED }, { 123456, 12, 0 } };
 	struct v8_inlined call;
 	const struct code_text *text;
-	struct ends e;
+	struct broken_objects e;
 	uint32_t code;
 
 	ends_open(&e);
@@ -279,10 +283,10 @@ TEST(test_inlined)
 	assert_true(v8table_add(&t, &(struct v8_entry){ 0, 5, 1 }));
 	code = add_table(e.theirs, 7001, LANG_NODE, bytes, t.size);
 	assert_true(put_one(&e, 10, code));
-	text = codes_at(e.ours, feed_find(&e.f, 10, 1, 2)->frames[0].code);
+	text = script_functions_at(e.ours, frame_channel_find(&e.f, 10, 1, 2)->frames[0].code);
 	assert_int_equal(text->first_line, 7001);
 	assert_true(v8table_inlined(text->table, text->table_size, 0, &call));
-	assert_int_equal(codes_at(e.ours, call.code)->first_line, 3);
+	assert_int_equal(script_functions_at(e.ours, call.code)->first_line, 3);
 	assert_int_equal(call.line, 11);
 	assert_true(v8table_inlined(text->table, text->table_size, 1, &call));
 	assert_int_equal(call.code, CODE_NONE);
@@ -300,18 +304,18 @@ TEST(test_process)
 	struct code_text t = {
 		.language = LANG_PERL, .user = 9, .name = "late", .name_size = 4, .file = ""
 	};
-	struct ends e;
+	struct broken_objects e;
 	uint32_t code;
 
 	ends_open(&e);
-	code = codes_add(e.theirs, &key, &t);
-	assert_int_equal(codes_process(e.theirs, code), 8);
+	code = script_functions_add(e.theirs, &key, &t);
+	assert_int_equal(script_functions_process(e.theirs, code), 8);
 	assert_true(put_one(&e, 10, code));
-	code = feed_find(&e.f, 10, 1, 2)->frames[0].code;
-	assert_int_equal(codes_process(e.ours, code), 8);
-	assert_int_equal(codes_at(e.ours, code)->user, 9);
-	assert_int_equal(codes_process(e.ours, code - 1), 7);
-	assert_int_equal(codes_process(e.ours, code + 1), 0);
+	code = frame_channel_find(&e.f, 10, 1, 2)->frames[0].code;
+	assert_int_equal(script_functions_process(e.ours, code), 8);
+	assert_int_equal(script_functions_at(e.ours, code)->user, 9);
+	assert_int_equal(script_functions_process(e.ours, code - 1), 7);
+	assert_int_equal(script_functions_process(e.ours, code + 1), 0);
 	ends_close(&e);
 }
 
@@ -322,21 +326,21 @@ TEST(test_budget)
 		uint32_t kind, size;
 	} padding = { 0, sizeof(padding) };
 	uint64_t tail = 0, calls = 0;
-	struct ends e;
+	struct broken_objects e;
 
 	ends_open(&e);
-	for (uint32_t at = 0; at < FEED_SIZE; at += sizeof(padding))
+	for (uint32_t at = 0; at < FRAME_CHANNEL_SIZE; at += sizeof(padding))
 		memcpy(e.ring->bytes + at, &padding, sizeof(padding));
-	atomic_store(&e.ring->head, FEED_SIZE);
-	assert_null(feed_find(&e.f, 10, 1, 2));
+	atomic_store(&e.ring->head, FRAME_CHANNEL_SIZE);
+	assert_null(frame_channel_find(&e.f, 10, 1, 2));
 	assert_int_equal(atomic_load(&e.f.nr_bad), 1);
-	assert_int_equal(atomic_load(&e.ring->tail), FEED_SIZE);
+	assert_int_equal(atomic_load(&e.ring->tail), FRAME_CHANNEL_SIZE);
 	/* Slots of earlier samples are skipped in several calls, and the one that is wanted found.
 	 */
 	e.w.nr_sent = FUNCTIONS;
 	while (put(&e, ++tail, 0))
 		;
-	while (!feed_find(&e.f, tail - 1, 1, 2))
+	while (!frame_channel_find(&e.f, tail - 1, 1, 2))
 		calls++;
 	print_message("%llu slots, %llu calls more\n", (unsigned long long)tail,
 		      (unsigned long long)calls);
@@ -351,7 +355,7 @@ static uint32_t next_random(uint32_t *seed)
 }
 
 /* Check that a slot of any bytes is within its bounds. */
-static void check_sane(const struct ends *e, const struct lang_slot *s)
+static void check_sane(const struct broken_objects *e, const struct lang_slot *s)
 {
 	assert_in_range(s->nr, 0, LANG_FRAMES_MAX);
 	assert_in_range(s->none, 0, LANG_OK);
@@ -359,7 +363,7 @@ static void check_sane(const struct ends *e, const struct lang_slot *s)
 	assert_in_range(s->top, 0, LANG_TOP_BODY);
 	for (uint32_t i = 0; i < s->nr; i++)
 		assert_true(s->frames[i].code == CODE_UNNAMED ||
-			    codes_at(e->ours, s->frames[i].code));
+			    script_functions_at(e->ours, s->frames[i].code));
 }
 
 /* A reader that was taken over writes anything, anywhere. */
@@ -369,7 +373,7 @@ TEST(test_hostile)
 	uint64_t nr_bad = 0;
 
 	for (uint32_t round = 0; round < 400; round++) {
-		struct ends e;
+		struct broken_objects e;
 
 		ends_open(&e);
 		for (uint64_t t = 1; t < 40; t++) {
@@ -379,11 +383,12 @@ TEST(test_hostile)
 			put(&e, t, (uint16_t)(next_random(&seed) % 100));
 			head = atomic_load(&e.ring->head);
 			for (uint32_t i = 0; i < 3; i++)
-				e.ring->bytes[(head - next_random(&seed) % 4096) % FEED_SIZE] =
+				e.ring->bytes[(head - next_random(&seed) % 4096) %
+					      FRAME_CHANNEL_SIZE] =
 					next_random(&seed) % 2 ? (uint8_t)next_random(&seed) : 0xff;
 			if (next_random(&seed) % 64 == 0)
 				atomic_store(&e.ring->head, head + next_random(&seed) * 64);
-			slot = feed_find(&e.f, t, 1, 2);
+			slot = frame_channel_find(&e.f, t, 1, 2);
 			nr_slots += slot != NULL;
 			if (slot)
 				check_sane(&e, slot);

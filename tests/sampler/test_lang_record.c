@@ -47,7 +47,7 @@ TEST(test_function)
 	/* Cut anywhere. */
 	for (size_t cut = 0; cut < size - 7; cut++)
 		assert_int_equal(lang_record_function(buf, cut, &number, &back), -EINVAL);
-	size = lang_record_put_function(buf, CODES_MAX, &text);
+	size = lang_record_put_function(buf, SCRIPT_FUNCTIONS_MAX, &text);
 	assert_int_equal(lang_record_function(buf, size, &number, &back), -EINVAL);
 }
 
@@ -91,7 +91,7 @@ TEST(test_frames)
 	f.outcome = 3;
 	size = lang_record_put_frames(buf, &f);
 	assert_int_equal(lang_record_frames(buf, size, &back), -EINVAL);
-	f.nr = MERGE_FRAMES_MAX + 1;
+	f.nr = INTERLEAVE_FRAMES_MAX + 1;
 	assert_int_equal(lang_record_put_frames(buf, &f), 0);
 }
 

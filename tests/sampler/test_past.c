@@ -210,8 +210,8 @@ static struct strip *strip_of(struct sampler *s, const struct strip_query *q)
 	struct strip *strip;
 	struct profile *p;
 
-	handlers_apply_replay(s, &(struct control){ .kind = CONTROL_STRIP,
-						    .strip = strip_copy_query(q) });
+	builder_requests_apply_replay(s, &(struct control){ .kind = CONTROL_STRIP,
+							    .strip = strip_copy_query(q) });
 	mailbox_take_past(&s->mailbox, &p, &strip);
 	assert_null(p);
 	assert_non_null(strip);
@@ -223,8 +223,8 @@ static struct profile *range_of(struct sampler *s, uint64_t begin_ns, uint64_t e
 	struct strip *strip;
 	struct profile *p;
 
-	handlers_apply_replay(s, &(struct control){ .kind = CONTROL_PAST,
-						    .past = { begin_ns, end_ns } });
+	builder_requests_apply_replay(s, &(struct control){ .kind = CONTROL_PAST,
+							    .past = { begin_ns, end_ns } });
 	mailbox_take_past(&s->mailbox, &p, &strip);
 	assert_null(strip);
 	assert_non_null(p);

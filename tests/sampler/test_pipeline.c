@@ -354,7 +354,7 @@ static void add_ended(struct pipeline_stats *sum, uint32_t object, uint32_t nr)
 	struct pipeline_stats cpu = { .broken[UNWIND_NO_CFI] = nr };
 
 	for (uint32_t i = 0; i < nr; i++)
-		ends_note(&cpu.ends[UNWIND_NO_CFI], object);
+		broken_objects_note(&cpu.ends[UNWIND_NO_CFI], object);
 	pipeline_add_stats(sum, &cpu);
 }
 
@@ -377,18 +377,19 @@ TEST(test_end_of_broken_stacks, setup, teardown)
 	pipeline_stack(f->pipeline, &stack);
 	assert_int_equal(stack.stop, UNWIND_BAD_REGS);
 	object = places_at(f->tables.places, stack.places[stack.nr - 1])->object;
-	assert_int_equal(ends_most(&f->stats.ends[UNWIND_BAD_REGS], 3), object);
-	assert_int_equal(ends_most(&f->stats.ends[UNWIND_NO_CFI], 0), UINT32_MAX);
+	assert_int_equal(broken_objects_most(&f->stats.ends[UNWIND_BAD_REGS], 3), object);
+	assert_int_equal(broken_objects_most(&f->stats.ends[UNWIND_NO_CFI], 0), UINT32_MAX);
 	/* Of all CPUs: the most frequent one of a slot outlasts the others. */
 	for (int i = 0; i < 3; i++)
-		add_ended(&f->stats, 5 + ENDS_SLOTS, 20);
+		add_ended(&f->stats, 5 + BROKEN_OBJECTS_SLOTS, 20);
 	add_ended(&f->stats, 5, 15);
 	add_ended(&f->stats, 6, 10);
 	assert_int_equal(f->stats.broken[UNWIND_NO_CFI], 85);
-	assert_int_equal(ends_most(&f->stats.ends[UNWIND_NO_CFI], 85), 5 + ENDS_SLOTS);
+	assert_int_equal(broken_objects_most(&f->stats.ends[UNWIND_NO_CFI], 85),
+			 5 + BROKEN_OBJECTS_SLOTS);
 	/* Two in slot 5 have the same number: none has half. */
 	add_ended(&f->stats, 5, 40);
-	assert_int_equal(ends_most(&f->stats.ends[UNWIND_NO_CFI], 125), UINT32_MAX);
+	assert_int_equal(broken_objects_most(&f->stats.ends[UNWIND_NO_CFI], 125), UINT32_MAX);
 }
 
 /* Seen from a PID namespace, tasks outside have pid 0: they are not idle, and have no stack. */

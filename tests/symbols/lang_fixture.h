@@ -28,7 +28,7 @@ static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	codes_free(f->reader->codes);
+	script_functions_free(f->reader->codes);
 	free(f->reader);
 	free(f);
 	return 0;

@@ -158,7 +158,7 @@ static inline void pymake_init(struct pymake *m, pid_t tid)
 /* Make @r a reader of @m that knows nothing yet. False: out of memory. */
 static inline bool pymake_reader(struct lang_reader *r, struct pymake *m)
 {
-	r->codes = codes_new();
+	r->codes = script_functions_new();
 	memset(r->threads, 0, sizeof(r->threads));
 	memset(r->known, 0, sizeof(r->known));
 	memset(r->searches, 0, sizeof(r->searches));

@@ -12,7 +12,7 @@
 #include "symbols/script/internal.h"
 #include "symbols/base/base.h"
 
-static void add(struct code_log *l, uint32_t process, uint64_t address, const char *name)
+static void add(struct script_log *l, uint32_t process, uint64_t address, const char *name)
 {
 	const struct code_key key = { process, address, 7 };
 	const struct code_text text = {
@@ -25,16 +25,16 @@ static void add(struct code_log *l, uint32_t process, uint64_t address, const ch
 		.table = (const uint8_t *)&address,
 	};
 
-	code_log_add(l, &key, &text);
+	script_log_add(l, &key, &text);
 }
 
 /* Return how many there are after @last, and check the last one's name and table. */
-static uint32_t count(struct code_log *l, uint64_t last, const char *name, uint64_t address)
+static uint32_t count(struct script_log *l, uint64_t last, const char *name, uint64_t address)
 {
-	struct code_log_copy copy;
+	struct script_log_copy copy;
 	uint32_t nr = 0;
 
-	while (code_log_next(l, &last, &copy))
+	while (script_log_next(l, &last, &copy))
 		nr++;
 	if (!nr)
 		return 0;
@@ -48,55 +48,55 @@ static uint32_t count(struct code_log *l, uint64_t last, const char *name, uint6
 
 TEST(test_order)
 {
-	struct code_log *l = code_log_new();
-	struct code_log_copy copy;
+	struct script_log *l = script_log_new();
+	struct script_log_copy copy;
 	uint64_t last = 0;
 
-	assert_false(code_log_next(l, &last, &copy));
+	assert_false(script_log_next(l, &last, &copy));
 	add(l, 1, 4096, "first");
 	add(l, 2, 4096, "second");
 	add(l, 1, 4096, "the key of the first");
 	assert_int_equal(count(l, 0, "second", 4096), 2);
-	assert_true(code_log_next(l, &last, &copy));
+	assert_true(script_log_next(l, &last, &copy));
 	assert_memory_equal(copy.text.name, "first", 5);
 	/* A reader goes on where it was, also if that is gone. */
-	code_log_forget(l, 1);
+	script_log_forget(l, 1);
 	add(l, 3, 8192, "third");
 	add(l, 2, 4096, "the key of the second");
 	assert_int_equal(count(l, last, "third", 8192), 2);
-	code_log_forget(l, 2);
+	script_log_forget(l, 2);
 	assert_int_equal(count(l, 0, "third", 8192), 1);
 	/* A key that was forgotten may come again. */
 	add(l, 1, 4096, "first");
 	assert_int_equal(count(l, 0, "first", 4096), 2);
-	code_log_forget(l, 1);
-	code_log_forget(l, 3);
-	assert_int_equal(code_log_memory(l), 0);
-	code_log_free(l);
+	script_log_forget(l, 1);
+	script_log_forget(l, 3);
+	assert_int_equal(script_log_memory(l), 0);
+	script_log_free(l);
 }
 
 /* One process has a part only; processes that come and go need no more memory. */
 TEST(test_limits)
 {
-	static char name[CODES_TEXT_MAX + 1];
-	struct code_log *l = code_log_new();
+	static char name[SCRIPT_FUNCTIONS_TEXT_MAX + 1];
+	struct script_log *l = script_log_new();
 	size_t most;
 
-	for (uint32_t i = 0; i < CODE_LOG_PROCESS_MAX + 100; i++)
+	for (uint32_t i = 0; i < SCRIPT_LOG_PROCESS_MAX + 100; i++)
 		add(l, 1, i, "f");
-	assert_int_equal(count(l, 0, "f", CODE_LOG_PROCESS_MAX - 1), CODE_LOG_PROCESS_MAX);
-	memset(name, 'x', CODES_TEXT_MAX);
-	for (uint32_t i = 0; i < CODE_LOG_PROCESS_MAX; i++)
+	assert_int_equal(count(l, 0, "f", SCRIPT_LOG_PROCESS_MAX - 1), SCRIPT_LOG_PROCESS_MAX);
+	memset(name, 'x', SCRIPT_FUNCTIONS_TEXT_MAX);
+	for (uint32_t i = 0; i < SCRIPT_LOG_PROCESS_MAX; i++)
 		add(l, 2, i, name);
-	most = code_log_memory(l);
-	assert_in_range(most, CODE_LOG_MEMORY_MAX / 2, CODE_LOG_MEMORY_MAX);
+	most = script_log_memory(l);
+	assert_in_range(most, SCRIPT_LOG_MEMORY_MAX / 2, SCRIPT_LOG_MEMORY_MAX);
 	for (uint32_t process = 3; process < 8; process++) {
-		code_log_forget(l, process - 1);
-		for (uint32_t i = 0; i < CODE_LOG_PROCESS_MAX; i++)
+		script_log_forget(l, process - 1);
+		for (uint32_t i = 0; i < SCRIPT_LOG_PROCESS_MAX; i++)
 			add(l, process, i, name);
-		assert_int_equal(code_log_memory(l), most);
+		assert_int_equal(script_log_memory(l), most);
 	}
-	code_log_free(l);
+	script_log_free(l);
 }
 
 #define PROCESSES 7U
@@ -111,35 +111,36 @@ static uint32_t owner_of(uint64_t i)
 /* Entries of all sizes, over many pages, keep order, names and tables while processes leave. */
 TEST(test_moves)
 {
-	static char name[CODES_TEXT_MAX + 1];
-	static struct code_log_copy copy;
-	struct code_log *l = code_log_new();
+	static char name[SCRIPT_FUNCTIONS_TEXT_MAX + 1];
+	static struct script_log_copy copy;
+	struct script_log *l = script_log_new();
 	bool gone[PROCESSES] = { false };
 
-	memset(name, 'n', CODES_TEXT_MAX);
+	memset(name, 'n', SCRIPT_FUNCTIONS_TEXT_MAX);
 	for (uint64_t i = 1; i <= ENTRIES; i++)
-		add(l, owner_of(i), i, name + i % CODES_TEXT_MAX);
-	assert_true(code_log_memory(l) > 20UL * 256 * 1024);
+		add(l, owner_of(i), i, name + i % SCRIPT_FUNCTIONS_TEXT_MAX);
+	assert_true(script_log_memory(l) > 20UL * 256 * 1024);
 	for (uint32_t leave = 0; leave < PROCESSES; leave++) {
 		uint64_t last = 0;
 
-		code_log_forget(l, leave * 3 % PROCESSES);
+		script_log_forget(l, leave * 3 % PROCESSES);
 		gone[leave * 3 % PROCESSES] = true;
 		for (uint64_t i = 1; i <= ENTRIES; i++) {
 			if (gone[owner_of(i)])
 				continue;
-			assert_true(code_log_next(l, &last, &copy));
+			assert_true(script_log_next(l, &last, &copy));
 			assert_int_equal(last, i);
-			assert_int_equal(copy.text.name_size, CODES_TEXT_MAX - i % CODES_TEXT_MAX);
+			assert_int_equal(copy.text.name_size,
+					 SCRIPT_FUNCTIONS_TEXT_MAX - i % SCRIPT_FUNCTIONS_TEXT_MAX);
 			assert_memory_equal(copy.text.name, name, copy.text.name_size);
 			assert_memory_equal(copy.text.table, &i, sizeof(i));
 		}
-		assert_false(code_log_next(l, &last, &copy));
+		assert_false(script_log_next(l, &last, &copy));
 	}
-	assert_int_equal(code_log_memory(l), 0);
+	assert_int_equal(script_log_memory(l), 0);
 	add(l, 1, 1, "again");
 	assert_int_equal(count(l, 0, "again", 1), 1);
-	code_log_free(l);
+	script_log_free(l);
 }
 
 static atomic_bool stop;
@@ -147,12 +148,12 @@ static atomic_bool stop;
 /* A recording goes on while processes come and go. */
 static void *read_on(void *arg)
 {
-	struct code_log_copy copy;
+	struct script_log_copy copy;
 	uint64_t last = 0, before = 0;
 	uintptr_t wrong = 0;
 
 	while (!atomic_load(&stop))
-		while (code_log_next(arg, &last, &copy)) {
+		while (script_log_next(arg, &last, &copy)) {
 			wrong += last <= before || copy.text.name_size != 1 ||
 				 *copy.text.name != 'f';
 			before = last;
@@ -162,7 +163,7 @@ static void *read_on(void *arg)
 
 TEST(test_threads)
 {
-	struct code_log *l = code_log_new();
+	struct script_log *l = script_log_new();
 	pthread_t reader;
 	void *wrong;
 
@@ -171,12 +172,12 @@ TEST(test_threads)
 		for (uint32_t i = 0; i < 100; i++)
 			add(l, process, i, "f");
 		if (process > 3)
-			code_log_forget(l, process - 3);
+			script_log_forget(l, process - 3);
 	}
 	atomic_store(&stop, true);
 	assert_int_equal(pthread_join(reader, &wrong), 0);
 	assert_null(wrong);
-	code_log_free(l);
+	script_log_free(l);
 }
 
 int main(void)

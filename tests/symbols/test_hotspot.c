@@ -68,20 +68,20 @@ static int name_one(void *of, uint32_t i)
 {
 	struct jvm *j = of;
 
-	return hotspot_name(&j->vm, &j->remote, i);
+	return jvm_read_name(&j->vm, &j->remote, i);
 }
 
 /* Read the code cache, and names of methods. */
 static int scan(struct jvm *j)
 {
-	int rc = hotspot_scan(&j->vm, &j->remote);
+	int rc = jvm_read_scan(&j->vm, &j->remote);
 
 	return rc ? rc : remote_for_each(&j->remote, j->vm.nr_blobs, name_one, j);
 }
 
 static int look_up(struct jvm *j, const uint64_t *pcs, uint32_t nr)
 {
-	int rc = hotspot_look_up(&j->vm, &j->remote, pcs, nr);
+	int rc = jvm_read_look_up(&j->vm, &j->remote, pcs, nr);
 
 	return rc ? rc : remote_for_each(&j->remote, j->vm.nr_blobs, name_one, j);
 }
@@ -144,10 +144,10 @@ TEST(test_scan)
 	assert_int_equal(j.vm.nr_blobs, 3);
 	assert_int_equal(j.vm.nr_new, 3);
 	assert_string_equal(j.vm.blobs[0].name, "pkg.Class.get");
-	assert_int_equal(j.vm.blobs[0].kind, HOTSPOT_COMPILED);
+	assert_int_equal(j.vm.blobs[0].kind, JVM_READ_COMPILED);
 	assert_int_equal(j.vm.blobs[0].start, (uintptr_t)memory + 5 * SEGMENT - 64);
 	assert_int_equal(j.vm.blobs[0].frame_words, 4);
-	assert_int_equal(j.vm.blobs[1].kind, HOTSPOT_INTERPRETER);
+	assert_int_equal(j.vm.blobs[1].kind, JVM_READ_INTERPRETER);
 	assert_string_equal(j.vm.blobs[2].name, "StubRoutines (1)");
 	/* Nothing changed: nothing is new. */
 	assert_int_equal(scan(&j), 0);
@@ -226,7 +226,7 @@ TEST(test_look_up)
 	assert_int_equal(j.vm.nr_new, 2);
 	assert_int_equal(j.vm.nr_blobs, 3);
 	assert_int_equal(j.vm.blobs[0].compile_id, 10);
-	assert_int_equal(j.vm.blobs[1].kind, HOTSPOT_INTERPRETER);
+	assert_int_equal(j.vm.blobs[1].kind, JVM_READ_INTERPRETER);
 	assert_int_equal(j.vm.blobs[2].compile_id, 9);
 	/* A map that leads out of itself. */
 	segmap[0] = 1;
@@ -255,34 +255,34 @@ TEST(test_blind)
 	assert_int_equal(scan(&j), 0);
 	assert_false(j.vm.blobs[0].blind);
 	/* The version. */
-	assert_false(hotspot_is_untried(&j.vm.vm, &j.remote));
+	assert_false(jvm_read_is_untried(&j.vm.vm, &j.remote));
 	vm_major = 21;
-	assert_true(hotspot_is_untried(&j.vm.vm, &j.remote));
+	assert_true(jvm_read_is_untried(&j.vm.vm, &j.remote));
 	vm_major = 17;
 	/* The option. */
 	use_loops = false;
-	assert_false(hotspot_polls_loops(&j.vm.vm, &j.remote));
+	assert_false(jvm_read_polls_loops(&j.vm.vm, &j.remote));
 	use_loops = true;
-	assert_true(hotspot_polls_loops(&j.vm.vm, &j.remote));
+	assert_true(jvm_read_polls_loops(&j.vm.vm, &j.remote));
 	/* Not in the table; a wild number; entries too small for their members. */
 	flag_table[2].name = "UseLoops";
-	assert_false(hotspot_polls_loops(&j.vm.vm, &j.remote));
+	assert_false(jvm_read_polls_loops(&j.vm.vm, &j.remote));
 	flag_table[2].name = "UseCountedLoopSafepoints";
 	nr_flags = UINT64_MAX / 2;
-	assert_false(hotspot_polls_loops(&j.vm.vm, &j.remote));
+	assert_false(jvm_read_polls_loops(&j.vm.vm, &j.remote));
 	nr_flags = ARRAY_SIZE(flag_table);
 	j.vm.vm.flag_size = 12;
-	assert_false(hotspot_polls_loops(&j.vm.vm, &j.remote));
+	assert_false(jvm_read_polls_loops(&j.vm.vm, &j.remote));
 	j.vm.vm.flag_size = sizeof(struct flag);
 	flags = (void *)16;
-	assert_false(hotspot_polls_loops(&j.vm.vm, &j.remote));
+	assert_false(jvm_read_polls_loops(&j.vm.vm, &j.remote));
 	flags = flag_table;
 	jvm_fini(&j);
 }
 
 TEST(test_method)
 {
-	char name[HOTSPOT_NAME_MAX];
+	char name[JVM_READ_NAME_MAX];
 	const char *missing;
 	uint32_t size;
 	uint64_t code;
@@ -290,24 +290,24 @@ TEST(test_method)
 
 	jvm_init(&j);
 	assert_int_equal(read_tables(&j, &missing), 0);
-	assert_int_equal(hotspot_method(&j.vm, &j.remote, (uintptr_t)&method_get, name, &code,
-					&size),
+	assert_int_equal(jvm_read_method(&j.vm, &j.remote, (uintptr_t)&method_get, name, &code,
+					 &size),
 			 0);
 	assert_string_equal(name, "pkg.Class.get");
 	assert_int_equal(code, (uintptr_t)const_get.codes);
 	assert_int_equal(size, 12);
-	assert_int_equal(hotspot_method(&j.vm, &j.remote, 0, name, &code, &size), -EBADMSG);
-	assert_int_equal(hotspot_method(&j.vm, &j.remote, (uintptr_t)&method_get + 1, name, &code,
-					&size),
+	assert_int_equal(jvm_read_method(&j.vm, &j.remote, 0, name, &code, &size), -EBADMSG);
+	assert_int_equal(jvm_read_method(&j.vm, &j.remote, (uintptr_t)&method_get + 1, name, &code,
+					 &size),
 			 -EBADMSG);
-	assert_int_equal(hotspot_method(&j.vm, &j.remote, 4096, name, &code, &size), -EFAULT);
+	assert_int_equal(jvm_read_method(&j.vm, &j.remote, 4096, name, &code, &size), -EFAULT);
 	class_name.length = 0;
-	assert_int_equal(hotspot_method(&j.vm, &j.remote, (uintptr_t)&method_get, name, &code,
-					&size),
+	assert_int_equal(jvm_read_method(&j.vm, &j.remote, (uintptr_t)&method_get, name, &code,
+					 &size),
 			 -EBADMSG);
 	/* A symbol longer than any name is cut. */
 	class_name.length = 65535;
-	hotspot_method(&j.vm, &j.remote, (uintptr_t)&method_get, name, &code, &size);
+	jvm_read_method(&j.vm, &j.remote, (uintptr_t)&method_get, name, &code, &size);
 	assert_true(strlen(name) < sizeof(name));
 	jvm_fini(&j);
 }
@@ -386,11 +386,11 @@ TEST(test_memory)
 	j.remote.nr_reads_max = UINT32_MAX;
 	assert_int_equal(scan(&j), 0);
 	assert_int_equal(j.vm.nr_blobs, MANY / 2);
-	assert_in_range(j.vm.memory, MANY / 2 * 500, HOTSPOT_MEMORY_MAX);
+	assert_in_range(j.vm.memory, MANY / 2 * 500, JVM_READ_MEMORY_MAX);
 	code_heap.memory.high = blocks + MANY * SEGMENT;
 	assert_int_equal(scan(&j), -E2BIG);
 	/* Also one at a time, as code is sampled. */
-	j.vm.memory = HOTSPOT_MEMORY_MAX;
+	j.vm.memory = JVM_READ_MEMORY_MAX;
 	assert_int_equal(look_up(&j, &(uint64_t){ (uintptr_t)blocks + MANY * SEGMENT - 4 }, 1),
 			 -E2BIG);
 	code_heap = before;
@@ -404,7 +404,7 @@ TEST(test_memory)
 TEST(test_chain)
 {
 	/* Lines of put(): bci 0 is line 40, bci 3 is line 42, bci 4 (escaped) is line 1042. */
-	static struct hotspot_frame frames[HOTSPOT_FRAMES_MAX];
+	static struct jvm_read_frame frames[JVM_READ_FRAMES_MAX];
 	bool exact;
 	uint8_t scopes[64], *table = const_put.codes + const_put.code_size;
 	const char *missing;
@@ -419,15 +419,15 @@ TEST(test_chain)
 	assert_int_equal(scan(&j), 0);
 	/* A call that returns to a PcDesc belongs to it, and the instruction there to the next one.
 	 */
-	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 16, frames, &exact),
+	assert_int_equal(jvm_read_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 16, frames, &exact),
 			 2);
-	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 15, frames, &exact),
+	assert_int_equal(jvm_read_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 15, frames, &exact),
 			 1);
 	assert_string_equal(frames[0].name, "pkg.Class.get");
 	assert_string_equal(frames[0].file, "Class.java");
 	assert_int_equal(frames[0].bci, 7);
 	assert_int_equal(frames[0].line, 0); /* without a table */
-	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 17, frames, &exact),
+	assert_int_equal(jvm_read_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 17, frames, &exact),
 			 2);
 	assert_string_equal(frames[0].name, "pkg.Class.put");
 	assert_int_equal(frames[0].bci, 4);
@@ -435,48 +435,49 @@ TEST(test_chain)
 	assert_string_equal(frames[1].name, "pkg.Class.get");
 	/* Exact are described calls, not the instructions before them. */
 	assert_false(exact);
-	hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 31, frames, &exact);
+	jvm_read_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 31, frames, &exact);
 	assert_true(exact);
-	hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 15, frames, &exact);
+	jvm_read_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 15, frames, &exact);
 	assert_true(exact);
-	hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 16, frames, &exact);
+	jvm_read_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 16, frames, &exact);
 	assert_false(exact);
 	/* Other code is there by now. */
-	assert_int_equal(hotspot_test_current(&j.vm, &j.remote,
-					      (uint64_t[]){ (uintptr_t)b->begin + 17, 4096 }, 2,
-					      current),
+	assert_int_equal(jvm_read_test_current(&j.vm, &j.remote,
+					       (uint64_t[]){ (uintptr_t)b->begin + 17, 4096 }, 2,
+					       current),
 			 0);
 	assert_true(current[0]);
 	assert_false(current[1]);
 	b->compile_id++;
-	assert_int_equal(hotspot_test_current(&j.vm, &j.remote,
-					      (uint64_t[]){ (uintptr_t)b->begin + 17 }, 1, current),
+	assert_int_equal(jvm_read_test_current(&j.vm, &j.remote,
+					       (uint64_t[]){ (uintptr_t)b->begin + 17 }, 1,
+					       current),
 			 0);
 	assert_false(current[0]);
 	b->compile_id--;
 	/* Behind all calls: the sentinel; right behind the last one: that. */
-	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 40, frames, &exact),
+	assert_int_equal(jvm_read_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 40, frames, &exact),
 			 0);
-	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 32, frames, &exact),
+	assert_int_equal(jvm_read_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 32, frames, &exact),
 			 2);
-	assert_int_equal(hotspot_chain(&j.vm, &j.remote, 4096, frames, &exact), 0);
+	assert_int_equal(jvm_read_chain(&j.vm, &j.remote, 4096, frames, &exact), 0);
 	/* A cycle of scopes ends; a chain of another method is refused. */
 	scopes[8] = 8;
-	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 20, frames, &exact),
+	assert_int_equal(jvm_read_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 20, frames, &exact),
 			 0);
 	scopes[8] = 1;
 	scopes[9] = 0;
-	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 20, frames, &exact),
+	assert_int_equal(jvm_read_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 20, frames, &exact),
 			 -EBADMSG);
 	b->dependencies = -5;
-	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 20, frames, &exact),
+	assert_int_equal(jvm_read_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 20, frames, &exact),
 			 -EBADMSG);
 	/* Numbers of newer JVMs leave out 0. */
 	vm_major = 21;
 	b = put_inlined(scopes, sizeof(scopes));
 	for (size_t i = 0; i < sizeof(scopes); i++)
 		scopes[i]++;
-	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 15, frames, &exact),
+	assert_int_equal(jvm_read_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 15, frames, &exact),
 			 1);
 	assert_int_equal(frames[0].bci, 7);
 	vm_major = 17;
@@ -489,7 +490,7 @@ TEST(test_chain)
  */
 TEST(test_long_lines)
 {
-	static struct hotspot_frame frames[HOTSPOT_FRAMES_MAX];
+	static struct jvm_read_frame frames[JVM_READ_FRAMES_MAX];
 	uint8_t scopes[64], *at = const_put.codes + 1000;
 	const uint16_t code_size = const_put.code_size;
 	const char *missing;
@@ -510,8 +511,8 @@ TEST(test_long_lines)
 	assert_int_equal(scan(&j), 0);
 	for (uint8_t bci = 0; bci < 190; bci++) {
 		scopes[10] = bci + 1;
-		assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 17, frames,
-					       &exact),
+		assert_int_equal(jvm_read_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 17, frames,
+						&exact),
 				 2);
 		assert_int_equal(frames[0].bci, bci);
 		assert_int_equal(frames[0].line, 40 + 3 * MIN(bci, 179));
@@ -554,7 +555,7 @@ static struct blob25 *put_inlined25(uint8_t *immutable, uint64_t *mutable)
 
 TEST(test_jdk25)
 {
-	static struct hotspot_frame frames[HOTSPOT_FRAMES_MAX];
+	static struct jvm_read_frame frames[JVM_READ_FRAMES_MAX];
 	bool exact;
 	static uint64_t mutable[3];
 	static uint8_t immutable[256];
@@ -574,7 +575,7 @@ TEST(test_jdk25)
 	assert_int_equal(j.vm.blobs[0].end, (uintptr_t)b + 300);
 	assert_int_equal(j.vm.blobs[0].deopt, (uintptr_t)b + 280);
 	assert_int_equal(j.vm.blobs[0].complete, UINT32_MAX);
-	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b + 200 + 20, frames, &exact),
+	assert_int_equal(jvm_read_chain(&j.vm, &j.remote, (uintptr_t)b + 200 + 20, frames, &exact),
 			 2);
 	assert_string_equal(frames[0].name, "pkg.Class.put");
 	assert_int_equal(frames[0].bci, 4);
@@ -593,9 +594,9 @@ TEST(test_jdk25)
 TEST(test_no_jvm)
 {
 	struct remote remote = { .pid = getpid() };
-	struct hotspot_tables tables;
+	struct jvm_read_tables tables;
 
-	assert_int_equal(hotspot_find_tables(&tables, &remote), -ENOENT);
+	assert_int_equal(jvm_read_find_tables(&tables, &remote), -ENOENT);
 }
 
 /* A string that ends at the last byte before memory that is not there. */

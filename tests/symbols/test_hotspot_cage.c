@@ -44,8 +44,8 @@ static void change(struct sandbox_reply *r)
 	for (uint32_t i = 0; i < nr && r->size; i++) {
 		size_t at = next_random(&seed) % r->size;
 
-		if (next_random(&seed) % 3 == 0 && r->size > sizeof(struct hotspot_wire_result))
-			at = r->size - sizeof(struct hotspot_wire_result) + at % 32;
+		if (next_random(&seed) % 3 == 0 && r->size > sizeof(struct jvm_read_wire_result))
+			at = r->size - sizeof(struct jvm_read_wire_result) + at % 32;
 		r->bytes[at] = next_random(&seed) % 4 ? (uint8_t)next_random(&seed) : 0xff;
 	}
 	if (next_random(&seed) % 8 == 0)
@@ -55,7 +55,7 @@ static void change(struct sandbox_reply *r)
 static void put_question(struct sandbox_call *c, uint32_t nr, uint32_t size, uint64_t addr,
 			 uint32_t nr_addrs)
 {
-	const struct hotspot_wire_ask ask = { nr, size };
+	const struct jvm_read_wire_ask ask = { nr, size };
 
 	sandbox_put(&c->reply, &ask, sizeof(ask));
 	for (uint32_t i = 0; i < nr_addrs; i++)
@@ -73,7 +73,7 @@ static int put_senseless(struct sandbox_call *c)
 		put_question(c, REMOTE_PIECES_MAX + 1, 8, 4096, REMOTE_PIECES_MAX + 1);
 		break;
 	case LARGE:
-		put_question(c, 2, HOTSPOT_WIRE_SIZE, 4096, 2);
+		put_question(c, 2, JVM_READ_WIRE_SIZE, 4096, 2);
 		break;
 	case SHORT:
 		put_question(c, 2, 8, 4096, 1);
@@ -95,7 +95,7 @@ static int serve(struct sandbox_call *c)
 	if (shared->mode == DIES)
 		__builtin_trap();
 	if (shared->mode == HONEST || shared->mode == CHANGED) {
-		rc = hotspot_readers[0].serve(c);
+		rc = jvm_read_readers[0].serve(c);
 		shared->nr_results++;
 		if (shared->mode == CHANGED)
 			change(&c->reply);
@@ -109,7 +109,7 @@ static int serve(struct sandbox_call *c)
 	return -ENODATA;
 }
 
-static struct hotspot_tables tables;
+static struct jvm_read_tables tables;
 
 /* Make the JVM of most tests, and find its tables. */
 static struct blob *make(struct jvm *j, uint8_t scopes[static 64])
@@ -127,9 +127,9 @@ static struct blob *make(struct jvm *j, uint8_t scopes[static 64])
 }
 
 /* Make a job with a chain, methods, and addresses to look up. */
-static struct hotspot_job *make_job(const struct blob *b, bool scan)
+static struct jvm_read_job *make_job(const struct blob *b, bool scan)
 {
-	struct hotspot_job *j = hotspot_job_new(getpid(), hotspot_sandbox_run);
+	struct jvm_read_job *j = jvm_read_job_new(getpid(), jvm_read_sandbox_run);
 
 	assert_non_null(j);
 	j->remote.fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
@@ -145,7 +145,7 @@ static struct hotspot_job *make_job(const struct blob *b, bool scan)
 	return j;
 }
 
-static void check_same(const struct hotspot_job *a, const struct hotspot_job *b)
+static void check_same(const struct jvm_read_job *a, const struct jvm_read_job *b)
 {
 	assert_int_equal(a->vm.nr_blobs, b->vm.nr_blobs);
 	assert_int_equal(a->vm.nr_new, b->vm.nr_new);
@@ -153,12 +153,12 @@ static void check_same(const struct hotspot_job *a, const struct hotspot_job *b)
 	assert_int_equal(a->vm.call_return, b->vm.call_return);
 	assert_memory_equal(&a->vm.vm, &b->vm.vm, sizeof(a->vm.vm));
 	for (uint32_t i = 0; i < a->vm.nr_blobs; i++) {
-		struct hotspot_blob x = a->vm.blobs[i], y = b->vm.blobs[i];
+		struct jvm_read_blob x = a->vm.blobs[i], y = b->vm.blobs[i];
 
 		assert_string_equal(x.name, y.name);
 		assert_int_equal(x.start, y.start);
 		assert_int_equal(x.end, y.end);
-		assert_true(hotspot_blobs_same(&x, &y));
+		assert_true(jvm_read_blobs_same(&x, &y));
 		assert_int_equal(x.frame_words, y.frame_words);
 		assert_int_equal(x.complete, y.complete);
 		assert_int_equal(x.fresh, y.fresh);
@@ -189,7 +189,7 @@ static void check_same(const struct hotspot_job *a, const struct hotspot_job *b)
 /* A worker and the reader itself return the same. */
 TEST(test_same)
 {
-	struct hotspot_job *direct, *caged;
+	struct jvm_read_job *direct, *caged;
 	uint8_t scopes[64];
 	struct jvm jvm;
 	struct blob *b = make(&jvm, scopes);
@@ -197,8 +197,8 @@ TEST(test_same)
 	shared->mode = HONEST;
 	direct = make_job(b, true);
 	caged = make_job(b, true);
-	assert_int_equal(hotspot_job_read(direct, &tables), 0);
-	assert_int_equal(hotspot_sandbox_read(caged, &tables), 0);
+	assert_int_equal(jvm_read_job_read(direct, &tables), 0);
+	assert_int_equal(jvm_read_sandbox_read(caged, &tables), 0);
 	assert_int_equal(caged->vm.nr_blobs, 3);
 	assert_int_equal(caged->vm.nr_new, 3);
 	assert_string_equal(caged->vm.blobs[0].name, "pkg.Class.get");
@@ -208,23 +208,23 @@ TEST(test_same)
 	check_same(direct, caged);
 	/* Known code keeps its name and is not new; other code in its place is. */
 	b->compile_id++;
-	hotspot_job_forget(direct);
-	hotspot_job_forget(caged);
-	assert_int_equal(hotspot_job_read(direct, &tables), 0);
-	assert_int_equal(hotspot_sandbox_read(caged, &tables), 0);
+	jvm_read_job_forget(direct);
+	jvm_read_job_forget(caged);
+	assert_int_equal(jvm_read_job_read(direct, &tables), 0);
+	assert_int_equal(jvm_read_sandbox_read(caged, &tables), 0);
 	assert_int_equal(caged->vm.nr_new, 1);
 	assert_string_equal(caged->vm.blobs[2].name, "pkg.Class.put");
 	check_same(direct, caged);
 	assert_true(caged->worker_ns > 0);
-	hotspot_job_drop(&direct->job);
-	hotspot_job_drop(&caged->job);
+	jvm_read_job_drop(&direct->job);
+	jvm_read_job_drop(&caged->job);
 	jvm_fini(&jvm);
 }
 
 /* A worker reads one JVM, as often as it is there: another JVM has another one. */
 TEST(one_jvm)
 {
-	struct hotspot_job *jobs[HOTSPOT_READERS + 1];
+	struct jvm_read_job *jobs[JVM_READ_READERS + 1];
 	uint8_t scopes[64];
 	struct jvm jvm;
 	struct blob *b = make(&jvm, scopes);
@@ -233,20 +233,20 @@ TEST(one_jvm)
 	for (uint32_t i = 0; i < ARRAY_SIZE(jobs); i++) {
 		jobs[i] = make_job(b, true);
 		for (uint32_t k = 1; k <= 2; k++) {
-			assert_int_equal(hotspot_sandbox_read(jobs[i], &tables), 0);
+			assert_int_equal(jvm_read_sandbox_read(jobs[i], &tables), 0);
 			assert_int_equal(shared->nr_served, k);
-			hotspot_job_forget(jobs[i]);
+			jvm_read_job_forget(jobs[i]);
 		}
 	}
 	/* There is one more than workers: the one that was read last has its worker, not the first.
 	 */
-	assert_int_equal(hotspot_sandbox_read(jobs[HOTSPOT_READERS], &tables), 0);
+	assert_int_equal(jvm_read_sandbox_read(jobs[JVM_READ_READERS], &tables), 0);
 	assert_int_equal(shared->nr_served, 3);
-	assert_int_equal(hotspot_sandbox_read(jobs[0], &tables), 0);
+	assert_int_equal(jvm_read_sandbox_read(jobs[0], &tables), 0);
 	assert_int_equal(shared->nr_served, 1);
 	for (uint32_t i = 0; i < ARRAY_SIZE(jobs); i++) {
-		hotspot_sandbox_end(jobs[i]);
-		hotspot_job_drop(&jobs[i]->job);
+		jvm_read_sandbox_end(jobs[i]);
+		jvm_read_job_drop(&jobs[i]->job);
 	}
 	jvm_fini(&jvm);
 }
@@ -254,7 +254,7 @@ TEST(one_jvm)
 /* Code that is looked up takes its place among the known one. */
 TEST(test_look_up)
 {
-	struct hotspot_job *direct, *caged;
+	struct jvm_read_job *direct, *caged;
 	uint8_t scopes[64];
 	struct jvm jvm;
 	struct blob *b = make(&jvm, scopes), *later;
@@ -262,13 +262,13 @@ TEST(test_look_up)
 	shared->mode = HONEST;
 	direct = make_job(b, true);
 	caged = make_job(b, true);
-	assert_int_equal(hotspot_job_read(direct, &tables), 0);
-	assert_int_equal(hotspot_sandbox_read(caged, &tables), 0);
+	assert_int_equal(jvm_read_job_read(direct, &tables), 0);
+	assert_int_equal(jvm_read_sandbox_read(caged, &tables), 0);
 	later = put_blob(20, 2, "nmethod", &method_put, 11);
 	for (int i = 0; i < 2; i++) {
-		struct hotspot_job *j = i ? caged : direct;
+		struct jvm_read_job *j = i ? caged : direct;
 
-		hotspot_job_forget(j);
+		jvm_read_job_forget(j);
 		j->scan = false;
 		j->nr_pcs = 3;
 		j->pcs = malloc(3 * sizeof(*j->pcs));
@@ -276,13 +276,13 @@ TEST(test_look_up)
 		j->pcs[1] = (uintptr_t)b->begin + 1; /* known */
 		j->pcs[2] = 4096;		     /* nowhere */
 	}
-	assert_int_equal(hotspot_job_read(direct, &tables), 0);
-	assert_int_equal(hotspot_sandbox_read(caged, &tables), 0);
+	assert_int_equal(jvm_read_job_read(direct, &tables), 0);
+	assert_int_equal(jvm_read_sandbox_read(caged, &tables), 0);
 	assert_int_equal(caged->vm.nr_blobs, 4);
 	assert_int_equal(caged->vm.nr_new, 1);
 	check_same(direct, caged);
-	hotspot_job_drop(&direct->job);
-	hotspot_job_drop(&caged->job);
+	jvm_read_job_drop(&direct->job);
+	jvm_read_job_drop(&caged->job);
 	jvm_fini(&jvm);
 }
 
@@ -295,14 +295,14 @@ TEST(test_changed)
 	struct blob *b = make(&jvm, scopes);
 
 	for (uint32_t i = 0; i < NR_ROUNDS; i++) {
-		struct hotspot_job *j = make_job(b, true);
+		struct jvm_read_job *j = make_job(b, true);
 
 		j->id = 1; /* one worker for all */
 		shared->mode = CHANGED;
 		shared->seed = i;
-		nr_refused += hotspot_sandbox_read(j, &tables) != 0;
+		nr_refused += jvm_read_sandbox_read(j, &tables) != 0;
 		assert_true(jvm_is_sane(j));
-		hotspot_job_drop(&j->job);
+		jvm_read_job_drop(&j->job);
 	}
 	print_message("%u of %u results were refused\n", nr_refused, NR_ROUNDS);
 	assert_in_range(nr_refused, NR_ROUNDS / 10, NR_ROUNDS - 10);
@@ -324,21 +324,21 @@ TEST(test_questions)
 	struct blob *b = make(&jvm, scopes);
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct hotspot_job *j = make_job(b, true);
+		struct jvm_read_job *j = make_job(b, true);
 
 		shared->mode = cases[i].mode;
 		shared->nr_questions = 0;
 		j->remote.nr_reads_max = 1000;
-		assert_int_equal(hotspot_sandbox_read(j, &tables), cases[i].rc);
+		assert_int_equal(jvm_read_sandbox_read(j, &tables), cases[i].rc);
 		assert_int_equal(shared->nr_questions,
 				 cases[i].mode == ENDLESS ? 1001 : cases[i].mode != DIES);
 		/* The next reading has a new worker. */
 		shared->mode = HONEST;
-		j->remote.nr_reads_max = HOTSPOT_READS_MAX;
+		j->remote.nr_reads_max = JVM_READ_READS_MAX;
 		j->remote.nr_reads = 0;
-		assert_int_equal(hotspot_sandbox_read(j, &tables), 0);
+		assert_int_equal(jvm_read_sandbox_read(j, &tables), 0);
 		assert_int_equal(j->vm.nr_blobs, 3);
-		hotspot_job_drop(&j->job);
+		jvm_read_job_drop(&j->job);
 	}
 	jvm_fini(&jvm);
 }
@@ -348,16 +348,16 @@ TEST(test_unreadable)
 {
 	uint8_t scopes[64];
 	struct jvm jvm;
-	struct hotspot_job *j = make_job(make(&jvm, scopes), true);
+	struct jvm_read_job *j = make_job(make(&jvm, scopes), true);
 
 	shared->mode = UNREADABLE;
 	memset(shared->bytes, 1, sizeof(shared->bytes));
 	shared->got = 1;
-	assert_int_equal(hotspot_sandbox_read(j, &tables), -ENODATA);
+	assert_int_equal(jvm_read_sandbox_read(j, &tables), -ENODATA);
 	assert_int_equal(shared->got, 0);
 	for (size_t i = 0; i < sizeof(shared->bytes); i++)
 		assert_int_equal(shared->bytes[i], 0);
-	hotspot_job_drop(&j->job);
+	jvm_read_job_drop(&j->job);
 	jvm_fini(&jvm);
 }
 
@@ -410,23 +410,23 @@ static int fetch_lines(struct remote *r)
 	return 0;
 }
 
-static struct hotspot_frame frames[HOTSPOT_FRAMES_MAX];
+static struct jvm_read_frame frames[JVM_READ_FRAMES_MAX];
 static uint64_t chain_pc;
 static int nr_frames;
 
 static int read_chain(void *of, uint32_t i)
 {
-	const struct hotspot_job *j = of;
+	const struct jvm_read_job *j = of;
 	bool exact;
 
 	(void)i;
-	nr_frames = hotspot_chain(&j->vm, (struct remote *)(uintptr_t)&j->remote, chain_pc, frames,
-				  &exact);
+	nr_frames = jvm_read_chain(&j->vm, (struct remote *)(uintptr_t)&j->remote, chain_pc, frames,
+				   &exact);
 	return 0;
 }
 
 /* Count the rounds of reads of the chain at @pc. */
-static uint32_t count_rounds(struct hotspot_job *j, uint64_t pc, int nr)
+static uint32_t count_rounds(struct jvm_read_job *j, uint64_t pc, int nr)
 {
 	memset(&fetched, 0, sizeof(fetched));
 	chain_pc = pc;
@@ -445,10 +445,10 @@ TEST(test_rounds)
 	uint8_t scopes[64];
 	struct jvm jvm;
 	struct blob *b = make(&jvm, scopes);
-	struct hotspot_job *j = make_job(b, true);
+	struct jvm_read_job *j = make_job(b, true);
 	uint32_t one, two;
 
-	assert_int_equal(hotspot_job_read(j, &tables), 0);
+	assert_int_equal(jvm_read_job_read(j, &tables), 0);
 	one = count_rounds(j, (uintptr_t)b->begin + 15, 1);
 	assert_string_equal(frames[0].name, "pkg.Class.get");
 	two = count_rounds(j, (uintptr_t)b->begin + 17, 2);
@@ -458,7 +458,7 @@ TEST(test_rounds)
 	print_message("%u rounds for one method, %u for two\n", one, two);
 	/* The scope of the other one, and the pointer to its method. */
 	assert_int_equal(two, one + 2);
-	hotspot_job_drop(&j->job);
+	jvm_read_job_drop(&j->job);
 	jvm_fini(&jvm);
 }
 
@@ -477,14 +477,14 @@ static int read_late(const struct remote *r, uint64_t addr, void *buf, size_t si
 
 static void *read_job(void *of)
 {
-	return (void *)(intptr_t)hotspot_sandbox_read(of, &tables);
+	return (void *)(intptr_t)jvm_read_sandbox_read(of, &tables);
 }
 
 /* Readings that hang have all workers until they are left; then others have them. */
 TEST(test_left)
 {
-	pthread_t threads[HOTSPOT_READERS];
-	struct hotspot_job *hanging[HOTSPOT_READERS], *j;
+	pthread_t threads[JVM_READ_READERS];
+	struct jvm_read_job *hanging[JVM_READ_READERS], *j;
 	uint8_t scopes[64];
 	struct jvm jvm;
 	struct blob *b = make(&jvm, scopes);
@@ -493,40 +493,40 @@ TEST(test_left)
 	shared->mode = HONEST;
 	sem_init(&begun, 0, 0);
 	sem_init(&gate, 0, 0);
-	for (uint32_t i = 0; i < HOTSPOT_READERS; i++) {
+	for (uint32_t i = 0; i < JVM_READ_READERS; i++) {
 		hanging[i] = make_job(b, true);
 		hanging[i]->remote.read = read_late;
 		assert_int_equal(pthread_create(&threads[i], NULL, read_job, hanging[i]), 0);
 		sem_wait(&begun);
 	}
 	j = make_job(b, true);
-	assert_int_equal(hotspot_sandbox_read(j, &tables), -EAGAIN);
-	hotspot_sandbox_leave(hanging[3]);
-	assert_int_equal(hotspot_sandbox_read(j, &tables), 0);
+	assert_int_equal(jvm_read_sandbox_read(j, &tables), -EAGAIN);
+	jvm_read_sandbox_leave(hanging[3]);
+	assert_int_equal(jvm_read_sandbox_read(j, &tables), 0);
 	assert_int_equal(j->vm.nr_blobs, 3);
 	/* The one that was left does not disturb others, and comes to nothing. */
 	sem_post(&gate);
-	for (uint32_t i = 0; i < HOTSPOT_READERS; i++) {
+	for (uint32_t i = 0; i < JVM_READ_READERS; i++) {
 		pthread_join(threads[i], &rc);
 		assert_int_equal((intptr_t)rc, i == 3 ? -ESTALE : 0);
 		assert_int_equal(hanging[i]->vm.nr_blobs, i == 3 ? 0 : 3);
-		hotspot_job_drop(&hanging[i]->job);
+		jvm_read_job_drop(&hanging[i]->job);
 	}
-	hotspot_job_forget(j);
-	assert_int_equal(hotspot_sandbox_read(j, &tables), 0);
-	hotspot_job_drop(&j->job);
+	jvm_read_job_forget(j);
+	assert_int_equal(jvm_read_sandbox_read(j, &tables), 0);
+	jvm_read_job_drop(&j->job);
 	jvm_fini(&jvm);
 }
 
 static int set_up(void **state)
 {
 	static const struct sandbox_reader *readers[SANDBOX_NR_KINDS];
-	static struct sandbox_reader all[HOTSPOT_READERS];
+	static struct sandbox_reader all[JVM_READ_READERS];
 
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
-	for (uint32_t i = 0; i < HOTSPOT_READERS; i++) {
-		all[i] = hotspot_readers[i];
+	for (uint32_t i = 0; i < JVM_READ_READERS; i++) {
+		all[i] = jvm_read_readers[i];
 		all[i].serve = serve;
 		readers[SANDBOX_HOTSPOT + i] = &all[i];
 	}

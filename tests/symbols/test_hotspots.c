@@ -33,23 +33,23 @@ static int count_descriptors(void)
 }
 
 /* A child with code that was sampled, and its entry; read once. */
-static struct hotspots_entry *sample_child(struct hotspots *h, pid_t pid)
+static struct jvm_table_entry *sample_child(struct jvm_table *h, pid_t pid)
 {
 	const struct object_identity id = { .kind = OBJECT_ANON, .owner = 1 };
 	struct object *memory_of =
 		objects_intern(h->objects, &id, "//anon", 6, (uint32_t)pid, 4096, 8192);
-	struct hotspots_symbol symbol;
-	struct hotspots_entry *e;
+	struct jvm_table_symbol symbol;
+	struct jvm_table_entry *e;
 
-	hotspots_find(h, memory_of, 4096, &symbol);
-	e = hotspots_find_entry(h, memory_of);
+	jvm_table_find(h, memory_of, 4096, &symbol);
+	e = jvm_table_find_entry(h, memory_of);
 	assert_non_null(e);
 	e->wanted = true;
-	hotspots_refresh(h, time_now_ns());
+	jvm_table_refresh(h, time_now_ns());
 	assert_true(e->runs);
 	for (int i = 0; e->runs && i < 1000; i++) {
 		usleep(10000);
-		hotspots_refresh(h, time_now_ns());
+		jvm_table_refresh(h, time_now_ns());
 	}
 	assert_false(e->runs);
 	return e;
@@ -59,9 +59,9 @@ static struct hotspots_entry *sample_child(struct hotspots *h, pid_t pid)
 TEST(test_ended_process)
 {
 	const int event = eventfd(0, EFD_CLOEXEC);
-	struct hotspots_entry *e;
+	struct jvm_table_entry *e;
 	uint64_t now_ns;
-	struct hotspots h;
+	struct jvm_table h;
 	int before;
 	pid_t pid = fork();
 
@@ -77,18 +77,18 @@ TEST(test_ended_process)
 	/* no samples for a while */
 	e->wanted = false;
 	now_ns = time_now_ns() + 60000000000ULL;
-	hotspots_refresh(&h, now_ns);
+	jvm_table_refresh(&h, now_ns);
 	/* The folder of the process, and its memory. */
 	assert_int_equal(count_descriptors(), before + 2);
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	hotspots_refresh(&h, now_ns + 60000000000ULL);
+	jvm_table_refresh(&h, now_ns + 60000000000ULL);
 	assert_int_equal(count_descriptors(), before);
 	assert_null(e->reading);
 	/* Its code is freed ten minutes after its end was seen. */
-	hotspots_refresh(&h, now_ns + 659 * 1000000000ULL);
+	jvm_table_refresh(&h, now_ns + 659 * 1000000000ULL);
 	assert_int_equal(h.nr_entries, 1);
-	hotspots_refresh(&h, now_ns + 661 * 1000000000ULL);
+	jvm_table_refresh(&h, now_ns + 661 * 1000000000ULL);
 	assert_int_equal(h.nr_entries, 0);
 	assert_int_equal(helpers_free(h.helpers, time_now_ns() + 10000000000ULL), 0);
 	close_table(&h);
@@ -98,47 +98,47 @@ TEST(test_ended_process)
 /* A table full of processes that have ended makes room for the next one. */
 TEST(test_room)
 {
-	struct hotspots h;
+	struct jvm_table h;
 	struct object *first = NULL;
-	struct code_log_copy copy;
-	struct code_log *log;
+	struct script_log_copy copy;
+	struct script_log *log;
 	uint64_t last = 0;
 	uint32_t nr = 0;
 
 	(void)state;
 	open_table(&h);
-	h.log = code_log_new();
-	for (uint32_t i = 0; i < HOTSPOTS_MAX + 2; i++) {
+	h.log = script_log_new();
+	for (uint32_t i = 0; i < JVM_TABLE_MAX + 2; i++) {
 		const struct object_identity id = { .kind = OBJECT_ANON, .owner = i + 1 };
 		struct object *o = objects_intern(h.objects, &id, "//anon", 6, 1, 4096, 8192);
-		struct hotspots_entry *e;
+		struct jvm_table_entry *e;
 
 		/* The first one was sampled last. */
-		atomic_store(&o->used, i ? i : HOTSPOTS_MAX);
+		atomic_store(&o->used, i ? i : JVM_TABLE_MAX);
 		first = i ? first : o;
-		e = hotspots_add_entry(&h, o);
+		e = jvm_table_add_entry(&h, o);
 		/* All of the first ones run. */
-		assert_true(e ? i != HOTSPOTS_MAX : i == HOTSPOTS_MAX);
-		code_log_add(h.log, &(struct code_key){ .process = i + 1 },
-			     &(struct code_text){ .language = LANG_JAVA });
+		assert_true(e ? i != JVM_TABLE_MAX : i == JVM_TABLE_MAX);
+		script_log_add(h.log, &(struct code_key){ .process = i + 1 },
+			       &(struct code_text){ .language = LANG_JAVA });
 		if (e)
 			e->uid = i % 2;
-		if (i < HOTSPOTS_MAX)
+		if (i < JVM_TABLE_MAX)
 			continue;
 		for (uint32_t k = 0; k < 2 && !e; k++) {
-			hotspot_job_drop(&h.entries[k]->reading->job);
+			jvm_read_job_drop(&h.entries[k]->reading->job);
 			h.entries[k]->reading = NULL;
 		}
 	}
-	assert_int_equal(h.nr_entries, HOTSPOTS_MAX);
-	assert_non_null(hotspots_find_entry(&h, first));
+	assert_int_equal(h.nr_entries, JVM_TABLE_MAX);
+	assert_non_null(jvm_table_find_entry(&h, first));
 	/* Its code for recordings has left with it. */
-	while (code_log_next(h.log, &last, &copy))
+	while (script_log_next(h.log, &last, &copy))
 		nr++;
-	assert_int_equal(nr, HOTSPOTS_MAX + 1);
+	assert_int_equal(nr, JVM_TABLE_MAX + 1);
 	log = h.log;
 	close_table(&h);
-	code_log_free(log);
+	script_log_free(log);
 }
 
 #define SECOND 1000000000ULL
@@ -152,8 +152,8 @@ static void end_now(struct job *job)
 TEST(test_rest)
 {
 	const int event = eventfd(0, EFD_CLOEXEC);
-	struct hotspots_entry *e;
-	struct hotspots h;
+	struct jvm_table_entry *e;
+	struct jvm_table h;
 
 	(void)state;
 	open_table(&h);
@@ -164,12 +164,12 @@ TEST(test_rest)
 		e->reading->scan = true;
 		e->reading->scan_ns = 4 * SECOND;
 		e->reading->cost_ns = 5 * SECOND;
-		hotspots_refresh(&h, 100 * SECOND);
+		jvm_table_refresh(&h, 100 * SECOND);
 		assert_in_range(e->due_ns, 110 * SECOND, 140 * SECOND);
 		assert_in_range(e->scan_due_ns, 140 * SECOND, 160 * SECOND);
 		h.nr_entries--;
-		hotspots_discount(&h, e);
-		hotspot_job_drop(&e->reading->job);
+		jvm_table_discount(&h, e);
+		jvm_read_job_drop(&e->reading->job);
 		jitcode_free(e->code);
 		jitcode_free(e->methods);
 		free(e->ranges);
@@ -180,7 +180,7 @@ TEST(test_rest)
 	/* It waits, and needs no CPU time. */
 	e = add_read(&h, 1, 1000);
 	e->began_ns = 50 * SECOND;
-	hotspots_refresh(&h, 100 * SECOND);
+	jvm_table_refresh(&h, 100 * SECOND);
 	assert_in_range(e->due_ns, 150 * SECOND, 150 * SECOND);
 	/* One that is cheap is read as before. */
 	e->runs = true;
@@ -188,7 +188,7 @@ TEST(test_rest)
 	e->reading->scan = true;
 	e->reading->scan_ns = SECOND / 100;
 	e->reading->cost_ns = SECOND / 50;
-	hotspots_refresh(&h, 200 * SECOND);
+	jvm_table_refresh(&h, 200 * SECOND);
 	assert_in_range(e->due_ns, 200 * SECOND + SECOND / 10, 200 * SECOND + SECOND / 10);
 	assert_in_range(e->scan_due_ns, 201 * SECOND, 201 * SECOND);
 	/* After few addresses the next ones wait for more. */
@@ -199,14 +199,14 @@ TEST(test_rest)
 	e->reading->cost_ns = SECOND / 50;
 	e->reading->pcs = calloc(1, sizeof(uint64_t));
 	e->reading->nr_pcs = 1;
-	hotspots_refresh(&h, 210 * SECOND);
+	jvm_table_refresh(&h, 210 * SECOND);
 	assert_in_range(e->due_ns, 210 * SECOND + 4 * SECOND / 5, 210 * SECOND + 4 * SECOND / 5);
 	/* Once, after a JVM was opened, its code is looked up at once. */
 	e->runs = true;
 	e->scanned_ns = 0;
 	e->began_ns = 219 * SECOND;
 	e->reading->scan = true;
-	hotspots_refresh(&h, 220 * SECOND);
+	jvm_table_refresh(&h, 220 * SECOND);
 	assert_in_range(e->due_ns, 220 * SECOND, 220 * SECOND);
 	/* A cheap scan, which is due earlier, does not look up code. */
 	e->reading->job.run = end_now;
@@ -214,7 +214,7 @@ TEST(test_rest)
 	e->nr_pcs = e->max_pcs = 1;
 	e->due_ns = 300 * SECOND;
 	assert_int_equal(helpers_new(&h.helpers, event), 0);
-	hotspots_refresh(&h, 250 * SECOND);
+	jvm_table_refresh(&h, 250 * SECOND);
 	assert_true(e->runs);
 	assert_int_equal(e->nr_pcs, 1);
 	assert_true(helpers_wait(h.helpers, &e->reading->job, time_now_ns() + 10 * SECOND));
@@ -231,15 +231,15 @@ static void wait_for_gate(struct job *job)
 {
 	while (!atomic_load(&is_open))
 		usleep(1000);
-	((struct hotspot_job *)job)->rc = -ENODATA;
+	((struct jvm_read_job *)job)->rc = -ENODATA;
 }
 
 /* The JVMs of one user do not take all helpers, and each one is read in the end. */
 TEST(test_turns)
 {
 	const int event = eventfd(0, EFD_CLOEXEC);
-	struct hotspots_entry *e[40];
-	struct hotspots h;
+	struct jvm_table_entry *e[40];
+	struct jvm_table h;
 	unsigned int nr[2] = { 0, 0 }, nr_tried = 0;
 
 	(void)state;
@@ -251,7 +251,7 @@ TEST(test_turns)
 		e[i]->wanted = true;
 		e[i]->reading->job.run = wait_for_gate;
 	}
-	hotspots_refresh(&h, SECOND);
+	jvm_table_refresh(&h, SECOND);
 	for (unsigned int i = 0; i < ARRAY_SIZE(e); i++)
 		nr[i / 30] += e[i]->runs;
 	print_message("%u of 30 and %u of 10 are read\n", nr[0], nr[1]);
@@ -259,21 +259,21 @@ TEST(test_turns)
 	assert_in_range(nr[1], 1, 8);
 	assert_in_range(nr[0] + nr[1], 4, 8);
 	/* Ones that hang keep their helpers. */
-	hotspots_refresh(&h, SECOND + 61 * SECOND);
-	assert_int_equal(hotspot_job_nr_left(), nr[0] + nr[1]);
-	hotspots_refresh(&h, SECOND + 62 * SECOND);
+	jvm_table_refresh(&h, SECOND + 61 * SECOND);
+	assert_int_equal(jvm_read_job_nr_left(), nr[0] + nr[1]);
+	jvm_table_refresh(&h, SECOND + 62 * SECOND);
 	for (unsigned int i = 0; i < ARRAY_SIZE(e); i++)
 		assert_false(e[i]->runs);
 	atomic_store(&is_open, true);
 	for (int i = 0; nr_tried < ARRAY_SIZE(e) && i < 1000; i++) {
 		usleep(10000);
-		hotspots_refresh(&h, 100 * SECOND + (uint64_t)i);
+		jvm_table_refresh(&h, 100 * SECOND + (uint64_t)i);
 		nr_tried = 0;
 		for (unsigned int k = 0; k < ARRAY_SIZE(e); k++)
 			nr_tried += !e[k]->reading || e[k]->tries;
 	}
 	assert_int_equal(nr_tried, ARRAY_SIZE(e));
-	assert_int_equal(hotspot_job_nr_left(), 0);
+	assert_int_equal(jvm_read_job_nr_left(), 0);
 	assert_int_equal(helpers_free(h.helpers, time_now_ns() + 10 * SECOND), 0);
 	close_table(&h);
 	close(event);
@@ -282,22 +282,22 @@ TEST(test_turns)
 /* The JVMs of one user do not take all places. */
 TEST(test_room_of_user)
 {
-	struct hotspots h;
+	struct jvm_table h;
 	uint32_t nr = 0;
 
 	(void)state;
 	open_table(&h);
-	for (uint32_t i = 0; i <= HOTSPOTS_MAX; i++) {
+	for (uint32_t i = 0; i <= JVM_TABLE_MAX; i++) {
 		const struct object_identity id = { .kind = OBJECT_ANON, .owner = i + 1 };
 		/* None with such a pid: all of one unknown user, then one of ours. */
-		pid_t pid = i < HOTSPOTS_MAX ? 0x70000000 : getpid();
+		pid_t pid = i < JVM_TABLE_MAX ? 0x70000000 : getpid();
 		struct object *o = objects_intern(h.objects, &id, "//anon", 6, pid, 4096, 8192);
-		const struct hotspots_entry *e = hotspots_add_entry(&h, o);
+		const struct jvm_table_entry *e = jvm_table_add_entry(&h, o);
 
 		nr += e != NULL;
-		assert_true(i < HOTSPOTS_MAX || (e && e->uid == geteuid()));
+		assert_true(i < JVM_TABLE_MAX || (e && e->uid == geteuid()));
 	}
-	assert_int_equal(nr, HOTSPOTS_MAX / 4 * 3 + 1);
+	assert_int_equal(nr, JVM_TABLE_MAX / 4 * 3 + 1);
 	close_table(&h);
 }
 
@@ -306,8 +306,8 @@ TEST(test_room_of_user)
 /* The bytes of all JVMs are counted and have a limit, and one user does not take all of them. */
 TEST(test_memory_of_all)
 {
-	struct hotspots_entry *e[80];
-	struct hotspots h;
+	struct jvm_table_entry *e[80];
+	struct jvm_table h;
 	unsigned int nr[2] = { 0, 0 };
 
 	(void)state;
@@ -316,7 +316,7 @@ TEST(test_memory_of_all)
 		e[i] = add_read(&h, i + 1, i < 40 ? 1000 : 1001);
 		e[i]->reading->vm.memory = EACH;
 	}
-	hotspots_refresh(&h, 1);
+	jvm_table_refresh(&h, 1);
 	for (unsigned int i = 0; i < ARRAY_SIZE(e); i++) {
 		nr[i / 40] += !strcmp(reason_of(&h, e[i]), "");
 		if (strcmp(reason_of(&h, e[i]), ""))
@@ -325,13 +325,13 @@ TEST(test_memory_of_all)
 		assert_non_null(e[i]->reading);
 	}
 	print_message("%u and %u of 40 processes of 20 MiB\n", nr[0], nr[1]);
-	assert_int_equal(nr[0], HOTSPOTS_USER_MEMORY / EACH);
-	assert_int_equal(nr[0] + nr[1], HOTSPOTS_MEMORY_MAX / EACH);
-	assert_in_range(atomic_load(&h.memory), HOTSPOTS_MEMORY_MAX - EACH, HOTSPOTS_MEMORY_MAX);
+	assert_int_equal(nr[0], JVM_TABLE_USER_MEMORY / EACH);
+	assert_int_equal(nr[0] + nr[1], JVM_TABLE_MEMORY_MAX / EACH);
+	assert_in_range(atomic_load(&h.memory), JVM_TABLE_MEMORY_MAX - EACH, JVM_TABLE_MEMORY_MAX);
 	/* Those that leave make room. */
 	while (h.nr_entries) {
 		h.nr_entries--;
-		hotspots_discount(&h, h.entries[h.nr_entries]);
+		jvm_table_discount(&h, h.entries[h.nr_entries]);
 	}
 	assert_int_equal(atomic_load(&h.memory), 0);
 	h.nr_entries = ARRAY_SIZE(e);
@@ -341,8 +341,8 @@ TEST(test_memory_of_all)
 /* A large JVM is below the limit of one process; one that invents names is not, and it says so. */
 TEST(test_memory_of_one)
 {
-	struct hotspots_entry *e;
-	struct hotspots h;
+	struct jvm_table_entry *e;
+	struct jvm_table h;
 	uint32_t nr;
 
 	(void)state;
@@ -351,25 +351,25 @@ TEST(test_memory_of_one)
 	e->runs = false;
 	for (uint32_t version = 0; version < 2; version++) {
 		make_code(e, 60000, 60, version);
-		hotspots_take_code(&h, e, 1 + version);
+		jvm_table_take_code(&h, e, 1 + version);
 	}
-	hotspots_count(&h, e);
+	jvm_table_count(&h, e);
 	print_message("60,000 methods, compiled twice: %.1f MiB, %.1f of them are read\n",
 		      (double)e->memory / (1 << 20), (double)e->reading->vm.memory / (1 << 20));
 	assert_string_equal(reason_of(&h, e), "");
 	assert_int_equal(jitcode_nr(e->code), 120000);
-	assert_in_range(e->reading->vm.memory, 1 << 20, HOTSPOT_MEMORY_MAX / 3);
+	assert_in_range(e->reading->vm.memory, 1 << 20, JVM_READ_MEMORY_MAX / 3);
 	for (uint32_t version = 2; version < 6; version++) {
 		make_code(e, 50000, 500, version);
-		hotspots_take_code(&h, e, 1 + version);
+		jvm_table_take_code(&h, e, 1 + version);
 	}
 	assert_string_equal(reason_of(&h, e), "the JVM has too much code: some has no names");
 	nr = jitcode_nr(e->code);
-	hotspots_take_code(&h, e, 99);
+	jvm_table_take_code(&h, e, 99);
 	assert_int_equal(jitcode_nr(e->code), nr);
-	hotspots_count(&h, e);
+	jvm_table_count(&h, e);
 	print_message("with invented names: %.1f MiB\n", (double)e->memory / (1 << 20));
-	assert_in_range(jitcode_memory(e->code), 1 << 20, HOTSPOTS_NAMES_MEMORY + (1 << 20));
+	assert_in_range(jitcode_memory(e->code), 1 << 20, JVM_TABLE_NAMES_MEMORY + (1 << 20));
 	assert_in_range(e->memory, 1 << 20, 96 << 20);
 	assert_int_equal(atomic_load(&h.memory), e->memory);
 	close_table(&h);
@@ -382,52 +382,52 @@ static uint64_t address_in_code(uint32_t i)
 }
 
 /* Make a JVM with code at the first @nr addresses. */
-static struct hotspots_entry *open_with_code(struct hotspots *h, uint32_t nr)
+static struct jvm_table_entry *open_with_code(struct jvm_table *h, uint32_t nr)
 {
-	struct hotspots_entry *e;
+	struct jvm_table_entry *e;
 
 	open_table(h);
 	e = add_read(h, 1, 1000);
 	e->runs = false;
 	make_code(e, nr / 2048 + 1, 60, 1);
-	hotspots_take_code(h, e, 1);
+	jvm_table_take_code(h, e, 1);
 	return e;
 }
 
 /* A worker refuses a job with more chains, and then all of its names are missing. */
 TEST(test_chains_wanted)
 {
-	const uint32_t nr = HOTSPOT_WANTS_MAX + 1000;
+	const uint32_t nr = JVM_READ_WANTS_MAX + 1000;
 	const int event = eventfd(0, EFD_CLOEXEC);
-	struct hotspots h;
-	struct hotspots_entry *e = open_with_code(&h, nr);
+	struct jvm_table h;
+	struct jvm_table_entry *e = open_with_code(&h, nr);
 	const struct object *memory = objects_at(h.objects, e->object);
 
 	(void)state;
 	assert_int_equal(helpers_new(&h.helpers, event), 0);
 	for (uint32_t i = 0; i < nr; i++)
-		hotspots_want_chain(&h, memory, address_in_code(i), i);
-	assert_int_equal(e->nr_chains, HOTSPOT_WANTS_MAX);
+		jvm_table_want_chain(&h, memory, address_in_code(i), i);
+	assert_int_equal(e->nr_chains, JVM_READ_WANTS_MAX);
 	assert_int_equal(helpers_free(h.helpers, time_now_ns() + 10 * SECOND), 0);
 	close_table(&h);
 	close(event);
 }
 
 /* Read @nr chains with the longest names; returns how many were kept. */
-static uint32_t read_long_chains(struct hotspot_job *r, uint32_t nr)
+static uint32_t read_long_chains(struct jvm_read_job *r, uint32_t nr)
 {
 	uint32_t nr_kept = 0;
 
 	r->chains = calloc(nr, sizeof(*r->chains));
 	r->nr_chains = nr;
-	assert_int_equal(hotspot_job_begin_chains(r), 0);
-	for (uint32_t i = 0; i < HOTSPOT_FRAMES_MAX; i++) {
+	assert_int_equal(jvm_read_job_begin_chains(r), 0);
+	for (uint32_t i = 0; i < JVM_READ_FRAMES_MAX; i++) {
 		memset(r->frames[i].name, 'x', sizeof(r->frames[i].name) - 1);
 		memset(r->frames[i].file, 'y', sizeof(r->frames[i].file) - 1);
 	}
 	for (uint32_t i = 0; i < nr; i++) {
 		r->chains[i].addr = address_in_code(i);
-		hotspot_job_add_chain(r, &r->chains[i], HOTSPOT_FRAMES_MAX, true);
+		jvm_read_job_add_chain(r, &r->chains[i], JVM_READ_FRAMES_MAX, true);
 		nr_kept += r->chains[i].nr != 0;
 	}
 	return nr_kept;
@@ -436,25 +436,25 @@ static uint32_t read_long_chains(struct hotspot_job *r, uint32_t nr)
 /* The chains of one reading have a limit of bytes, and are counted until they are handed out. */
 TEST(test_chains_memory)
 {
-	const uint32_t nr = 1000, each = HOTSPOT_FRAMES_MAX * (HOTSPOT_NAME_MAX + 64);
-	struct hotspots h;
-	struct hotspots_entry *e = open_with_code(&h, nr);
-	struct hotspots_chain chain;
+	const uint32_t nr = 1000, each = JVM_READ_FRAMES_MAX * (JVM_READ_NAME_MAX + 64);
+	struct jvm_table h;
+	struct jvm_table_entry *e = open_with_code(&h, nr);
+	struct jvm_table_chain chain;
 	uint32_t nr_kept = read_long_chains(e->reading, nr), nr_taken = 0;
 	size_t before;
 
 	(void)state;
 	assert_in_range(nr_kept * each, 7 << 20, 8 << 20);
-	hotspots_count(&h, e);
+	jvm_table_count(&h, e);
 	before = e->memory;
-	hotspots_keep_chains(e, e->reading);
-	hotspots_count(&h, e);
+	jvm_table_keep_chains(e, e->reading);
+	jvm_table_count(&h, e);
 	assert_in_range(e->memory - before, nr_kept * each, 9 << 20);
 	assert_int_equal(atomic_load(&h.memory), e->memory);
-	while (hotspots_take_chain(&h, &chain))
+	while (jvm_table_take_chain(&h, &chain))
 		nr_taken++;
 	assert_int_equal(nr_taken, nr_kept);
-	hotspots_count(&h, e);
+	jvm_table_count(&h, e);
 	assert_in_range(e->memory - before, 0, 64 << 10); /* calls that they describe */
 	close_table(&h);
 }
@@ -462,73 +462,73 @@ TEST(test_chains_memory)
 /* A JVM with more calls that its code describes: the first ones are known. */
 TEST(test_calls)
 {
-	const uint32_t nr = HOTSPOTS_CALLS_MAX + 1000;
-	struct hotspots h;
-	struct hotspots_entry *e = open_with_code(&h, nr);
+	const uint32_t nr = JVM_TABLE_CALLS_MAX + 1000;
+	struct jvm_table h;
+	struct jvm_table_entry *e = open_with_code(&h, nr);
 
 	(void)state;
 	for (uint32_t i = 0; i < nr; i++)
-		hotspots_take_call(e, address_in_code(i));
-	assert_int_equal(e->nr_calls, HOTSPOTS_CALLS_MAX);
-	assert_int_equal(e->calls[e->nr_calls - 1].pc, address_in_code(HOTSPOTS_CALLS_MAX - 1));
+		jvm_table_take_call(e, address_in_code(i));
+	assert_int_equal(e->nr_calls, JVM_TABLE_CALLS_MAX);
+	assert_int_equal(e->calls[e->nr_calls - 1].pc, address_in_code(JVM_TABLE_CALLS_MAX - 1));
 	close_table(&h);
 }
 
 /* Code, methods and chains for a recording, each once; cut ones are refused. */
 TEST(test_kept)
 {
-	struct hotspot_job_frame chain[] = { { "A.small", "A.java", 7 }, { "A.big", "", 0 } };
-	const struct hotspot_blob b = { .start = 4096,
-					.end = 8192,
-					.frame_words = 6,
-					.kind = HOTSPOT_COMPILED,
-					.name = (char[]){ "A.big" } };
-	struct hotspots_keeper k = { .untried = true,
-				     .log = code_log_new(),
-				     .process = 3,
-				     .time_ns = 99,
-				     .memory = 4096,
-				     .pid = 42 };
-	struct hotspot_job_frame *frames;
-	struct hotspots_kept kept;
-	struct code_log_copy copy;
+	struct jvm_read_job_frame chain[] = { { "A.small", "A.java", 7 }, { "A.big", "", 0 } };
+	const struct jvm_read_blob b = { .start = 4096,
+					 .end = 8192,
+					 .frame_words = 6,
+					 .kind = JVM_READ_COMPILED,
+					 .name = (char[]){ "A.big" } };
+	struct jvm_table_keeper k = { .untried = true,
+				      .log = script_log_new(),
+				      .process = 3,
+				      .time_ns = 99,
+				      .memory = 4096,
+				      .pid = 42 };
+	struct jvm_read_job_frame *frames;
+	struct jvm_table_kept kept;
+	struct script_log_copy copy;
 	struct code_text text;
 	uint64_t last = 0;
 
 	(void)state;
-	hotspots_keep_code(&k, &b);
-	hotspots_keep_code(&k, &b);
-	hotspots_keep_method(&k, 640, "A.small", 800, 12);
-	hotspots_keep_chain(
-		&k, &(struct hotspot_job_chain){
+	jvm_table_keep_code(&k, &b);
+	jvm_table_keep_code(&k, &b);
+	jvm_table_keep_method(&k, 640, "A.small", 800, 12);
+	jvm_table_keep_chain(
+		&k, &(struct jvm_read_job_chain){
 			    .addr = 5000, .layer = 1, .nr = 2, .exact = true, .frames = chain });
-	assert_true(code_log_next(k.log, &last, &copy));
+	assert_true(script_log_next(k.log, &last, &copy));
 	text = copy.text;
 	assert_int_equal(text.language, LANG_JAVA);
-	assert_true(hotspots_kept(&text, &kept));
+	assert_true(jvm_table_kept(&text, &kept));
 	assert_int_equal(kept.end - kept.start, 4096);
-	assert_int_equal(kept.flags, HOTSPOTS_KEPT_UNTRIED);
+	assert_int_equal(kept.flags, JVM_TABLE_KEPT_UNTRIED);
 	assert_int_equal(kept.pid + kept.time_ns + kept.frame_words, 42 + 99 + 6);
 	text.table_size--;
-	assert_false(hotspots_kept(&text, &kept));
-	assert_true(code_log_next(k.log, &last, &copy));
-	assert_true(hotspots_kept(&copy.text, &kept));
+	assert_false(jvm_table_kept(&text, &kept));
+	assert_true(script_log_next(k.log, &last, &copy));
+	assert_true(jvm_table_kept(&copy.text, &kept));
 	assert_int_equal(kept.start + kept.bytecodes_size, 640 + 12);
-	assert_true(code_log_next(k.log, &last, &copy));
+	assert_true(script_log_next(k.log, &last, &copy));
 	text = copy.text;
-	assert_true(hotspots_kept(&text, &kept));
-	frames = hotspots_kept_frames(&text, &kept);
-	assert_true(kept.flags & HOTSPOTS_KEPT_EXACT);
+	assert_true(jvm_table_kept(&text, &kept));
+	frames = jvm_table_kept_frames(&text, &kept);
+	assert_true(kept.flags & JVM_TABLE_KEPT_EXACT);
 	assert_string_equal(frames[0].file, "A.java");
 	assert_int_equal(frames[0].line, 7);
 	assert_string_equal(frames[1].name, "A.big");
 	assert_string_equal(frames[1].file, "");
 	free(frames);
 	text.table_size--;
-	assert_true(hotspots_kept(&text, &kept));
-	assert_null(hotspots_kept_frames(&text, &kept));
-	assert_false(code_log_next(k.log, &last, &copy));
-	code_log_free(k.log);
+	assert_true(jvm_table_kept(&text, &kept));
+	assert_null(jvm_table_kept_frames(&text, &kept));
+	assert_false(script_log_next(k.log, &last, &copy));
+	script_log_free(k.log);
 }
 
 int main(void)

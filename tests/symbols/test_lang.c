@@ -50,7 +50,7 @@ static void call_all(struct fixture *f)
 
 static const struct code_text *text(const struct fixture *f, uint32_t frame)
 {
-	return codes_at(f->reader->codes, f->chain.frames[frame].code);
+	return script_functions_at(f->reader->codes, f->chain.frames[frame].code);
 }
 
 static void expect_name(const struct fixture *f, uint32_t frame, const char *name, uint32_t line)
@@ -258,7 +258,7 @@ TEST(test_forked, setup, teardown)
 /* Use up the part of the table that the process of the sample has. */
 static void fill_part(struct fixture *f)
 {
-	char name[CODES_TEXT_MAX] = "";
+	char name[SCRIPT_FUNCTIONS_TEXT_MAX] = "";
 	struct code_text text = { .language = LANG_PYTHON, .name = name, .file = "a" };
 	struct code_key key = { .process = f->sample.process };
 
@@ -266,7 +266,7 @@ static void fill_part(struct fixture *f)
 	while (text.name_size) {
 		snprintf(name, sizeof(name), "%x", ++text.first_line);
 		key.address = text.first_line;
-		if (codes_add(f->reader->codes, &key, &text) == CODE_NONE)
+		if (script_functions_add(f->reader->codes, &key, &text) == CODE_NONE)
 			text.name_size /= 2;
 	}
 }
@@ -438,7 +438,7 @@ TEST(test_empty_texts, setup, teardown)
 	call_all(f);
 	assert_int_equal(chain(f), LANG_OK);
 	expect_name(f, 1, "(anonymous)", 3);
-	t = codes_at(f->reader->codes, f->chain.frames[1].code);
+	t = script_functions_at(f->reader->codes, f->chain.frames[1].code);
 	assert_int_equal(t->file_size, 9);
 	assert_memory_equal(t->file, "<unknown>", 9);
 }

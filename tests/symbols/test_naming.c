@@ -168,7 +168,7 @@ TEST(test_unnamed_function, setup, teardown)
 		.offset = lang_place_at(CODE_UNNAMED, LANG_NO_INSTR),
 	};
 	struct naming_answer a;
-	struct codes *codes = codes_new();
+	struct script_functions *codes = script_functions_new();
 
 	f->naming.codes = codes;
 	assert_int_equal(naming_find(&f->naming, &q, &a), 0);
@@ -176,7 +176,7 @@ TEST(test_unnamed_function, setup, teardown)
 	assert_true(symtab_at(f->symtab, a.symbol)->made_up);
 	assert_int_equal(symtab_at(f->symtab, a.symbol)->object, object->id);
 	assert_string_equal(atomic_load(&object->reason), "too many functions of interpreters");
-	codes_free(codes);
+	script_functions_free(codes);
 }
 
 TEST(test_hidden, setup, teardown)

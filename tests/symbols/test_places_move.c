@@ -202,7 +202,7 @@ TEST(test_ended_processes, setup, teardown)
 		/* The third one has a chain. */
 		m = begin(f, &to);
 		if (!round)
-			chains_put((struct chains *)(uintptr_t)m->from_chains, was[2], &frame, 1);
+			inlines_put((struct inlines *)(uintptr_t)m->from_chains, was[2], &frame, 1);
 		for (uint32_t i = 0; i <= NR; i++) {
 			is[i] = places_move_one(m, was[i]);
 			assert_int_not_equal(is[i], PLACE_NONE);

@@ -36,7 +36,8 @@ static int setup(void **state)
 static void expect_frame(const struct fixture *f, uint32_t frame, const char *name,
 			 const char *file, uint32_t instr, bool boundary)
 {
-	const struct code_text *t = codes_at(f->reader->codes, f->chain.frames[frame].code);
+	const struct code_text *t =
+		script_functions_at(f->reader->codes, f->chain.frames[frame].code);
 
 	assert_non_null(t);
 	assert_int_equal(t->language, f->m.process.kind);
@@ -464,8 +465,9 @@ static void check_ruby(struct fixture *f, uint32_t version)
 			     true);
 		expect_frame(f, 2, "main", "/srv/a.rb", LANG_NO_INSTR, false);
 		expect_frame(f, 3, "<main>", "/srv/a.rb", LANG_NO_INSTR, true);
-		assert_int_equal(codes_at(f->reader->codes, f->chain.frames[2].code)->first_line,
-				 30);
+		assert_int_equal(
+			script_functions_at(f->reader->codes, f->chain.frames[2].code)->first_line,
+			30);
 		assert_int_equal(f->chain.same, f->sample.sp + f->sample.stack_size);
 	}
 	assert_in_range(f->m.nr_calls, 1, 8);
@@ -606,7 +608,7 @@ TEST(test_ruby_instructions, setup, teardown)
 	expect_frame(f, 1, "<main>", "/srv/a.rb", 0, false);
 	/* The instruction before the next one. */
 	expect_frame(f, 2, "<main>", "/srv/a.rb", 8, true);
-	text = codes_at(f->reader->codes, f->chain.frames[0].code);
+	text = script_functions_at(f->reader->codes, f->chain.frames[0].code);
 	assert_int_equal(rubyline_of(text->table, text->table_size, 0), 20);
 	assert_int_equal(rubyline_of(text->table, text->table_size, 8), 22);
 	assert_int_equal(rubyline_of(text->table, text->table_size, 9), 23);
@@ -614,7 +616,7 @@ TEST(test_ruby_instructions, setup, teardown)
 	pymake_u32(&f->m, body + 136, 2);
 	pymake_u32(&f->m, entries, 40);
 	assert_int_equal(chain(f), LANG_OK);
-	text = codes_at(f->reader->codes, f->chain.frames[0].code);
+	text = script_functions_at(f->reader->codes, f->chain.frames[0].code);
 	assert_int_equal(rubyline_of(text->table, text->table_size, 0), 40);
 }
 

@@ -45,7 +45,7 @@ static uint64_t named(struct fixture *f, const char *name, uint32_t position)
 static const struct code_text *text_of(const struct fixture *f, uint32_t frame)
 {
 	assert_in_range(frame + 1, 1, f->chain.nr);
-	return codes_at(f->reader->codes, f->chain.frames[frame].code);
+	return script_functions_at(f->reader->codes, f->chain.frames[frame].code);
 }
 
 static void expect_frame(const struct fixture *f, uint32_t frame, const char *name,
@@ -117,8 +117,8 @@ TEST(test_million, setup, teardown)
 	}
 	/* With one text they are one function. */
 	assert_int_equal(nr_named, 1000000);
-	assert_in_range(codes_nr(f->reader->codes), 1, 100);
-	assert_true(codes_memory(f->reader->codes) <= CODES_MEMORY_MAX);
+	assert_in_range(script_functions_nr(f->reader->codes), 1, 100);
+	assert_true(script_functions_memory(f->reader->codes) <= SCRIPT_FUNCTIONS_MEMORY_MAX);
 	f->sample.process++;
 	assert_int_equal(chain(f), LANG_OK);
 	expect_frame(f, 0, "many", "/srv/a.js", f->v.top + 128);
@@ -305,7 +305,7 @@ static void expect_at(const struct fixture *f, uint32_t which, uint32_t at, uint
 		      const char *names)
 {
 	const struct lang_compiled *c = &f->chain.frames[0].compiled[which];
-	const struct code_text *t = codes_at(f->reader->codes, c->code);
+	const struct code_text *t = script_functions_at(f->reader->codes, c->code);
 	struct v8_inlined call;
 	char text[64] = "";
 	struct v8_entry e;
@@ -316,7 +316,7 @@ static void expect_at(const struct fixture *f, uint32_t which, uint32_t at, uint
 	assert_true(v8table_find(t->table, t->table_size, at, &e));
 	assert_int_equal(e.line, line);
 	while (v8table_inlined(t->table, t->table_size, e.inlined, &call)) {
-		const struct code_text *of = codes_at(f->reader->codes, call.code);
+		const struct code_text *of = script_functions_at(f->reader->codes, call.code);
 
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%.*s<%u ",
 					 of->name_size, of->name, call.line);
@@ -366,8 +366,9 @@ TEST(test_optimised, setup, teardown)
 	pymake_u64(v->m, data + 72, v8make_bytes(v, calls, sizeof(calls)) + 1);
 	pymake_u64(v->m, data + 56, v8make_smi(8));
 	assert_int_equal(chain(f), LANG_OK);
-	assert_int_equal(
-		codes_at(f->reader->codes, f->chain.frames[0].compiled[0].code)->table_size, 8);
+	assert_int_equal(script_functions_at(f->reader->codes, f->chain.frames[0].compiled[0].code)
+				 ->table_size,
+			 8);
 	/* An inlined function is none. */
 	pymake_u64(v->m, literals + 24, f->script + 1);
 	pymake_u64(v->m, data + 56, v8make_smi(9));
@@ -468,9 +469,9 @@ TEST(test_baseline, setup, teardown)
 	expect_at(f, 0, 280, 22, "");
 	expect_at(f, 0, 281, 23, "");
 	expect_at(f, 0, 289, 24, "");
-	assert_false(
-		v8table_find(codes_at(f->reader->codes, f->chain.frames[0].compiled[0].code)->table,
-			     8, 143, &e));
+	assert_false(v8table_find(
+		script_functions_at(f->reader->codes, f->chain.frames[0].compiled[0].code)->table,
+		8, 143, &e));
 	/* The function has optimised code by now, the frame runs its baseline code still. */
 	pymake_u64(v->m, shared + 8, code + 1);
 	v8make_compiled(&f->v, hot, 13, v8make_object(v, V8MAKE_OTHER, 96), v8make_bytes(v, "", 0));
@@ -481,8 +482,9 @@ TEST(test_baseline, setup, teardown)
 	pymake_u64(v->m, object + 8, v8make_smi(sizeof(bytecodes) - 1));
 	pymake_u32(v->m, code + 56, 0x88);
 	assert_int_equal(chain(f), LANG_OK);
-	assert_int_equal(
-		codes_at(f->reader->codes, f->chain.frames[0].compiled[1].code)->table_size, 8);
+	assert_int_equal(script_functions_at(f->reader->codes, f->chain.frames[0].compiled[1].code)
+				 ->table_size,
+			 8);
 }
 
 /* The text of a script: of two bytes a character, outside of the heap, in parts, of no form. */

@@ -56,7 +56,7 @@ struct sample {
 	enum pipeline_lang lang;
 	enum lang_status none;
 	uint64_t pc, sp;
-	uint32_t doubts;     /* enum merge_doubt */
+	uint32_t doubts;     /* enum interleave_doubt */
 	uint32_t nr_guessed; /* native frames */
 	enum unwind_stop stop;
 	uint32_t nr, first; /* in chains */
@@ -257,7 +257,8 @@ static void base_name(const struct code_text *c, const char **name, size_t *size
 
 static uint64_t hash_of(const struct tool *t, uint64_t place)
 {
-	const struct code_text *c = codes_at(symbols_codes(t->symbols), lang_place_code(place));
+	const struct code_text *c =
+		script_functions_at(symbols_codes(t->symbols), lang_place_code(place));
 	uint64_t hash;
 	const char *name;
 	size_t size;
@@ -290,7 +291,8 @@ static bool is_name(const struct code_text *c, const char *wanted)
 
 static bool same_function(const struct tool *t, uint64_t place, uint64_t truth)
 {
-	const struct code_text *c = codes_at(symbols_codes(t->symbols), lang_place_code(place));
+	const struct code_text *c =
+		script_functions_at(symbols_codes(t->symbols), lang_place_code(place));
 	uint64_t hash = hash_of(t, place);
 
 	/* In Ruby's truth code of eval has the file, and from 3.4 on the name, of its caller. */
@@ -302,7 +304,8 @@ static bool same_function(const struct tool *t, uint64_t place, uint64_t truth)
 /* Does a frame without a line fit the line of the truth? A block's is in its method. */
 static bool fits_line(const struct tool *t, uint64_t place, int line)
 {
-	const struct code_text *c = codes_at(symbols_codes(t->symbols), lang_place_code(place));
+	const struct code_text *c =
+		script_functions_at(symbols_codes(t->symbols), lang_place_code(place));
 
 	if (c->language != LANG_RUBY)
 		return line < 0;
@@ -338,7 +341,8 @@ static struct sample *sample_of(struct tool *t, const struct truth_entry *e)
 /* Get the line of a frame, of Python's the instruction; LANG_NO_INSTR: not known. */
 static uint32_t instr_of(const struct tool *t, uint64_t place)
 {
-	const struct code_text *c = codes_at(symbols_codes(t->symbols), lang_place_code(place));
+	const struct code_text *c =
+		script_functions_at(symbols_codes(t->symbols), lang_place_code(place));
 	uint32_t instr = lang_place_instr(place), line;
 
 	if (!c || c->language != LANG_RUBY || instr == LANG_NO_INSTR)
@@ -373,9 +377,10 @@ static void show(const struct tool *t, const struct sample *s, const struct trut
 		e->entering ? " (entering)" : "");
 	for (uint32_t i = 0; i < MAX(s->nr, e->nr) && i < 12; i++) {
 		uint64_t place = i < s->nr ? t->chains[s->first + i] : 0;
-		const struct code_text *c =
-			i < s->nr ? codes_at(symbols_codes(t->symbols), lang_place_code(place))
-				  : NULL;
+		const struct code_text *c = i < s->nr
+						    ? script_functions_at(symbols_codes(t->symbols),
+									  lang_place_code(place))
+						    : NULL;
 
 		fprintf(stderr, "  %.*s:%u +%d  %s +%d\n", c ? c->name_size : 1, c ? c->name : "-",
 			c ? c->first_line : 0, (int)instr_of(t, place),
@@ -384,7 +389,7 @@ static void show(const struct tool *t, const struct sample *s, const struct trut
 	}
 }
 
-static const char *const doubt_names[MERGE_DOUBTS] = {
+static const char *const doubt_names[INTERLEAVE_DOUBTS] = {
 	"cut", "unaligned", "entering", "late", "broken", "changed", "untried",
 };
 
@@ -393,7 +398,7 @@ static int judge(struct tool *t)
 	uint32_t nr = MIN(atomic_load(&t->truth->nr), (uint32_t)TRUTH_ENTRIES), matched = 0,
 		 entering = 0, elsewhere = 0;
 	uint32_t certain[3] = { 0 }, guessed[3] = { 0 }, none[LANG_OK] = { 0 }, nones = 0;
-	uint32_t doubts[MERGE_DOUBTS] = { 0 };
+	uint32_t doubts[INTERLEAVE_DOUBTS] = { 0 };
 
 	qsort(t->samples, t->nr_samples, sizeof(*t->samples), by_time);
 	for (uint32_t i = 0; i < nr; i++) {
@@ -419,7 +424,7 @@ static int judge(struct tool *t)
 				show(t, s, e);
 		} else if (s->lang == PIPELINE_LANG_GUESSED) {
 			guessed[result]++;
-			for (int k = 0; k < MERGE_DOUBTS; k++)
+			for (int k = 0; k < INTERLEAVE_DOUBTS; k++)
 				doubts[k] += s->doubts >> k & 1;
 		} else {
 			none[MIN(s->none, LANG_OK - 1)]++;
@@ -434,7 +439,7 @@ static int judge(struct tool *t)
 	for (int i = 0; i < LANG_OK; i++)
 		if (none[i])
 			printf(" %s %u", lang_status_name((enum lang_status)i), none[i]);
-	for (int i = 0; i < MERGE_DOUBTS; i++)
+	for (int i = 0; i < INTERLEAVE_DOUBTS; i++)
 		if (doubts[i])
 			printf(" %s %u", doubt_names[i], doubts[i]);
 	putchar('\n');
@@ -451,7 +456,7 @@ static void print_chain(const struct tool *t, const struct sample *s)
 	for (uint32_t i = s->lang == PIPELINE_LANG_NONE ? 0 : s->nr; i-- > 0;) {
 		uint64_t place = t->chains[s->first + i];
 		const struct code_text *c =
-			codes_at(symbols_codes(t->symbols), lang_place_code(place));
+			script_functions_at(symbols_codes(t->symbols), lang_place_code(place));
 
 		printf(" %.*s", c ? c->name_size : 1, c ? c->name : "?");
 		if (lang_place_instr(place) == LANG_INLINED)

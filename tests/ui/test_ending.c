@@ -20,7 +20,7 @@ static void end(int fd)
 	sigaddset(&set, SIGINT);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	raise(SIGINT);
-	ending_begin();
+	shutdown_begin();
 	for (;;)
 		pause();
 }

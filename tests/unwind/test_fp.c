@@ -252,7 +252,7 @@ static void undo(const struct arch_frame *from, struct arch_frame *to)
 		.arch = &arch_x86_64, .copy = &copy, .space = &space, .word = 8
 	};
 
-	rewrite_undo(&in, from, to);
+	landing_pad_undo(&in, from, to);
 }
 
 /* The function that catches an exception, by the copies that libgcc has made so far. */

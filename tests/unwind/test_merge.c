@@ -25,7 +25,7 @@ static union {
 	uint8_t bytes[sizeof(struct lang_slot) + 32 * sizeof(struct lang_frame)];
 } u;
 static struct unwind_result native;
-static struct merge_result out;
+static struct interleave_result out;
 
 /* "n": a native frame, "l": one of the loop; each of 0x100 bytes. */
 static void make_native(const char *frames)
@@ -52,14 +52,14 @@ static void make_slot(const char *frames)
 }
 
 /* Compare the merged frames: digits are native ones, letters frames of the language. */
-static void expect(const char *frames, enum merge_verdict verdict)
+static void expect(const char *frames, enum interleave_verdict verdict)
 {
 	char text[64] = "";
 
-	merge_stacks(interpreter, &native, &u.slot, &out);
+	interleave_stacks(interpreter, &native, &u.slot, &out);
 	for (uint32_t i = 0; i < out.nr; i++)
-		text[i] = (char)((out.frame[i] & MERGE_LANG ? 'a' : '0') +
-				 (out.frame[i] & ~MERGE_LANG));
+		text[i] = (char)((out.frame[i] & INTERLEAVE_LANG ? 'a' : '0') +
+				 (out.frame[i] & ~INTERLEAVE_LANG));
 	assert_string_equal(text, frames);
 	assert_int_equal(out.verdict, verdict);
 }
@@ -68,9 +68,9 @@ TEST(test_exact)
 {
 	make_native("nlnln");
 	make_slot(".1.3");
-	expect("01ab23cd4", MERGE_CERTAIN);
+	expect("01ab23cd4", INTERLEAVE_CERTAIN);
 	make_slot(".?.?");
-	expect("01ab23cd4", MERGE_CERTAIN);
+	expect("01ab23cd4", INTERLEAVE_CERTAIN);
 }
 
 TEST(test_checks)
@@ -78,16 +78,16 @@ TEST(test_checks)
 	make_native("nlnln");
 	make_slot("13");
 	u.slot.checked = 0;
-	expect("01a23b4", MERGE_GUESSED);
+	expect("01a23b4", INTERLEAVE_GUESSED);
 	make_slot("13");
 	u.slot.same = SP + 0x1ff;
-	expect("01a23b4", MERGE_GUESSED);
+	expect("01a23b4", INTERLEAVE_GUESSED);
 	make_slot("13");
 	native.nr_guessed = 1;
-	expect("01a23b4", MERGE_GUESSED);
+	expect("01a23b4", INTERLEAVE_GUESSED);
 	native.nr_guessed = 0;
 	native.stop = UNWIND_TRUNCATED;
-	expect("01a23b4", MERGE_GUESSED);
+	expect("01a23b4", INTERLEAVE_GUESSED);
 }
 
 /* The innermost C frame of the loop has only begun: certain if the stack of frames says so. */
@@ -96,9 +96,9 @@ TEST(test_entering)
 	make_native("ln");
 	native.ip[0] = LOOP + 8;
 	make_slot("0");
-	expect("0a1", MERGE_CERTAIN);
+	expect("0a1", INTERLEAVE_CERTAIN);
 	u.slot.settled = 0;
-	expect("0a1", MERGE_GUESSED);
+	expect("0a1", INTERLEAVE_GUESSED);
 }
 
 /* One group is missing, or one is too many: the other groups are aligned. */
@@ -118,42 +118,42 @@ TEST(test_embedded)
 	interpreter = &perl;
 	make_native("lnn");
 	make_slot(".??"); /* a sub that was called by one that C code called */
-	expect("0ab12", MERGE_CERTAIN);
+	expect("0ab12", INTERLEAVE_CERTAIN);
 	make_native("nlnlnn");
 	make_slot("?.??");
-	expect("01a23bc45", MERGE_CERTAIN);
+	expect("01a23bc45", INTERLEAVE_CERTAIN);
 	/* perl_run() is there, and the loop of the innermost sub is about to begin. */
 	make_native("nlnn");
 	native.ip[2] = MAIN + 8;
 	make_slot(".??");
-	expect("01c23", MERGE_GUESSED);
+	expect("01c23", INTERLEAVE_GUESSED);
 	/* A script. */
 	make_native("lnlnn");
 	native.ip[3] = MAIN + 8;
 	make_slot("?.?");
-	expect("0a12bc34", MERGE_CERTAIN);
+	expect("0a12bc34", INTERLEAVE_CERTAIN);
 	/* A BEGIN block: the main program is in perl_parse(). */
 	make_native("lnln");
 	native.ip[2] = MAIN + 0x1008;
 	make_slot("??");
-	expect("0a12b3", MERGE_CERTAIN);
+	expect("0a12b3", INTERLEAVE_CERTAIN);
 	/* The block of a sort has a loop, and no frame. */
 	make_native("nlnlnn");
 	make_slot(".??");
-	expect("0123ab45", MERGE_GUESSED);
+	expect("0123ab45", INTERLEAVE_GUESSED);
 	/* perl_eval_pv() runs code that calls a sub. */
 	make_native("lnn");
 	make_slot(".?");
-	expect("0ab12", MERGE_CERTAIN);
+	expect("0ab12", INTERLEAVE_CERTAIN);
 	/* No sub is called. */
 	make_native("nn");
 	make_slot("?");
-	expect("", MERGE_NONE);
+	expect("", INTERLEAVE_NONE);
 	/* The root of the stack was not copied: it is not known. */
 	make_native("lnn");
 	native.stop = UNWIND_TRUNCATED;
 	make_slot(".??");
-	expect("0ab12c", MERGE_GUESSED);
+	expect("0ab12c", INTERLEAVE_GUESSED);
 	interpreter = &python;
 }
 
@@ -161,17 +161,17 @@ TEST(test_mismatch)
 {
 	make_native("nlnlnln");
 	make_slot("35");
-	expect("0123a45b6", MERGE_GUESSED);
+	expect("0123a45b6", INTERLEAVE_GUESSED);
 	make_slot("??");
-	expect("0123a45b6", MERGE_GUESSED);
+	expect("0123a45b6", INTERLEAVE_GUESSED);
 	make_native("nln");
 	make_slot("91");
-	expect("01b2", MERGE_GUESSED);
+	expect("01b2", INTERLEAVE_GUESSED);
 	make_slot("99");
-	expect("", MERGE_NONE);
+	expect("", INTERLEAVE_NONE);
 	make_native("nnn");
 	make_slot("1");
-	expect("", MERGE_NONE);
+	expect("", INTERLEAVE_NONE);
 }
 
 /* The innermost C frame of the loop is about to make its first frame, or has removed it. */
@@ -179,13 +179,13 @@ TEST(test_without_frame)
 {
 	make_native("lnlnln");
 	make_slot("24");
-	expect("012a34b5", MERGE_CERTAIN);
+	expect("012a34b5", INTERLEAVE_CERTAIN);
 	make_slot("??");
-	expect("012a34b5", MERGE_CERTAIN);
+	expect("012a34b5", INTERLEAVE_CERTAIN);
 	make_slot("4");
-	expect("01234a5", MERGE_GUESSED);
+	expect("01234a5", INTERLEAVE_GUESSED);
 	make_slot("14");
-	expect("01234b5", MERGE_GUESSED);
+	expect("01234b5", INTERLEAVE_GUESSED);
 }
 
 /*
@@ -197,14 +197,14 @@ TEST(test_cut)
 	make_native("nln");
 	native.stop = UNWIND_TRUNCATED;
 	make_slot("1.8");
-	expect("01a2bc", MERGE_CERTAIN);
+	expect("01a2bc", INTERLEAVE_CERTAIN);
 	make_slot("1.?");
-	expect("01a2bc", MERGE_GUESSED);
+	expect("01a2bc", INTERLEAVE_GUESSED);
 	make_slot("?.8");
-	expect("01a2bc", MERGE_GUESSED);
+	expect("01a2bc", INTERLEAVE_GUESSED);
 	native.stop = UNWIND_NO_CFI;
 	make_slot("1.8");
-	expect("01a2bc", MERGE_GUESSED);
+	expect("01a2bc", INTERLEAVE_GUESSED);
 }
 
 /*
@@ -216,39 +216,39 @@ TEST(test_deep)
 	make_native("nlnlnln");
 	make_slot(".1..");
 	u.slot.deep = 1;
-	expect("01ab23cd", MERGE_GUESSED);
-	assert_int_equal(out.doubts, MERGE_CUT);
+	expect("01ab23cd", INTERLEAVE_GUESSED);
+	assert_int_equal(out.doubts, INTERLEAVE_CUT);
 	make_native("lnlnln");
 	make_slot("2.");
 	u.slot.deep = 1;
-	expect("012a34b", MERGE_GUESSED);
+	expect("012a34b", INTERLEAVE_GUESSED);
 	make_slot("0.");
 	u.slot.deep = 1;
-	expect("0a12b", MERGE_GUESSED);
-	assert_int_equal(out.doubts, MERGE_CUT);
+	expect("0a12b", INTERLEAVE_GUESSED);
+	assert_int_equal(out.doubts, INTERLEAVE_CUT);
 	/* A group that is not in its C frame; the last one has no address. */
 	make_native("nlnlnln");
 	make_slot(".9.3..");
 	u.slot.deep = 1;
-	expect("0123cdef", MERGE_GUESSED);
+	expect("0123cdef", INTERLEAVE_GUESSED);
 	/* An innermost C frame that has only begun, before it has a frame. */
 	make_native("lnlnln");
 	native.ip[0] = LOOP + 8;
 	make_slot("..");
 	u.slot.deep = 1;
 	u.slot.settled = 0;
-	expect("012ab", MERGE_GUESSED);
+	expect("012ab", INTERLEAVE_GUESSED);
 	/* A C frame for each, and the native stack is cut also. */
 	make_native("nlnl");
 	native.stop = UNWIND_DEPTH;
 	make_slot("135");
 	u.slot.deep = 1;
-	expect("01a23bc", MERGE_GUESSED);
+	expect("01a23bc", INTERLEAVE_GUESSED);
 	/* A whole native stack with fewer C frames: there is no root to count them from. */
 	make_native("nln");
 	make_slot("???");
 	u.slot.deep = 1;
-	expect("01abc", MERGE_GUESSED);
+	expect("01abc", INTERLEAVE_GUESSED);
 }
 
 /* A native stack that ends before the loop: a guess, and only with the chain of the thread. */
@@ -260,16 +260,16 @@ TEST(test_before_loop)
 	make_slot(".1.3");
 	u.slot.pid = 7;
 	u.slot.tid = 8;
-	expect("", MERGE_NONE);
+	expect("", INTERLEAVE_NONE);
 	native.stop = UNWIND_NO_CFI;
-	expect("01abcd", MERGE_GUESSED);
-	assert_int_equal(out.doubts, MERGE_CUT);
+	expect("01abcd", INTERLEAVE_GUESSED);
+	assert_int_equal(out.doubts, INTERLEAVE_CUT);
 	php.kind = LANG_PHP;
-	merge_stacks(&php, &native, &u.slot, &out);
-	assert_int_equal(out.verdict, MERGE_NONE);
+	interleave_stacks(&php, &native, &u.slot, &out);
+	assert_int_equal(out.verdict, INTERLEAVE_NONE);
 	u.slot.tid = u.slot.pid;
-	merge_stacks(&php, &native, &u.slot, &out);
-	assert_int_equal(out.verdict, MERGE_GUESSED);
+	interleave_stacks(&php, &native, &u.slot, &out);
+	assert_int_equal(out.verdict, INTERLEAVE_GUESSED);
 	assert_int_equal(out.nr, 6);
 }
 
@@ -280,10 +280,10 @@ TEST(test_fiber)
 	native.stop = UNWIND_NO_CFI;
 	make_slot(".?.?");
 	u.slot.nr_here = 2;
-	expect("01ab2cd", MERGE_CERTAIN);
+	expect("01ab2cd", INTERLEAVE_CERTAIN);
 	make_native("nlnln");
 	native.stop = UNWIND_NO_CFI;
-	expect("01ab23cd4", MERGE_GUESSED);
+	expect("01ab23cd4", INTERLEAVE_GUESSED);
 }
 
 /* ---- V8 ---- */
@@ -308,7 +308,7 @@ static void make_v8(const char *frames)
 }
 
 static const struct lang_compiled own = { .start = 0x700000, .size = 16, .code = CODE_NONE };
-static struct codes *codes;
+static struct script_functions *codes;
 
 /* Frames of JavaScript: a digit is the native frame it belongs to, '.': none yet. */
 static void make_v8_slot(const char *frames)
@@ -327,13 +327,13 @@ static void make_v8_slot(const char *frames)
 	}
 }
 
-static void expect_v8(const char *frames, enum merge_verdict verdict)
+static void expect_v8(const char *frames, enum interleave_verdict verdict)
 {
 	char text[64] = "";
 
-	merge_v8(&v8, codes, &native, &u.slot, &out);
+	interleave_v8(&v8, codes, &native, &u.slot, &out);
 	for (uint32_t i = 0; i < out.nr; i++) {
-		bool lang = out.frame[i] & MERGE_LANG;
+		bool lang = out.frame[i] & INTERLEAVE_LANG;
 		bool inlined = lang && lang_place_instr(out.place[i]) == LANG_INLINED;
 
 		text[i] = (char)((inlined ? 'A'
@@ -350,14 +350,14 @@ TEST(test_v8)
 {
 	make_v8("ccbBnncn");
 	make_v8_slot("0126");
-	expect_v8("ab2c345d7", MERGE_CERTAIN);
+	expect_v8("ab2c345d7", INTERLEAVE_CERTAIN);
 	/* One that is not on the native stack is left out; one that is not read makes a guess. */
 	make_v8_slot("013456");
-	expect_v8("ab2345f7", MERGE_GUESSED);
+	expect_v8("ab2345f7", INTERLEAVE_GUESSED);
 	make_v8_slot("");
-	expect_v8("", MERGE_NONE);
+	expect_v8("", INTERLEAVE_NONE);
 	make_v8_slot("5");
-	expect_v8("", MERGE_NONE);
+	expect_v8("", INTERLEAVE_NONE);
 }
 
 /* A builtin without a frame runs at the frame pointer of its caller. */
@@ -367,9 +367,9 @@ TEST(test_v8_frameless)
 	native.v8[0].fp = native.v8[1].fp;
 	make_v8_slot("1");
 	native.nr_guessed = native.nr_v8_guessed = 1;
-	expect_v8("01a2", MERGE_CERTAIN);
+	expect_v8("01a2", INTERLEAVE_CERTAIN);
 	native.nr_v8_guessed = 0;
-	expect_v8("01a2", MERGE_GUESSED);
+	expect_v8("01a2", INTERLEAVE_GUESSED);
 }
 
 /* The innermost function makes its frame, or leaves it: its name is a guess. */
@@ -378,15 +378,15 @@ TEST(test_v8_entry)
 	make_v8("ccn");
 	make_v8_slot(".01");
 	u.slot.top = LANG_TOP_UNKNOWN;
-	expect_v8("abc2", MERGE_GUESSED);
+	expect_v8("abc2", INTERLEAVE_GUESSED);
 	make_v8_slot("01");
 	u.slot.top = LANG_TOP_UNKNOWN;
-	expect_v8("ab2", MERGE_GUESSED);
+	expect_v8("ab2", INTERLEAVE_GUESSED);
 	/* Sampled in a builtin: the code there has no function. */
 	make_v8("bcn");
 	make_v8_slot(".01");
 	u.slot.top = LANG_TOP_UNKNOWN;
-	expect_v8("0bc2", MERGE_CERTAIN);
+	expect_v8("0bc2", INTERLEAVE_CERTAIN);
 }
 
 /* Functions may be inlined, unless the code is the function's own and has none. */
@@ -398,7 +398,7 @@ TEST(test_v8_inlined)
 	u.slot.frames[1].compiled[0] = (struct lang_compiled){ 0x6fff00, 0x200, CODE_NONE, true };
 	u.slot.frames[2].compiled[0] = (struct lang_compiled){ 0x6fff00, 0x200, CODE_NONE, true };
 	u.slot.frames[3].compiled[0] = (struct lang_compiled){ 0x6fff00, 0x100, CODE_NONE, false };
-	expect_v8("a1bCD", MERGE_CERTAIN);
+	expect_v8("a1bCD", INTERLEAVE_CERTAIN);
 }
 
 /* A table of the code: the functions that are inlined at its bytes, each with its line. */
@@ -415,19 +415,19 @@ TEST(test_v8_table)
 	assert_true(v8table_add(&t, &(struct v8_entry){ 0x80, 40, V8_NOT_INLINED }));
 	assert_true(v8table_add(&t, &(struct v8_entry){ 0x100, 41, 1 }));
 	assert_true(v8table_add(&t, &(struct v8_entry){ 0x180, 0, V8_NOT_INLINED }));
-	codes = codes_new();
+	codes = script_functions_new();
 	text.table = bytes;
 	text.table_size = t.size;
 	text.file = text.name;
 	text.file_size = 1;
-	id = codes_add(codes, &key, &text);
+	id = script_functions_add(codes, &key, &text);
 	make_v8("cnccn");
 	make_v8_slot("023");
 	u.slot.frames[0].compiled[1] = (struct lang_compiled){ 0x6fff00, 0x200, id, true };
 	u.slot.frames[0].compiled[0].size = 0;
 	u.slot.frames[1].compiled[0] = (struct lang_compiled){ 0x700000 - 0x90, 0x200, id, true };
 	u.slot.frames[2].compiled[0] = (struct lang_compiled){ 0x700000 - 0x1a0, 0x200, id, true };
-	expect_v8("gfa1bc4", MERGE_CERTAIN);
+	expect_v8("gfa1bc4", INTERLEAVE_CERTAIN);
 	assert_int_equal(lang_place_instr(out.place[0]), 41);
 	assert_int_equal(lang_place_instr(out.place[1]), 32);
 	assert_int_equal(lang_place_instr(out.place[2]), 31);
@@ -435,8 +435,8 @@ TEST(test_v8_table)
 	assert_int_equal(lang_place_instr(out.place[5]), LANG_NO_INSTR);
 	/* In front of the first entry: the function, with nothing said of its lines. */
 	u.slot.frames[1].compiled[0].start = 0x700000;
-	expect_v8("gfa1Bc4", MERGE_CERTAIN);
-	codes_free(codes);
+	expect_v8("gfa1Bc4", INTERLEAVE_CERTAIN);
+	script_functions_free(codes);
 	codes = NULL;
 }
 
@@ -460,8 +460,8 @@ TEST(test_forged)
 		for (uint32_t g = 0; g < nr; g++)
 			slot->frames[g].boundary = 8;
 		slot->frames[nr - 1].boundary = SP + 0x100ULL * 39 + 8;
-		merge_stacks(&python, &native, slot, &out);
-		assert_int_equal(out.verdict, nr == 100 ? MERGE_GUESSED : MERGE_NONE);
+		interleave_stacks(&python, &native, slot, &out);
+		assert_int_equal(out.verdict, nr == 100 ? INTERLEAVE_GUESSED : INTERLEAVE_NONE);
 	}
 	free(slot);
 }
@@ -485,13 +485,13 @@ TEST(test_v8_no_room)
 	memset(bytes, 0, sizeof(bytes));
 	assert_true(v8table_begin(&t, calls, 2));
 	assert_true(v8table_add(&t, &(struct v8_entry){ 0, 41, 1 }));
-	codes = codes_new();
-	id = codes_add(codes, &key, &text);
+	codes = script_functions_new();
+	id = script_functions_add(codes, &key, &text);
 	make_v8("cn");
 	make_v8_slot("0");
 	u.slot.frames[0].compiled[0] = (struct lang_compiled){ 0x6fff00, 0x200, id, true };
-	expect_v8("ga1", MERGE_GUESSED);
-	codes_free(codes);
+	expect_v8("ga1", INTERLEAVE_GUESSED);
+	script_functions_free(codes);
 	codes = NULL;
 }
 
@@ -500,13 +500,13 @@ TEST(test_v8_checks)
 	make_v8("nccn");
 	make_v8_slot("12");
 	u.slot.checked = 0;
-	expect_v8("0ab3", MERGE_GUESSED);
+	expect_v8("0ab3", INTERLEAVE_GUESSED);
 	make_v8_slot("12");
 	u.slot.same = SP + 0x187;
-	expect_v8("0ab3", MERGE_GUESSED);
+	expect_v8("0ab3", INTERLEAVE_GUESSED);
 	make_v8_slot("12");
 	native.stop = UNWIND_TRUNCATED;
-	expect_v8("0ab3", MERGE_GUESSED);
+	expect_v8("0ab3", INTERLEAVE_GUESSED);
 }
 
 int main(void)

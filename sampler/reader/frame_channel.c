@@ -38,9 +38,9 @@ struct function {
 	uint8_t language, version, compiled, none;
 };
 
-_Static_assert(V8_TABLE_MAX >= CODES_TABLE_MAX, "a table of V8 is the largest");
+_Static_assert(V8_TABLE_MAX >= SCRIPT_FUNCTIONS_TABLE_MAX, "a table of V8 is the largest");
 
-#define FEED_TEXT_MAX (2 * CODES_TEXT_MAX + V8_TABLE_MAX)
+#define FRAME_CHANNEL_TEXT_MAX (2 * SCRIPT_FUNCTIONS_TEXT_MAX + V8_TABLE_MAX)
 
 /*
  * What one call takes at most: a slot costs 1, a function, which is hashed and copied, COST. The
@@ -50,26 +50,27 @@ _Static_assert(V8_TABLE_MAX >= CODES_TABLE_MAX, "a table of V8 is the largest");
 
 #define COST 16U
 
-struct feed_copy {
-	uint8_t text[FEED_TEXT_MAX];
+struct frame_channel_copy {
+	uint8_t text[FRAME_CHANNEL_TEXT_MAX];
 	_Alignas(8) uint8_t
 		slot[sizeof(struct lang_slot) + LANG_FRAMES_MAX * sizeof(struct lang_frame)];
 };
 
-static uint8_t *at(struct feed_ring *ring, uint64_t pos)
+static uint8_t *at(struct frame_channel_ring *ring, uint64_t pos)
 {
-	return ring->bytes + (pos & (FEED_SIZE - 1));
+	return ring->bytes + (pos & (FRAME_CHANNEL_SIZE - 1));
 }
 
 static uint64_t left_at(uint64_t pos)
 {
-	return FEED_SIZE - (pos & (FEED_SIZE - 1));
+	return FRAME_CHANNEL_SIZE - (pos & (FRAME_CHANNEL_SIZE - 1));
 }
 
 /* ---- the reader ---- */
 
 /* Begin a part of @size bytes at *@head. Return its bytes; NULL: the ring is full. */
-static uint8_t *begin_part(struct feed_ring *ring, uint64_t *head, enum kind kind, uint64_t size)
+static uint8_t *begin_part(struct frame_channel_ring *ring, uint64_t *head, enum kind kind,
+			   uint64_t size)
 {
 	/* Acquire: the consumer's reads of this space precede our writes. */
 	uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
@@ -78,7 +79,7 @@ static uint8_t *begin_part(struct feed_ring *ring, uint64_t *head, enum kind kin
 
 	size = (sizeof(p) + size + 7) & ~7ULL;
 	skip = left < size ? left : 0;
-	if (*head + skip + size - tail > FEED_SIZE)
+	if (*head + skip + size - tail > FRAME_CHANNEL_SIZE)
 		return NULL;
 	if (skip)
 		memcpy(at(ring, *head), &p, sizeof(p));
@@ -89,13 +90,13 @@ static uint8_t *begin_part(struct feed_ring *ring, uint64_t *head, enum kind kin
 	return at(ring, *head - size) + sizeof(p);
 }
 
-static bool put_function(struct feed_ring *ring, uint64_t *head, const struct codes *codes,
-			 uint32_t id)
+static bool put_function(struct frame_channel_ring *ring, uint64_t *head,
+			 const struct script_functions *codes, uint32_t id)
 {
-	const struct code_text *t = codes_at(codes, id);
+	const struct code_text *t = script_functions_at(codes, id);
 	const struct function f = {
 		.id = id,
-		.process = codes_process(codes, id),
+		.process = script_functions_process(codes, id),
 		.user = t->user,
 		.first_line = t->first_line,
 		.position = t->position,
@@ -120,16 +121,17 @@ static bool put_function(struct feed_ring *ring, uint64_t *head, const struct co
 	return true;
 }
 
-bool feed_put(struct feed_writer *w, const struct lang_slot *slot, const struct lang_frame *frames)
+bool frame_channel_put(struct frame_channel_writer *w, const struct lang_slot *slot,
+		       const struct lang_frame *frames)
 {
 	uint64_t head = atomic_load_explicit(&w->ring->head, memory_order_relaxed);
 	size_t size = slot->nr * sizeof(*frames);
-	uint32_t nr = codes_nr(w->codes);
+	uint32_t nr = script_functions_nr(w->codes);
 	uint8_t *out;
 
 	while (w->nr_sent < nr && put_function(w->ring, &head, w->codes, w->nr_sent)) {
 		w->nr_sent++;
-		/* Release: the function; pairs with feed_find(). */
+		/* Release: the function; pairs with frame_channel_find(). */
 		atomic_store_explicit(&w->ring->head, head, memory_order_release);
 	}
 	out = w->nr_sent == nr ? begin_part(w->ring, &head, SLOT, sizeof(*slot) + size) : NULL;
@@ -138,44 +140,47 @@ bool feed_put(struct feed_writer *w, const struct lang_slot *slot, const struct 
 	memcpy(out, slot, sizeof(*slot));
 	if (size)
 		memcpy(out + sizeof(*slot), frames, size);
-	/* Release: the slot; pairs with feed_find(). */
+	/* Release: the slot; pairs with frame_channel_find(). */
 	atomic_store_explicit(&w->ring->head, head, memory_order_release);
 	return true;
 }
 
 /* ---- the sampler thread ---- */
 
-int feed_init(struct feed *f, struct feed_ring *ring, struct codes *codes)
+int frame_channel_init(struct frame_channel *f, struct frame_channel_ring *ring,
+		       struct script_functions *codes)
 {
-	*f = (struct feed){ .ring = ring, .codes = codes };
+	*f = (struct frame_channel){ .ring = ring, .codes = codes };
 	f->copy = malloc(sizeof(*f->copy));
-	f->ids = alloc_sparse(CODES_MAX * sizeof(*f->ids));
+	f->ids = alloc_sparse(SCRIPT_FUNCTIONS_MAX * sizeof(*f->ids));
 	if (f->copy && f->ids)
 		return 0;
-	feed_fini(f);
+	frame_channel_fini(f);
 	return -ENOMEM;
 }
 
-void feed_fini(struct feed *f)
+void frame_channel_fini(struct frame_channel *f)
 {
-	free_sparse(f->ids, CODES_MAX * sizeof(*f->ids));
+	free_sparse(f->ids, SCRIPT_FUNCTIONS_MAX * sizeof(*f->ids));
 	free(f->copy);
-	*f = (struct feed){ .ring = NULL };
+	*f = (struct frame_channel){ .ring = NULL };
 }
 
 /* Return whether @in, of @size bytes with its texts, makes sense. */
 static bool is_sane(const struct function *in, size_t size)
 {
-	const uint32_t table_max = in->language == LANG_NODE ? V8_TABLE_MAX : CODES_TABLE_MAX;
+	const uint32_t table_max = in->language == LANG_NODE ? V8_TABLE_MAX
+							     : SCRIPT_FUNCTIONS_TABLE_MAX;
 
-	return in->name_size <= CODES_TEXT_MAX && in->file_size <= CODES_TEXT_MAX &&
-	       in->table_size <= table_max &&
+	return in->name_size <= SCRIPT_FUNCTIONS_TEXT_MAX &&
+	       in->file_size <= SCRIPT_FUNCTIONS_TEXT_MAX && in->table_size <= table_max &&
 	       (size_t)in->name_size + in->file_size + in->table_size <= size - sizeof(*in) &&
 	       in->language > LANG_NONE && in->language < LANG_NR;
 }
 
 /* Add function @in to @f->codes, with a copy of its @texts. Return its id there, or CODE_NONE. */
-static uint32_t add_function(struct feed *f, const struct function *in, const uint8_t *texts)
+static uint32_t add_function(struct frame_channel *f, const struct function *in,
+			     const uint8_t *texts)
 {
 	uint8_t *text = f->copy->text, *table = text + in->name_size + in->file_size;
 	const struct code_text t = {
@@ -197,14 +202,14 @@ static uint32_t add_function(struct feed *f, const struct function *in, const ui
 	memcpy(text, texts, (size_t)in->name_size + in->file_size + in->table_size);
 	if (t.compiled)
 		v8table_translate(table, in->table_size, f->ids, f->nr_ids, CODE_NONE);
-	return codes_add_text(f->codes, in->process, &t);
+	return script_functions_add_text(f->codes, in->process, &t);
 }
 
 /*
  * Take a function of @size bytes at @bytes. False: it makes no sense. It has an id even so: those
  * of later ones are true.
  */
-static bool take_function(struct feed *f, const uint8_t *bytes, size_t size)
+static bool take_function(struct frame_channel *f, const uint8_t *bytes, size_t size)
 {
 	struct function in;
 	bool sane;
@@ -212,7 +217,7 @@ static bool take_function(struct feed *f, const uint8_t *bytes, size_t size)
 	if (size < sizeof(in))
 		return false;
 	memcpy(&in, bytes, sizeof(in));
-	if (in.id != f->nr_ids || in.id >= CODES_MAX)
+	if (in.id != f->nr_ids || in.id >= SCRIPT_FUNCTIONS_MAX)
 		return false;
 	sane = is_sane(&in, size);
 	f->ids[f->nr_ids] = sane ? add_function(f, &in, bytes + sizeof(in)) : CODE_NONE;
@@ -221,14 +226,14 @@ static bool take_function(struct feed *f, const uint8_t *bytes, size_t size)
 }
 
 /* Set the id of @f->codes. False: there is none. */
-static bool translate(const struct feed *f, uint32_t *code)
+static bool translate(const struct frame_channel *f, uint32_t *code)
 {
 	*code = *code < f->nr_ids ? f->ids[*code] : CODE_NONE;
 	return *code != CODE_NONE;
 }
 
 /* Copy a slot of @size bytes, and check it. NULL: it makes no sense. */
-static const struct lang_slot *take_slot(struct feed *f, const uint8_t *bytes, size_t size)
+static const struct lang_slot *take_slot(struct frame_channel *f, const uint8_t *bytes, size_t size)
 {
 	struct lang_slot *s = (struct lang_slot *)(void *)f->copy->slot;
 
@@ -250,13 +255,13 @@ static const struct lang_slot *take_slot(struct feed *f, const uint8_t *bytes, s
 	return s;
 }
 
-static void note_bad(struct feed *f)
+static void note_bad(struct frame_channel *f)
 {
 	atomic_fetch_add_explicit(&f->nr_bad, 1, memory_order_relaxed);
 }
 
 /* Find the part at the tail, before @head. NULL: the rest of the ring was dropped. */
-static const uint8_t *next_part(struct feed *f, uint64_t head, struct part *p)
+static const uint8_t *next_part(struct frame_channel *f, uint64_t head, struct part *p)
 {
 	const uint8_t *bytes = at(f->ring, f->tail);
 
@@ -269,14 +274,15 @@ static const uint8_t *next_part(struct feed *f, uint64_t head, struct part *p)
 	return NULL;
 }
 
-const struct lang_slot *feed_find(struct feed *f, uint64_t time_ns, uint32_t pid, uint32_t tid)
+const struct lang_slot *frame_channel_find(struct frame_channel *f, uint64_t time_ns, uint32_t pid,
+					   uint32_t tid)
 {
 	uint64_t head = atomic_load_explicit(&f->ring->head, memory_order_acquire);
 	const struct lang_slot *slot = NULL;
 	uint32_t cost = 0;
 	struct part p;
 
-	if (head % 8 || head - f->tail > FEED_SIZE) {
+	if (head % 8 || head - f->tail > FRAME_CHANNEL_SIZE) {
 		note_bad(f);
 		head &= ~7ULL;
 		f->tail = head;

@@ -24,71 +24,71 @@
  * The table of the code of one JVM. Runs on: a helper; a worker; a replay.
  */
 
-#define HOTSPOT_CODE_MAX    (256U << 20) /* bytes of a blob */
-#define HOTSPOT_FRAME_WORDS (1U << 16)	 /* of a frame: fewer */
-#define HEAP_HEAD	    16U		 /* bytes that the allocator adds to a name */
+#define JVM_READ_CODE_MAX    (256U << 20) /* bytes of a blob */
+#define JVM_READ_FRAME_WORDS (1U << 16)	  /* of a frame: fewer */
+#define HEAP_HEAD	     16U	  /* bytes that the allocator adds to a name */
 
-void hotspot_blobs_free(struct hotspot_blob *blobs, uint32_t nr)
+void jvm_read_blobs_free(struct jvm_read_blob *blobs, uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr; i++)
 		free(blobs[i].name);
 	free(blobs);
 }
 
-void hotspot_close(struct hotspot *h)
+void jvm_read_close(struct jvm_read *h)
 {
-	hotspot_blobs_free(h->blobs, h->nr_blobs);
+	jvm_read_blobs_free(h->blobs, h->nr_blobs);
 	memset(h, 0, sizeof(*h));
 }
 
-void hotspot_forget_code(struct hotspot *h)
+void jvm_read_forget_code(struct jvm_read *h)
 {
-	hotspot_blobs_free(h->blobs, h->nr_blobs);
+	jvm_read_blobs_free(h->blobs, h->nr_blobs);
 	h->blobs = NULL;
 	h->nr_blobs = h->nr_new = h->nr_retired = 0;
 	h->memory = 0;
 }
 
-size_t hotspot_blob_memory(const struct hotspot_blob *b)
+size_t jvm_read_blob_memory(const struct jvm_read_blob *b)
 {
 	return sizeof(*b) + (b->name ? b->name_size + 1 + HEAP_HEAD : 0);
 }
 
 /* Return the known blob that begins at @start; NULL: none. */
-static struct hotspot_blob *hotspot_blobs_known(const struct hotspot *h, uint64_t start)
+static struct jvm_read_blob *jvm_read_blobs_known(const struct jvm_read *h, uint64_t start)
 {
 	uint32_t low = search_split(h->nr_blobs, i, h->blobs[i].start < start);
 
 	return low < h->nr_blobs && h->blobs[low].start == start ? &h->blobs[low] : NULL;
 }
 
-const struct hotspot_blob *hotspot_blobs_at(const struct hotspot *h, uint64_t pc)
+const struct jvm_read_blob *jvm_read_blobs_at(const struct jvm_read *h, uint64_t pc)
 {
 	uint32_t after = search_split(h->nr_blobs, i, h->blobs[i].start <= pc);
 
 	return after && pc < h->blobs[after - 1].end ? &h->blobs[after - 1] : NULL;
 }
 
-bool hotspot_blobs_same(const struct hotspot_blob *a, const struct hotspot_blob *b)
+bool jvm_read_blobs_same(const struct jvm_read_blob *a, const struct jvm_read_blob *b)
 {
 	return a->end == b->end && a->blob == b->blob && a->method == b->method &&
 	       a->compile_id == b->compile_id && a->kind == b->kind;
 }
 
-bool hotspot_blob_is_valid(const struct hotspot_blob *b)
+bool jvm_read_blob_is_valid(const struct jvm_read_blob *b)
 {
-	return b->start > b->blob && b->end > b->start && b->end - b->start <= HOTSPOT_CODE_MAX &&
-	       b->frame_words < HOTSPOT_FRAME_WORDS && b->kind <= HOTSPOT_INTERPRETER;
+	return b->start > b->blob && b->end > b->start && b->end - b->start <= JVM_READ_CODE_MAX &&
+	       b->frame_words < JVM_READ_FRAME_WORDS && b->kind <= JVM_READ_INTERPRETER;
 }
 
-void hotspot_blobs_count(struct hotspot *h, uint32_t nr_new)
+void jvm_read_blobs_count(struct jvm_read *h, uint32_t nr_new)
 {
 	h->nr_new = nr_new;
 	h->nr_retired = 0;
 	h->memory = 0;
 	for (uint32_t i = 0; i < h->nr_blobs; i++) {
 		h->nr_retired += h->blobs[i].retired;
-		h->memory += hotspot_blob_memory(&h->blobs[i]);
+		h->memory += jvm_read_blob_memory(&h->blobs[i]);
 	}
 }
 
@@ -96,16 +96,16 @@ void hotspot_blobs_count(struct hotspot *h, uint32_t nr_new)
  * Put @nr found blobs, sorted, into the table; known ones that they overlap are freed. The table
  * then owns their names. 0 or -ENOMEM.
  */
-static int hotspot_blobs_merge(struct hotspot *h, const struct hotspot_blob *found,
-			       uint32_t nr_found)
+static int jvm_read_blobs_merge(struct jvm_read *h, const struct jvm_read_blob *found,
+				uint32_t nr_found)
 {
 	uint32_t nr = 0, next = 0;
-	struct hotspot_blob *blobs = calloc((size_t)h->nr_blobs + nr_found + 1, sizeof(*blobs));
+	struct jvm_read_blob *blobs = calloc((size_t)h->nr_blobs + nr_found + 1, sizeof(*blobs));
 
 	if (!blobs)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < h->nr_blobs; i++) {
-		struct hotspot_blob *b = &h->blobs[i];
+		struct jvm_read_blob *b = &h->blobs[i];
 
 		while (next < nr_found && found[next].end <= b->start)
 			blobs[nr++] = found[next++];
@@ -124,11 +124,11 @@ static int hotspot_blobs_merge(struct hotspot *h, const struct hotspot_blob *fou
 }
 
 /* Take the name of the same code in @h; returns whether @b is new. */
-static bool take_name(struct hotspot *h, struct hotspot_blob *b)
+static bool take_name(struct jvm_read *h, struct jvm_read_blob *b)
 {
-	struct hotspot_blob *known = hotspot_blobs_known(h, b->start);
+	struct jvm_read_blob *known = jvm_read_blobs_known(h, b->start);
 
-	if (!known || !known->name || !hotspot_blobs_same(known, b))
+	if (!known || !known->name || !jvm_read_blobs_same(known, b))
 		return true;
 	free(b->name);
 	b->name = known->name;
@@ -137,7 +137,7 @@ static bool take_name(struct hotspot *h, struct hotspot_blob *b)
 	return false;
 }
 
-int hotspot_take(struct hotspot *h, struct hotspot_blob *blobs, uint32_t nr, bool all)
+int jvm_read_take(struct jvm_read *h, struct jvm_read_blob *blobs, uint32_t nr, bool all)
 {
 	size_t memory = all ? 0 : h->memory;
 	uint32_t nr_new = 0;
@@ -146,24 +146,24 @@ int hotspot_take(struct hotspot *h, struct hotspot_blob *blobs, uint32_t nr, boo
 	for (uint32_t i = 0; i < nr; i++) {
 		blobs[i].fresh = take_name(h, &blobs[i]);
 		nr_new += blobs[i].fresh;
-		memory += all || blobs[i].fresh ? hotspot_blob_memory(&blobs[i]) : 0;
+		memory += all || blobs[i].fresh ? jvm_read_blob_memory(&blobs[i]) : 0;
 	}
-	if (memory > HOTSPOT_MEMORY_MAX || nr + (all ? 0 : h->nr_blobs) > HOTSPOT_BLOBS_MAX)
+	if (memory > JVM_READ_MEMORY_MAX || nr + (all ? 0 : h->nr_blobs) > JVM_READ_BLOBS_MAX)
 		rc = -E2BIG;
 	if (!rc && !all)
-		rc = hotspot_blobs_merge(h, blobs, nr);
+		rc = jvm_read_blobs_merge(h, blobs, nr);
 	if (rc) {
-		hotspot_blobs_free(blobs, nr);
+		jvm_read_blobs_free(blobs, nr);
 		return rc;
 	}
 	if (all) {
-		hotspot_blobs_free(h->blobs, h->nr_blobs);
+		jvm_read_blobs_free(h->blobs, h->nr_blobs);
 		h->blobs = blobs;
 		h->nr_blobs = nr;
 	} else {
 		free(blobs);
 	}
-	hotspot_blobs_count(h, nr_new);
+	jvm_read_blobs_count(h, nr_new);
 	return 0;
 }
 
@@ -211,7 +211,7 @@ static bool read_flag(const struct vmstructs *v, struct remote *r, const uint8_t
 	return found;
 }
 
-bool hotspot_polls_loops(const struct vmstructs *v, struct remote *r)
+bool jvm_read_polls_loops(const struct vmstructs *v, struct remote *r)
 {
 	uint64_t table, nr;
 	uint8_t *bytes, value = 0;
@@ -230,7 +230,7 @@ bool hotspot_polls_loops(const struct vmstructs *v, struct remote *r)
 	return value;
 }
 
-bool hotspot_is_untried(const struct vmstructs *v, struct remote *r)
+bool jvm_read_is_untried(const struct vmstructs *v, struct remote *r)
 {
 	uint32_t major;
 
@@ -547,7 +547,7 @@ static bool is_libjvm(const struct procfs_map *map)
 }
 
 /* Find the tables in the libjvm.so of @map. */
-static int find_variables(struct hotspot_tables *t, struct remote *r, const struct procfs_map *map)
+static int find_variables(struct jvm_read_tables *t, struct remote *r, const struct procfs_map *map)
 {
 	char path[4096];
 	size_t size = procfs_unescape(path, sizeof(path) - 1, map->path, map->path_size);
@@ -585,7 +585,7 @@ static int find_variables(struct hotspot_tables *t, struct remote *r, const stru
 	return 0;
 }
 
-int hotspot_find_tables(struct hotspot_tables *t, struct remote *r)
+int jvm_read_find_tables(struct jvm_read_tables *t, struct remote *r)
 {
 	struct procfs_text text;
 	struct procfs_map map;
@@ -607,20 +607,20 @@ int hotspot_find_tables(struct hotspot_tables *t, struct remote *r)
 	return rc;
 }
 
-int hotspot_open(struct hotspot *h, struct remote *r, const struct hotspot_tables *t,
-		 const char **missing)
+int jvm_read_open(struct jvm_read *h, struct remote *r, const struct jvm_read_tables *t,
+		  const char **missing)
 {
 	int rc;
 
 	memset(h, 0, sizeof(*h));
 	rc = vmstructs_read(&h->vm, r, t->vars, t->bias, missing);
-	h->polls = !rc && hotspot_polls_loops(&h->vm, r);
-	h->untried = !rc && hotspot_is_untried(&h->vm, r);
+	h->polls = !rc && jvm_read_polls_loops(&h->vm, r);
+	h->untried = !rc && jvm_read_is_untried(&h->vm, r);
 	return rc;
 }
 
 static int read_heap(const struct vmstructs *v, struct remote *r, uint64_t heap,
-		     struct hotspot_heap *out)
+		     struct jvm_read_heap *out)
 {
 	uint64_t high;
 	int rc = remote_read_u64(r, heap + v->heap_memory + v->space_low, &out->low);
@@ -640,7 +640,7 @@ static int read_heap(const struct vmstructs *v, struct remote *r, uint64_t heap,
 }
 
 /* Read where the parts of the code cache are now: they grow. */
-static int read_heaps(struct hotspot *h, struct remote *r)
+static int read_heaps(struct jvm_read *h, struct remote *r)
 {
 	uint64_t array, data, heap;
 	uint32_t nr = 0;
@@ -651,7 +651,7 @@ static int read_heaps(struct hotspot *h, struct remote *r)
 		rc = remote_read_u32(r, array + h->vm.array_len, &nr);
 	if (!rc)
 		rc = remote_read_u64(r, array + h->vm.array_data, &data);
-	if (!rc && nr > HOTSPOT_HEAPS_MAX)
+	if (!rc && nr > JVM_READ_HEAPS_MAX)
 		rc = -EBADMSG;
 	for (uint32_t i = 0; i < nr && !rc; i++) {
 		rc = remote_read_u64(r, data + 8ULL * i, &heap);
@@ -668,9 +668,9 @@ struct head {
 
 /* A scan in the making. */
 struct scan {
-	const struct hotspot *h;
+	const struct jvm_read *h;
 	struct remote *r;
-	struct hotspot_blob *blobs;
+	struct jvm_read_blob *blobs;
 	uint32_t nr, max;
 	uint32_t nr_new;
 	size_t memory;
@@ -697,7 +697,7 @@ static int read_kind(struct scan *s, uint64_t at)
 }
 
 /* Decode the range of the code of the blob in @bytes. */
-static void decode_code(const struct vmstructs *v, const uint8_t *bytes, struct hotspot_blob *b)
+static void decode_code(const struct vmstructs *v, const uint8_t *bytes, struct jvm_read_blob *b)
 {
 	if (v->blob_begin != UINT64_MAX) {
 		b->start = bytes_u64(bytes + v->blob_begin);
@@ -722,31 +722,31 @@ static uint32_t take_complete(const struct vmstructs *v, const uint8_t *bytes)
 }
 
 /* Return whether loops in the method with @bytes have no descriptions: of the optimiser alone. */
-static bool is_blind(const struct hotspot *h, const uint8_t *bytes)
+static bool is_blind(const struct jvm_read *h, const uint8_t *bytes)
 {
 	return !h->polls &&
 	       (h->vm.nmethod_level == UINT64_MAX || bytes[h->vm.nmethod_level] == LEVEL_OPTIMISED);
 }
 
 /* Decode the head of the blob in @bytes; false: not a blob with code. */
-static bool decode_blob(struct scan *s, const uint8_t *bytes, struct hotspot_blob *b)
+static bool decode_blob(struct scan *s, const uint8_t *bytes, struct jvm_read_blob *b)
 {
 	const struct vmstructs *v = &s->h->vm;
 	uint32_t words;
 	bool compiled;
 
 	decode_code(v, bytes, b);
-	if (b->start <= b->blob || b->end <= b->start || b->end - b->start > HOTSPOT_CODE_MAX ||
+	if (b->start <= b->blob || b->end <= b->start || b->end - b->start > JVM_READ_CODE_MAX ||
 	    read_kind(s, bytes_u64(bytes + v->blob_name)))
 		return false;
 	words = bytes_u32(bytes + v->blob_frame_size);
-	b->frame_words = words < HOTSPOT_FRAME_WORDS ? words : 0;
+	b->frame_words = words < JVM_READ_FRAME_WORDS ? words : 0;
 	b->complete = take_complete(v, bytes);
 	b->inlines = !strcmp(s->name, "nmethod");
 	b->blind = b->inlines && is_blind(s->h, bytes);
 	compiled = b->inlines || !strcmp(s->name, "native nmethod");
 	if (compiled) {
-		b->kind = HOTSPOT_COMPILED;
+		b->kind = JVM_READ_COMPILED;
 		b->method = bytes_u64(bytes + v->nmethod_method);
 		b->compile_id = bytes_u32(bytes + v->nmethod_compile_id);
 		/* Below 0: being installed; 0: in use (nmethod.hpp, all versions). */
@@ -756,39 +756,39 @@ static bool decode_blob(struct scan *s, const uint8_t *bytes, struct hotspot_blo
 		else if (v->deopt_offset != UINT64_MAX)
 			b->deopt = b->blob + bytes_u32(bytes + v->deopt_offset);
 	} else {
-		b->kind = !strcmp(s->name, "Interpreter") ? HOTSPOT_INTERPRETER : HOTSPOT_STUB;
+		b->kind = !strcmp(s->name, "Interpreter") ? JVM_READ_INTERPRETER : JVM_READ_STUB;
 	}
 	return true;
 }
 
 /* Give @b a copy of @name; NULL if out of memory. */
-static void set_name(struct hotspot_blob *b, const char *name)
+static void set_name(struct jvm_read_blob *b, const char *name)
 {
 	b->name = strdup(name);
 	b->name_size = b->name ? (uint16_t)strlen(name) : 0;
 }
 
-static int add_blob(struct scan *s, const struct hotspot_blob *b)
+static int add_blob(struct scan *s, const struct jvm_read_blob *b)
 {
-	struct hotspot_blob *known = hotspot_blobs_known(s->h, b->start), *added;
+	struct jvm_read_blob *known = jvm_read_blobs_known(s->h, b->start), *added;
 
-	if (s->nr == HOTSPOT_BLOBS_MAX)
+	if (s->nr == JVM_READ_BLOBS_MAX)
 		return -E2BIG;
 	if (!array_reserve(&s->blobs, &s->max, s->nr + 1ULL))
 		return -ENOMEM;
 	added = &s->blobs[s->nr++];
 	*added = *b;
-	if (known && known->name && hotspot_blobs_same(known, b)) {
+	if (known && known->name && jvm_read_blobs_same(known, b)) {
 		added->name = strdup(known->name);
 		added->name_size = known->name_size;
 	} else {
 		added->fresh = true;
 		s->nr_new++;
-		if (b->kind != HOTSPOT_COMPILED)
+		if (b->kind != JVM_READ_COMPILED)
 			set_name(added, s->name);
 	}
-	s->memory += hotspot_blob_memory(added);
-	return s->memory <= HOTSPOT_MEMORY_MAX ? 0 : -E2BIG;
+	s->memory += jvm_read_blob_memory(added);
+	return s->memory <= JVM_READ_MEMORY_MAX ? 0 : -E2BIG;
 }
 
 /* Read the heads: many of them in few calls; a single one so that it can be deferred. */
@@ -816,7 +816,7 @@ static int scan_blocks(struct scan *s, const uint64_t *blocks, uint32_t nr)
 	if (array_reserve(&s->heads, &s->max_heads, nr))
 		rc = read_heads(s, blocks, nr, got);
 	for (uint32_t i = 0; i < nr && !rc; i++) {
-		struct hotspot_blob b = { .blob = blocks[i] + v->block_size };
+		struct jvm_read_blob b = { .blob = blocks[i] + v->block_size };
 		const uint8_t *head = s->heads[i].bytes;
 
 		if (!got[i] || (v->block_used != UINT64_MAX && !head[v->block_used]))
@@ -834,10 +834,10 @@ static int check_number(const struct scan *s, const uint8_t *segments, uint64_t 
 
 	for (uint64_t i = 0; i < nr_segments; i++)
 		nr += !segments[i];
-	return nr <= HOTSPOT_BLOBS_MAX ? 0 : -E2BIG;
+	return nr <= JVM_READ_BLOBS_MAX ? 0 : -E2BIG;
 }
 
-static int scan_heap(struct scan *s, const struct hotspot_heap *heap)
+static int scan_heap(struct scan *s, const struct jvm_read_heap *heap)
 {
 	uint64_t blocks[REMOTE_PIECES_MAX];
 	uint32_t nr = 0;
@@ -867,7 +867,7 @@ static int scan_heap(struct scan *s, const struct hotspot_heap *heap)
 
 static int by_start(const void *a, const void *b)
 {
-	const struct hotspot_blob *x = a, *y = b;
+	const struct jvm_read_blob *x = a, *y = b;
 
 	return COMPARE(x->start, y->start);
 }
@@ -888,7 +888,7 @@ static void settle(struct scan *s)
 	s->nr = kept;
 }
 
-static struct scan *scan_new(struct hotspot *h, struct remote *r)
+static struct scan *scan_new(struct jvm_read *h, struct remote *r)
 {
 	struct scan *s = calloc(1, sizeof(*s));
 
@@ -905,7 +905,7 @@ static void scan_free(struct scan *s)
 	free(s);
 }
 
-int hotspot_scan(struct hotspot *h, struct remote *r)
+int jvm_read_scan(struct jvm_read *h, struct remote *r)
 {
 	struct scan *s = scan_new(h, r);
 	int rc;
@@ -918,15 +918,15 @@ int hotspot_scan(struct hotspot *h, struct remote *r)
 	if (!rc && h->vm.call_return != UINT64_MAX)
 		rc = remote_read_u64(r, h->vm.call_return, &h->call_return);
 	if (rc) {
-		hotspot_blobs_free(s->blobs, s->nr);
+		jvm_read_blobs_free(s->blobs, s->nr);
 		scan_free(s);
 		return rc;
 	}
 	settle(s);
-	hotspot_blobs_free(h->blobs, h->nr_blobs);
+	jvm_read_blobs_free(h->blobs, h->nr_blobs);
 	h->blobs = s->blobs;
 	h->nr_blobs = s->nr;
-	hotspot_blobs_count(h, s->nr_new);
+	jvm_read_blobs_count(h, s->nr_new);
 	scan_free(s);
 	return 0;
 }
@@ -937,7 +937,7 @@ int hotspot_scan(struct hotspot *h, struct remote *r)
 #define HOPS_MAX 4096U
 
 /* Find the start of the block at @pc in @heap. 0, -ENOENT: free, or no block; -errno. */
-static int find_block(const struct hotspot_heap *heap, struct remote *r, uint64_t pc,
+static int find_block(const struct jvm_read_heap *heap, struct remote *r, uint64_t pc,
 		      uint64_t *block)
 {
 	uint64_t at = (pc - heap->low) >> heap->log2, first = at + 1;
@@ -965,7 +965,7 @@ static int find_block(const struct hotspot_heap *heap, struct remote *r, uint64_
 	return -ENOENT;
 }
 
-static const struct hotspot_heap *heap_at(const struct hotspot *h, uint64_t pc)
+static const struct jvm_read_heap *heap_at(const struct jvm_read *h, uint64_t pc)
 {
 	for (uint32_t i = 0; i < h->nr_heaps; i++)
 		if (pc - h->heaps[i].low < h->heaps[i].nr_segments << h->heaps[i].log2)
@@ -984,7 +984,7 @@ static int look_up_one(void *of, uint32_t i)
 {
 	const struct look_up *l = of;
 	struct scan *s = l->s;
-	const struct hotspot_heap *heap = heap_at(s->h, l->pcs[i]);
+	const struct jvm_read_heap *heap = heap_at(s->h, l->pcs[i]);
 	uint64_t block;
 	int rc = heap ? find_block(heap, s->r, l->pcs[i], &block) : -ENOENT;
 
@@ -996,7 +996,7 @@ static int look_up_one(void *of, uint32_t i)
 	return rc ? rc : scan_blocks(s, &block, 1);
 }
 
-int hotspot_look_up(struct hotspot *h, struct remote *r, const uint64_t *pcs, uint32_t nr)
+int jvm_read_look_up(struct jvm_read *h, struct remote *r, const uint64_t *pcs, uint32_t nr)
 {
 	struct scan *s = scan_new(h, r);
 	int rc;
@@ -1007,49 +1007,49 @@ int hotspot_look_up(struct hotspot *h, struct remote *r, const uint64_t *pcs, ui
 	if (!rc)
 		rc = remote_for_each(r, nr, look_up_one, &(struct look_up){ s, pcs });
 	settle(s);
-	if (!rc &&
-	    (h->nr_blobs + s->nr > HOTSPOT_BLOBS_MAX || h->memory + s->memory > HOTSPOT_MEMORY_MAX))
+	if (!rc && (h->nr_blobs + s->nr > JVM_READ_BLOBS_MAX ||
+		    h->memory + s->memory > JVM_READ_MEMORY_MAX))
 		rc = -E2BIG;
 	if (!rc)
-		rc = hotspot_blobs_merge(h, s->blobs, s->nr);
+		rc = jvm_read_blobs_merge(h, s->blobs, s->nr);
 	if (rc)
-		hotspot_blobs_free(s->blobs, s->nr);
+		jvm_read_blobs_free(s->blobs, s->nr);
 	else
 		free(s->blobs);
 	if (!rc)
-		hotspot_blobs_count(h, s->nr_new);
+		jvm_read_blobs_count(h, s->nr_new);
 	scan_free(s);
 	return rc;
 }
 
-int hotspot_name(struct hotspot *h, struct remote *r, uint32_t i)
+int jvm_read_name(struct jvm_read *h, struct remote *r, uint32_t i)
 {
-	struct hotspot_blob *b = &h->blobs[i];
-	char name[HOTSPOT_NAME_MAX];
+	struct jvm_read_blob *b = &h->blobs[i];
+	char name[JVM_READ_NAME_MAX];
 	uint64_t code;
 	uint32_t code_size;
 
-	if (b->name || !b->fresh || b->kind != HOTSPOT_COMPILED ||
-	    hotspot_method(h, r, b->method, name, &code, &code_size))
+	if (b->name || !b->fresh || b->kind != JVM_READ_COMPILED ||
+	    jvm_read_method(h, r, b->method, name, &code, &code_size))
 		return 0;
-	h->memory -= hotspot_blob_memory(b);
+	h->memory -= jvm_read_blob_memory(b);
 	set_name(b, name);
-	h->memory += hotspot_blob_memory(b);
-	return h->memory <= HOTSPOT_MEMORY_MAX ? 0 : -E2BIG;
+	h->memory += jvm_read_blob_memory(b);
+	return h->memory <= JVM_READ_MEMORY_MAX ? 0 : -E2BIG;
 }
 
 /* Return whether the head in @bytes, read again, is of the code @b. */
 static bool is_same_code(const struct vmstructs *v, const uint8_t *bytes,
-			 const struct hotspot_blob *b)
+			 const struct jvm_read_blob *b)
 {
 	return bytes_u64(bytes + v->nmethod_method) == b->method &&
 	       bytes_u32(bytes + v->nmethod_compile_id) == b->compile_id;
 }
 
-int hotspot_test_current(const struct hotspot *h, struct remote *r, const uint64_t *pcs,
-			 uint32_t nr, bool *current)
+int jvm_read_test_current(const struct jvm_read *h, struct remote *r, const uint64_t *pcs,
+			  uint32_t nr, bool *current)
 {
-	const struct hotspot_blob *blobs[REMOTE_PIECES_MAX];
+	const struct jvm_read_blob *blobs[REMOTE_PIECES_MAX];
 	uint64_t addrs[REMOTE_PIECES_MAX];
 	struct head *heads = nr ? malloc(MIN(nr, REMOTE_PIECES_MAX) * sizeof(*heads)) : NULL;
 	int rc = nr && !heads ? -ENOMEM : 0;
@@ -1057,7 +1057,7 @@ int hotspot_test_current(const struct hotspot *h, struct remote *r, const uint64
 	for (uint32_t done = 0, part; done < nr && !rc; done += part) {
 		part = MIN(nr - done, REMOTE_PIECES_MAX);
 		for (uint32_t i = 0; i < part; i++) {
-			blobs[i] = hotspot_blobs_at(h, pcs[done + i]);
+			blobs[i] = jvm_read_blobs_at(h, pcs[done + i]);
 			addrs[i] = blobs[i] ? blobs[i]->blob : 0;
 		}
 		rc = remote_read_each(r, addrs, part, sizeof(*heads), (uint8_t *)heads,
@@ -1074,7 +1074,7 @@ int hotspot_test_current(const struct hotspot *h, struct remote *r, const uint64
  * Names of the methods of a JVM. Runs on: a helper.
  */
 
-#define SYMBOL_MAX (HOTSPOT_NAME_MAX / 2 - 2)
+#define SYMBOL_MAX (JVM_READ_NAME_MAX / 2 - 2)
 
 /* Read a Symbol: its text with '/' as '.', NUL added. The length or -errno. */
 static int read_symbol(const struct vmstructs *v, struct remote *r, uint64_t symbol, char *text)
@@ -1095,8 +1095,8 @@ static int read_symbol(const struct vmstructs *v, struct remote *r, uint64_t sym
 }
 
 /* Copy the text of the Symbol that constant @index of @pool is. Its length or -errno. */
-static int hotspot_constant(const struct hotspot *h, struct remote *r, uint64_t pool,
-			    uint16_t index, char *text, size_t size)
+static int jvm_read_constant(const struct jvm_read *h, struct remote *r, uint64_t pool,
+			     uint16_t index, char *text, size_t size)
 {
 	char whole[SYMBOL_MAX + 1];
 	uint64_t symbol;
@@ -1120,8 +1120,8 @@ static int read_class(const struct vmstructs *v, struct remote *r, uint64_t pool
 	return rc ? rc : read_symbol(v, r, symbol, text);
 }
 
-int hotspot_method(const struct hotspot *h, struct remote *r, uint64_t method,
-		   char name[static HOTSPOT_NAME_MAX], uint64_t *code, uint32_t *code_size)
+int jvm_read_method(const struct jvm_read *h, struct remote *r, uint64_t method,
+		    char name[static JVM_READ_NAME_MAX], uint64_t *code, uint32_t *code_size)
 {
 	const struct vmstructs *v = &h->vm;
 	char klass_text[SYMBOL_MAX + 1], method_text[SYMBOL_MAX + 1];
@@ -1145,12 +1145,12 @@ int hotspot_method(const struct hotspot *h, struct remote *r, uint64_t method,
 	if (rc < 0 && !r->missed)
 		return rc;
 	remote_begin_part(r, &missed);
-	rc = hotspot_constant(h, r, pool, index, method_text, sizeof(method_text));
+	rc = jvm_read_constant(h, r, pool, index, method_text, sizeof(method_text));
 	if (remote_end_parts(r, missed))
 		return -EAGAIN;
 	if (rc < 0)
 		return rc;
-	snprintf(name, HOTSPOT_NAME_MAX, "%s.%s", klass_text, method_text);
+	snprintf(name, JVM_READ_NAME_MAX, "%s.%s", klass_text, method_text);
 	*code = constant + v->const_method_size;
 	*code_size = size;
 	return 0;
@@ -1236,7 +1236,7 @@ static bool walk_lines(struct line_walk *w, int32_t bci)
 	return false;
 }
 
-static bool is_new(const struct hotspot *h, struct remote *r)
+static bool is_new(const struct jvm_read *h, struct remote *r)
 {
 	uint32_t major = 0;
 
@@ -1245,7 +1245,7 @@ static bool is_new(const struct hotspot *h, struct remote *r)
 }
 
 /* Read the line table behind the @size bytecodes at @code, and find @bci in it. */
-static uint32_t find_line(const struct hotspot *h, struct remote *r, uint64_t code, uint32_t size,
+static uint32_t find_line(const struct jvm_read *h, struct remote *r, uint64_t code, uint32_t size,
 			  int32_t bci)
 {
 	uint64_t constant = code - h->vm.const_method_size;
@@ -1271,8 +1271,8 @@ static uint32_t find_line(const struct hotspot *h, struct remote *r, uint64_t co
 }
 
 /* Read the name of the source file of the method with the bytecodes at @code. */
-static void find_file(const struct hotspot *h, struct remote *r, uint64_t code,
-		      struct hotspot_frame *f)
+static void find_file(const struct jvm_read *h, struct remote *r, uint64_t code,
+		      struct jvm_read_frame *f)
 {
 	const struct vmstructs *v = &h->vm;
 	uint64_t pool;
@@ -1281,16 +1281,16 @@ static void find_file(const struct hotspot *h, struct remote *r, uint64_t code,
 	if (v->source_file != UINT64_MAX &&
 	    !remote_read_u64(r, code - v->const_method_size + v->const_pool, &pool) &&
 	    !remote_read_u16(r, pool + v->source_file, &index) && index)
-		hotspot_constant(h, r, pool, index, f->file, sizeof(f->file));
+		jvm_read_constant(h, r, pool, index, f->file, sizeof(f->file));
 }
 
 /* Name the method of @f, its file and line. */
-static int name_frame(const struct hotspot *h, struct remote *r, struct hotspot_frame *f)
+static int name_frame(const struct jvm_read *h, struct remote *r, struct jvm_read_frame *f)
 {
 	bool missed = false;
 	uint64_t code;
 	uint32_t size;
-	int rc = hotspot_method(h, r, f->method, f->name, &code, &size);
+	int rc = jvm_read_method(h, r, f->method, f->name, &code, &size);
 
 	f->line = 0;
 	f->file[0] = '\0';
@@ -1305,7 +1305,7 @@ static int name_frame(const struct hotspot *h, struct remote *r, struct hotspot_
 }
 
 /* Name the methods of all frames. */
-static int name_frames(const struct hotspot *h, struct remote *r, struct hotspot_frame *frames,
+static int name_frames(const struct jvm_read *h, struct remote *r, struct jvm_read_frame *frames,
 		       uint32_t nr)
 {
 	bool missed = false;
@@ -1344,7 +1344,7 @@ static int find_pcs(struct remote *r, uint64_t base, uint64_t at, uint64_t end, 
 }
 
 /* JDK 11 to 22: in the nmethod. From JDK 23 on: in memory to which it points. */
-static int find_scopes_data(const struct vmstructs *v, const struct hotspot_blob *b,
+static int find_scopes_data(const struct vmstructs *v, const struct jvm_read_blob *b,
 			    struct remote *r, struct scopes *s)
 {
 	uint64_t base;
@@ -1370,7 +1370,7 @@ static int find_scopes_data(const struct vmstructs *v, const struct hotspot_blob
  * To JDK 22: in the nmethod. JDK 23, 24: in its data. From JDK 25 on: in memory to which it points,
  * behind the relocations.
  */
-static int find_metadata(const struct vmstructs *v, const struct hotspot_blob *b, struct remote *r,
+static int find_metadata(const struct vmstructs *v, const struct jvm_read_blob *b, struct remote *r,
 			 struct scopes *s)
 {
 	uint32_t offset, data = 0;
@@ -1408,7 +1408,7 @@ static bool has_scopes(const struct vmstructs *v)
 	       (mutable || v->metadata_size == 4 || narrow);
 }
 
-static int find_scopes(const struct vmstructs *v, const struct hotspot_blob *b, struct remote *r,
+static int find_scopes(const struct vmstructs *v, const struct jvm_read_blob *b, struct remote *r,
 		       struct scopes *s)
 {
 	int rc = find_scopes_data(v, b, r, s);
@@ -1422,7 +1422,7 @@ static int find_scopes(const struct vmstructs *v, const struct hotspot_blob *b, 
  * instructions belong to the next one, as in the JVM's own pc_desc_near(), or if that has no scope,
  * to the call before. 0: none.
  */
-static int find_scope(const struct scopes *s, const struct hotspot_blob *b, struct remote *r,
+static int find_scope(const struct scopes *s, const struct jvm_read_blob *b, struct remote *r,
 		      uint64_t pc, uint32_t *scope, bool *exact)
 {
 	int32_t offset = (int32_t)(pc - b->start);
@@ -1458,12 +1458,12 @@ static int read_method(const struct scopes *s, struct remote *r, uint32_t index,
 }
 
 /* Read the methods inlined at @scope, innermost first. *@nr: their number; 0 or -errno. */
-static int read_scopes(const struct hotspot *h, struct remote *r, const struct scopes *scopes,
-		       uint32_t scope, struct hotspot_frame *frames, uint32_t *nr)
+static int read_scopes(const struct jvm_read *h, struct remote *r, const struct scopes *scopes,
+		       uint32_t scope, struct jvm_read_frame *frames, uint32_t *nr)
 {
 	int rc = 0;
 
-	while (scope && *nr < HOTSPOT_FRAMES_MAX) {
+	while (scope && *nr < JVM_READ_FRAMES_MAX) {
 		uint8_t bytes[SCOPE_BYTES];
 		struct stream s = { .bytes = bytes,
 				    .size = sizeof(bytes),
@@ -1486,16 +1486,16 @@ static int read_scopes(const struct hotspot *h, struct remote *r, const struct s
 	return rc;
 }
 
-int hotspot_chain(const struct hotspot *h, struct remote *r, uint64_t pc,
-		  struct hotspot_frame frames[static HOTSPOT_FRAMES_MAX], bool *exact)
+int jvm_read_chain(const struct jvm_read *h, struct remote *r, uint64_t pc,
+		   struct jvm_read_frame frames[static JVM_READ_FRAMES_MAX], bool *exact)
 {
-	const struct hotspot_blob *b = hotspot_blobs_at(h, pc);
+	const struct jvm_read_blob *b = jvm_read_blobs_at(h, pc);
 	struct scopes scopes;
 	uint32_t scope, nr = 0;
 	int rc;
 
 	*exact = false;
-	if (!b || b->kind != HOTSPOT_COMPILED || !has_scopes(&h->vm))
+	if (!b || b->kind != JVM_READ_COMPILED || !has_scopes(&h->vm))
 		return 0;
 	rc = find_scopes(&h->vm, b, r, &scopes);
 	if (!rc)
