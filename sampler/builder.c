@@ -735,7 +735,7 @@ static void reopen_check_cpus(struct sampler *s, uint64_t now_ns)
  * Set all rates to the governor's part of the requested ones. Return whether one was changed. At
  * the start of a session also by the thread that starts the builder.
  */
-static bool builder_requests_apply_governor(struct sampler *s)
+static bool apply_governor(struct sampler *s)
 {
 	bool changed = false;
 	struct err e;
@@ -765,7 +765,7 @@ static void govern_starved(struct sampler *s)
 	double hz = rates_fastest(&s->rates, s->config.nr_events);
 
 	if (hz > 0 && governor_starve(&s->rates.governor, s->ticks.starved, hz))
-		builder_requests_apply_governor(s);
+		apply_governor(s);
 }
 
 /* Lower the rate if interrupts stall the machine, proftop included. */
@@ -775,7 +775,7 @@ static void govern_stall(struct sampler *s)
 
 	was = fastest * s->rates.governor.factor;
 	if (!governor_stall(&s->rates.governor, s->ticks.span_ns, s->config.tick_ns, fastest) ||
-	    !builder_requests_apply_governor(s))
+	    !apply_governor(s))
 		return;
 	mailbox_add(&s->mailbox,
 		    "%.0f Hz stalled this machine (a tick took %.1f s): lowered to %.0f Hz", was,
@@ -822,7 +822,7 @@ static void say_governed(struct sampler *s, bool lowered)
 			    100 * g->factor);
 }
 
-void builder_requests_govern(struct sampler *s)
+void builder_govern(struct sampler *s)
 {
 	const struct profile_account *a = &s->ticks.account;
 	struct governor *g = &s->rates.governor;
@@ -835,7 +835,7 @@ void builder_requests_govern(struct sampler *s)
 		g->interrupts = measure_interrupts();
 	if (!governor_tick(g, s->ticks.span_ns, s->ticks.own_pct, a->taken, a->lost))
 		return;
-	if (builder_requests_apply_governor(s))
+	if (apply_governor(s))
 		say_governed(s, g->factor < was);
 }
 
@@ -846,7 +846,7 @@ static void reset_governor(struct sampler *s)
 
 	rates_govern(&s->rates, &s->config);
 	if (lowered || s->rates.governor.factor < 1)
-		builder_requests_apply_governor(s);
+		apply_governor(s);
 }
 
 /*
@@ -854,7 +854,7 @@ static void reset_governor(struct sampler *s)
  * Stack copies never shrink again: the size will be needed again, and each change loses some ms of
  * samples.
  */
-static void builder_requests_adapt_stacks(struct sampler *s)
+static void adapt_stacks(struct sampler *s)
 {
 	double share = messages_truncated(&s->messages);
 	char why[64];
@@ -952,7 +952,7 @@ static int open_events(struct sampler *s, struct event *events, uint32_t nr)
 	    config_user_only(events, nr)) {
 		code = counters_set_events(s->live.counters, events, nr, s->config.hz, &later);
 		if (!code && !strstr(s->banner, CONFIG_USER_ONLY))
-			session_add_banner(s, CONFIG_USER_ONLY);
+			mailbox_add_banner(s, CONFIG_USER_ONLY);
 	}
 	if (code)
 		mailbox_say(&s->mailbox, "%s", e.text);
@@ -1067,11 +1067,21 @@ static void probe_events(struct sampler *s, const struct control *c)
 	bool system = s->target.kind == TARGET_SYSTEM;
 
 	(void)c;
+	if (s->facts.recorded)
+		return;
 	event_states_probe(&s->events, system ? -1 : 0, counters_cpu(s->live.counters, 0)->cpu,
 			   s->config.events[0].kernel);
 }
 
-/* Do nothing: the UI stored the value, or the loader has the request; a tick shows the result. */
+/* Read debug files on request: the loader has it, if there is one. */
+static void fetch(struct sampler *s, const struct control *c)
+{
+	(void)c;
+	if (s->facts.recorded)
+		symbols_run(s->store.symbols);
+}
+
+/* Do nothing: the UI stored the value; a tick shows the result. */
 static void only_tick(struct sampler *s, const struct control *c)
 {
 	(void)s;
@@ -1105,7 +1115,7 @@ static void set_target(struct sampler *s, const struct control *c)
 	reopen_target(s, c->spec);
 }
 
-static void builder_requests_set_cpus(struct sampler *s, const struct control *c)
+static void set_cpus_of(struct sampler *s, const struct control *c)
 {
 	reopen_cpus(s, c->spec);
 }
@@ -1134,6 +1144,9 @@ static void set_trap(struct sampler *s, const struct control *c)
 		mailbox_say(&s->mailbox, "trap set: %s", c->rule->text);
 	}
 	controls_free(c);
+	/* The slices of a recording are all there already. */
+	if (s->facts.recorded)
+		trapping_again(s);
 }
 
 static void list_traps(struct sampler *s, const struct control *c)
@@ -1171,68 +1184,47 @@ static void show_past(struct sampler *s, const struct control *c)
 	tick_past_post(s);
 }
 
-/* Apply a control to a live session; it is consumed. */
-static void builder_requests_apply(struct sampler *s, const struct control *c)
-{
-	static void (*const handlers[CONTROL_NR])(struct sampler * s, const struct control *c) = {
-		[CONTROL_RATE] = set_rate,
-		[CONTROL_ENABLE] = set_enabled,
-		[CONTROL_EVENTS] = set_events,
-		[CONTROL_WINDOW] = set_window,
-		[CONTROL_TICK] = set_tick,
-		[CONTROL_RESET] = reset,
-		[CONTROL_ANNOTATE] = only_tick,
-		[CONTROL_FETCH] = only_tick,
-		[CONTROL_PROBE] = probe_events,
-		[CONTROL_EVENT_ENABLE] = enable_event,
-		[CONTROL_STACK] = set_stack,
-		[CONTROL_RING] = set_ring,
-		[CONTROL_TARGET] = set_target,
-		[CONTROL_FOCUS] = set_focus,
-		[CONTROL_CALL_GRAPH] = set_call_graph,
-		[CONTROL_CPUS] = builder_requests_set_cpus,
-		[CONTROL_STRIP] = set_strip,
-		[CONTROL_PAST] = show_past,
-		[CONTROL_TRAP] = set_trap,
-		[CONTROL_TRAPS] = list_traps,
-		[CONTROL_FRAMES] = set_frames,
-		[CONTROL_RECORD] = set_record,
-	};
+/* A request: how it is applied, and whether a recording takes it too. */
+struct request_kind {
+	void (*apply)(struct sampler *s, const struct control *c);
+	bool recorded;
+};
 
-	assert(c->kind < CONTROL_NR && handlers[c->kind]);
-	handlers[c->kind](s, c);
-}
+static const struct request_kind request_kinds[CONTROL_NR] = {
+	[CONTROL_RATE] = { set_rate, false },
+	[CONTROL_ENABLE] = { set_enabled, false },
+	[CONTROL_EVENTS] = { set_events, false },
+	[CONTROL_WINDOW] = { set_window, true },
+	[CONTROL_TICK] = { set_tick, true },
+	[CONTROL_RESET] = { reset, false },
+	[CONTROL_ANNOTATE] = { only_tick, true },
+	[CONTROL_FETCH] = { fetch, true },
+	[CONTROL_PROBE] = { probe_events, true },
+	[CONTROL_EVENT_ENABLE] = { enable_event, false },
+	[CONTROL_STACK] = { set_stack, false },
+	[CONTROL_RING] = { set_ring, false },
+	[CONTROL_TARGET] = { set_target, false },
+	[CONTROL_FOCUS] = { set_focus, false },
+	[CONTROL_CALL_GRAPH] = { set_call_graph, false },
+	[CONTROL_CPUS] = { set_cpus_of, false },
+	[CONTROL_STRIP] = { set_strip, true },
+	[CONTROL_PAST] = { show_past, true },
+	[CONTROL_TRAP] = { set_trap, true },
+	[CONTROL_TRAPS] = { list_traps, true },
+	[CONTROL_FRAMES] = { set_frames, true },
+	[CONTROL_RECORD] = { set_record, false },
+};
 
-void builder_requests_apply_replay(struct sampler *s, const struct control *c)
+/* Apply a control; it is consumed. */
+static void apply(struct sampler *s, const struct control *c)
 {
-	if (c->kind == CONTROL_STRIP || c->kind == CONTROL_PAST || c->kind == CONTROL_TRAPS) {
-		builder_requests_apply(s, c);
-		return;
-	}
-	if (c->kind == CONTROL_TRAP) {
-		set_trap(s, c);
-		trapping_again(s);
+	assert(c->kind < CONTROL_NR && request_kinds[c->kind].apply);
+	if (!s->facts.recorded || request_kinds[c->kind].recorded) {
+		request_kinds[c->kind].apply(s, c);
 		return;
 	}
 	controls_free(c);
-	switch (c->kind) {
-	case CONTROL_WINDOW:
-		s->ticks.window = c->window;
-		break;
-	case CONTROL_FRAMES:
-		set_frames(s, c);
-		break;
-	case CONTROL_FETCH:
-		symbols_run(s->store.symbols); /* a replay has no loader thread */
-		break;
-	case CONTROL_TICK:
-	case CONTROL_PROBE:
-	case CONTROL_ANNOTATE:
-		break;
-	default:
-		mailbox_say(&s->mailbox, "not available when replaying a recording");
-		break;
-	}
+	mailbox_say(&s->mailbox, "not available when replaying a recording");
 }
 
 /* A control is followed by a short tick, at least this long after the last one. */
@@ -1242,12 +1234,6 @@ void builder_requests_apply_replay(struct sampler *s, const struct control *c)
 #define ENDED_NS 300000000ULL
 
 #define BUILDER_NICE (-5)
-
-/* A pipe without data for this long has no records of an earlier time to follow. */
-#define FOLLOW_IDLE_NS 2000000000ULL
-
-/* The same before the first rows: perf writes its second round a second after the first one. */
-#define FOLLOW_FIRST_NS 250000000ULL
 
 /* So much earlier than the end of a slice the sampler threads read its last samples. */
 #define GRID_AHEAD_NS 4000000ULL
@@ -1269,9 +1255,7 @@ void builder_requests_apply_replay(struct sampler *s, const struct control *c)
 /* Times of the first profiles after the start. */
 static const uint64_t early_ns[] = { 120000000, 250000000, 500000000 };
 
-/* Apply all queued controls with @fn. True if one of them changes the newest profile. */
-static bool apply_controls(struct sampler *s,
-			   void (*fn)(struct sampler *s, const struct control *c))
+bool builder_apply(struct sampler *s)
 {
 	struct control items[CONTROLS_MAX];
 	uint32_t nr = controls_take(&s->controls, items);
@@ -1279,15 +1263,14 @@ static bool apply_controls(struct sampler *s,
 
 	for (uint32_t i = 0; i < nr; i++) {
 		now |= items[i].kind != CONTROL_STRIP && items[i].kind != CONTROL_PAST;
-		fn(s, &items[i]);
+		apply(s, &items[i]);
 	}
 	if (now)
 		tick_past_post(s);
 	return now;
 }
 
-/* Return when the tick after @now ends. */
-static uint64_t next_tick(const struct sampler *s, uint64_t now)
+uint64_t builder_next_tick(const struct sampler *s, uint64_t now)
 {
 	uint64_t age = now - s->ticks.start_ns;
 
@@ -1298,6 +1281,14 @@ static uint64_t next_tick(const struct sampler *s, uint64_t now)
 	/* After SIGSTOP the next point of the grid may be near: avoid a tick of a few ms. */
 	return s->ticks.start_ns +
 	       ((age + s->ticks.period_ns / 4) / s->ticks.period_ns + 1) * s->ticks.period_ns;
+}
+
+uint64_t builder_early_tick(uint64_t first_ns, uint64_t now)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(early_ns); i++)
+		if (now < first_ns + early_ns[i])
+			return first_ns + early_ns[i];
+	return UINT64_MAX;
 }
 
 static uint64_t add_ns(uint64_t time_ns, uint64_t span_ns)
@@ -1341,138 +1332,6 @@ static void set_start(struct sampler *s, uint64_t now)
 	if (s->live.shared && s->config.history_ns)
 		atomic_store_explicit(&s->live.shared->grid_ns, now - GRID_AHEAD_NS,
 				      memory_order_relaxed);
-}
-
-/* Count the records of a pipe that are there. Return false if they were the last ones. */
-static bool follow_pipe(struct sampler *s, bool idle)
-{
-	bool more = replay_more(s->replay, idle);
-	int code = replay_feed(s->replay, &s->store);
-
-	if (code && code != -ECANCELED)
-		mailbox_say(&s->mailbox, "out of memory: samples of the recording are missing");
-	replay_drop(s->replay);
-	return more;
-}
-
-/* Say that the pipe has ended, and whether the recording is whole. */
-static void say_end(struct sampler *s)
-{
-	const char *note = replay_note(s->replay);
-
-	s->target.gone = true;
-	mailbox_say(&s->mailbox, "%s", note[0] ? note : "the recording has ended");
-}
-
-/* Return when the tick of a pipe after @now ends: soon after its first samples, at @first_ns. */
-static uint64_t next_follow(const struct sampler *s, uint64_t first_ns, uint64_t now)
-{
-	uint64_t next = next_tick(s, now);
-
-	if (first_ns && !s->config.exact_ticks)
-		for (size_t i = 0; i < ARRAY_SIZE(early_ns); i++)
-			if (now < first_ns + early_ns[i])
-				return MIN(next, first_ns + early_ns[i]);
-	return next;
-}
-
-/* Return how long a pipe may have no data before all records that are there are counted. */
-static uint64_t follow_idle(const struct sampler *s, uint64_t first_ns)
-{
-	return first_ns || s->config.exact_ticks ? FOLLOW_IDLE_NS : FOLLOW_FIRST_NS;
-}
-
-/* Read a recording while it is written, with a profile for each tick and after each control. */
-static void run_follow(struct sampler *s, struct replay_result *result)
-{
-	struct pollfd fds[] = {
-		{ .fd = s->controls.fd, .events = POLLIN },
-		{ .fd = replay_fd(s->replay), .events = POLLIN },
-	};
-	uint64_t now = time_now_ns(), due = next_tick(s, now), data_ns = now, first_ns = 0;
-	bool more = true;
-
-	if (s->config.exact_ticks)
-		s->ticks.window = PROFILE_TOTAL;
-	while (more && !atomic_load_explicit(&s->builder.stop, memory_order_acquire)) {
-		uint64_t wake = MIN(due, data_ns + follow_idle(s, first_ns));
-
-		rcu_thread_offline();
-		poll(fds, ARRAY_SIZE(fds), wake > now ? (int)((wake - now + 999999) / 1000000) : 0);
-		rcu_thread_online();
-		now = time_now_ns();
-		if (fds[1].revents) {
-			more = follow_pipe(s, false);
-			data_ns = now;
-		} else if (now - data_ns >= follow_idle(s, first_ns)) {
-			follow_pipe(s, true);
-			data_ns = now;
-		}
-		if (!first_ns && replay_begun(s->replay)) {
-			first_ns = now;
-			due = MIN(due, next_follow(s, first_ns, now));
-		}
-		if (apply_controls(s, builder_requests_apply_replay))
-			due = MIN(due, now);
-		if (!more)
-			say_end(s);
-		if (more && now < due)
-			continue;
-		replay_result(s->replay, &s->store, result);
-		tick_replay(s, result);
-		replay_next(s->replay);
-		/* Batch: the next rows are of the next samples. */
-		if (s->config.exact_ticks)
-			history_restart(s->store.history);
-		now = time_now_ns();
-		due = next_follow(s, first_ns, now);
-	}
-}
-
-/* Read the whole recording, and make its profile unless the session ends. */
-static void run_replay(struct sampler *s, struct replay_result *result)
-{
-	int code = replay_run(s->replay, &s->store, result);
-
-	if (code == -ECANCELED)
-		return;
-	if (code || result->out_of_memory)
-		mailbox_say(&s->mailbox, "out of memory: the recording was not read completely");
-	/* Known at the end only. */
-	if (replay_is_kept(s->replay) && replay_note(s->replay)[0])
-		session_add_banner(s, replay_note(s->replay));
-	/* Nothing was left to follow. */
-	s->target.gone = s->config.follow;
-	tick_replay(s, result);
-}
-
-/* Read the recording, then make its profile again for each control. */
-static void *replay_main(void *arg)
-{
-	struct sampler *s = arg;
-	struct pollfd fd = { .fd = s->controls.fd, .events = POLLIN };
-	struct replay_result result = { .nr_cpus = 0 };
-
-	prctl(PR_SET_NAME, "replay");
-	rcu_register_thread();
-	if (replay_fd(s->replay) < 0) {
-		run_replay(s, &result);
-	} else if (replay_begin(s->replay, &s->store)) {
-		out_of_memory();
-	} else {
-		run_follow(s, &result);
-		replay_end(s->replay);
-	}
-	while (!atomic_load_explicit(&s->builder.stop, memory_order_acquire)) {
-		controls_settle(&s->controls);
-		rcu_thread_offline();
-		poll(&fd, 1, 1000);
-		rcu_thread_online();
-		if (apply_controls(s, builder_requests_apply_replay))
-			tick_replay(s, &result);
-	}
-	rcu_unregister_thread();
-	return NULL;
 }
 
 /* Note events that readers opened, and report a failure, or a file that was saved. */
@@ -1561,12 +1420,12 @@ static void end_tick(struct sampler *s, uint64_t now)
 	/* A CPU that is back has ended a tick. */
 	tick_end(s, time_now_ns());
 	check_recording(s);
-	builder_requests_govern(s);
+	builder_govern(s);
 	waiting_govern(s);
-	builder_requests_adapt_stacks(s);
+	adapt_stacks(s);
 }
 
-static void *builder_main(void *arg)
+void *builder_main(void *arg)
 {
 	struct sampler *s = arg;
 	uint64_t now, due, slice;
@@ -1579,7 +1438,7 @@ static void *builder_main(void *arg)
 	if (s->config.warm_up)
 		warm_up(s);
 	now = time_now_ns();
-	due = next_tick(s, now);
+	due = builder_next_tick(s, now);
 	slice = next_slice(s, now);
 	while (!atomic_load_explicit(&s->builder.stop, memory_order_acquire)) {
 		bool ended = wait_until(s, MIN(due, slice), now);
@@ -1595,7 +1454,7 @@ static void *builder_main(void *arg)
 			waiting_govern(s);
 		recording_hold(&s->recording);
 		look_at_readers(s);
-		if (apply_controls(s, builder_requests_apply)) {
+		if (builder_apply(s)) {
 			now = time_now_ns(); /* a control may have ended a tick */
 			due = MIN(due, s->ticks.last_ns + ANSWER_NS);
 		}
@@ -1607,7 +1466,7 @@ static void *builder_main(void *arg)
 		if (now >= due) {
 			end_tick(s, now);
 			now = time_now_ns();
-			due = next_tick(s, now);
+			due = builder_next_tick(s, now);
 			slice = next_slice(s, s->ticks.slice_ns);
 		} else if (now >= slice) {
 			tick_slice(s, now);
@@ -1631,13 +1490,13 @@ int builder_start(struct sampler *s, struct err *e)
 	memcpy(s->rates.asked_hz, s->rates.hz, sizeof(s->rates.asked_hz));
 	rates_govern(&s->rates, &s->config);
 	if (s->live.counters && s->rates.governor.climbs)
-		builder_requests_apply_governor(s);
+		apply_governor(s);
 	set_start(s, time_now_ns());
 	past_use_events(&s->past, s->store.history, &s->config);
 	s->rates.procstat_ns = s->ticks.start_ns;
 	rates_restart(&s->rates, s->ticks.start_ns);
 	s->rates.mixed = false;
-	code = thread_start(&s->builder.id, 0, s->replay ? replay_main : builder_main, s);
+	code = thread_start(&s->builder.id, 0, s->source->run, s);
 	if (code)
 		return err_set(e, code, "cannot start the builder thread: %s", strerror(-code));
 	s->builder.runs = true;
@@ -1649,15 +1508,13 @@ bool builder_stop(struct sampler *s)
 	if (!s->builder.runs)
 		return !s->builder.left;
 	atomic_store_explicit(&s->builder.stop, true, memory_order_release);
-	if (s->replay)
-		replay_stop(s->replay);
 	controls_wake(&s->controls);
 	s->builder.runs = false;
-	/* A recording is read to the end of a part, from files of this user. */
-	if (s->replay) {
-		symbols_stop_run(s->store.symbols);
-		pthread_join(s->builder.id, NULL);
-	} else
-		s->builder.left = !thread_join_working(s->builder.id, STOP_MS);
+	s->builder.left = !s->source->stop(s);
 	return !s->builder.left;
+}
+
+bool builder_join(struct sampler *s)
+{
+	return thread_join_working(s->builder.id, STOP_MS);
 }

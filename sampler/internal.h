@@ -173,6 +173,7 @@ struct event_states {
 	_Atomic(struct event_table *) table; /* NULL: not probed yet; release by the builder */
 };
 
+void event_states_free(struct event_states *es);
 /*
  * List all events of this machine and try to open each once, on @pid and @cpu as for
  * perf_event_open(2). @kernel: kernel code included. Does nothing the second time.
@@ -211,10 +212,18 @@ struct follow_search {
  */
 uint32_t follow_search(const struct follow_search *f, const pid_t *tids, uint32_t nr, pid_t *fresh);
 
-/* The same for a replay, where most controls are refused. */
-void builder_requests_apply_replay(struct sampler *s, const struct control *c);
+/* The thread of a live session. */
+void *builder_main(void *arg);
+/* Wait for its end. False: it hangs. */
+bool builder_join(struct sampler *s);
+/* Apply all queued requests. True if one of them changes the newest profile. */
+bool builder_apply(struct sampler *s);
+/* Return when the tick after @now ends. */
+uint64_t builder_next_tick(const struct sampler *s, uint64_t now);
+/* The same for the first profiles after @first_ns; UINT64_MAX: they are all over. */
+uint64_t builder_early_tick(uint64_t first_ns, uint64_t now);
 /* After each tick: lower the rate while proftop costs too much, raise it when that is over. */
-void builder_requests_govern(struct sampler *s);
+void builder_govern(struct sampler *s);
 
 /*
  * The folder of --keep: its segments, in order of their numbers. Other files in it are left alone.
@@ -1109,7 +1118,6 @@ const char *replay_note(const struct replay *r);
 /* The kernel that it was recorded on. Borrowed. */
 const struct kernel_identity *replay_kernel(const struct replay *r);
 /* Return when the file was written, CLOCK_REALTIME; 0: not known, it is a pipe. */
-uint64_t replay_date_ns(const struct replay *r);
 /* Return whether any sample was taken in the kernel. */
 bool replay_has_kernel(const struct replay *r);
 /* Return whether it is a folder of --keep: slices without samples, by CLOCK_REALTIME. */
@@ -1140,6 +1148,9 @@ struct replay_result {
 	struct unwind_stats unwind;
 	struct profile_waits waits; /* since the last result */
 	bool out_of_memory;	    /* new stacks were not counted */
+	const char *host;  /* where it is from; "": unknown; borrowed until replay_close() */
+	uint64_t date_ns;  /* CLOCK_REALTIME of its last sample; 0: unknown */
+	uint64_t delay_ns; /* of a stream: from a sample to its arrival */
 };
 
 /* All records, in time order, into the tables of @st. May be called again (tables are not cleared).
@@ -1155,8 +1166,6 @@ bool replay_more(struct replay *r, bool idle);
  * Of a stream: the machine, foreign bytes, "" if it is not known; the age of the newest sample that
  * is counted. The clock is the recorder's: age 0 is the fastest transfer so far.
  */
-const char *replay_host(const struct replay *r);
-uint64_t replay_delay_ns(const struct replay *r);
 int replay_feed(struct replay *r, struct store *st);
 /* Return whether a sample has been counted. */
 bool replay_begun(const struct replay *r);
@@ -1346,6 +1355,41 @@ struct session_waits {
 	struct session_windows windows;
 };
 
+/*
+ * A source of samples: the running system, or a recording. Nothing but the two files of the sources
+ * depends on which of them it is; all that differs is here, or a fact.
+ *
+ * Runs on: the builder, but for open, start, each (before it), stop (after it), permille (the UI).
+ */
+struct source {
+	/* Open events or a recording, and set the facts. 0 or -errno with a sentence. */
+	int (*open)(struct sampler *s, struct err *e);
+	/* Start the threads that take samples. 0 or -errno with a sentence. */
+	int (*start)(struct sampler *s, struct err *e);
+	/* Make profiles until builder.stop: the builder's thread. */
+	void *(*run)(void *sampler);
+	/* Wait for its end, after builder.stop. False: it hangs. */
+	bool (*stop)(struct sampler *s);
+	uint32_t (*nr_cpus)(const struct sampler *s);
+	double (*hz)(const struct sampler *s, uint32_t event);
+	/* Return CLOCK_REALTIME at @time_ns of the samples; 0: it is not known. */
+	uint64_t (*real_ns)(const struct sampler *s, uint64_t time_ns);
+	/* Return the part that is read; -1: it has no end. */
+	int (*permille)(const struct sampler *s);
+	/* Hand over the samples one by one. 0 or -errno with a sentence. */
+	int (*each)(struct sampler *s, sampler_sample_fn fn, void *ctx, struct err *e);
+};
+
+extern const struct source source_live, source_replay;
+
+/* Constant once the source is open. */
+struct source_facts {
+	bool recorded;	    /* events cannot change, all of the past is there, no loader thread */
+	bool kept;	    /* by --keep: counts without outcomes, names without code */
+	uint16_t machine;   /* e_machine; 0: ours */
+	uint32_t chain_max; /* frames of the kernel's chains; 0: as recorded */
+};
+
 struct session_builder {
 	pthread_t id;
 	bool runs;
@@ -1359,7 +1403,9 @@ struct sampler {
 	char banner[256];		  /* the degraded part; "": none */
 	struct target target;
 	struct session_focus focus;
-	struct replay *replay; /* instead of @live; else NULL */
+	const struct source *source;
+	struct source_facts facts;
+	struct replay *replay; /* of source_replay; else NULL */
 	struct live live;
 	struct store store;
 	struct rates rates;
@@ -1384,11 +1430,9 @@ struct sampler {
 };
 
 /* Add a sentence to the banner, in front. The builder, or before its start. */
-void session_add_banner(struct sampler *s, const char *text);
+void mailbox_add_banner(struct sampler *s, const char *text);
 /* Open events or recording, make the tables. 0 or -errno with a sentence. */
 int session_new(struct sampler **out, const struct sampler_config *config, struct err *e);
-/* Start the sampler threads and enable the events. 0 or -errno with a sentence. */
-int session_start(struct sampler *s, struct err *e);
 /* Close and free everything; builder and sampler threads have ended. */
 void session_free(struct sampler *s);
 

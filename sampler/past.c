@@ -436,8 +436,8 @@ static struct trap_input input_of(const struct sampler *s, const struct assemble
 	return (struct trap_input){
 		.tables = tables,
 		.clock = event->clock,
-		.hz = s->replay ? event->hz : s->rates.hz[0],
-		.nr_cpus = s->replay ? replay_nr_cpus(s->replay) : s->live.nr_threads,
+		.hz = s->source->hz(s, 0),
+		.nr_cpus = s->source->nr_cpus(s),
 		.wait_slot = config_wait_slot(&s->config),
 	};
 }
@@ -453,17 +453,15 @@ static void show(struct sampler *s, const struct trap_hit *hit)
 /* Write the time of the day at @time_ns; in a recording the time from its start. */
 static void write_moment(const struct sampler *s, uint64_t time_ns, char *buf, size_t size)
 {
-	uint64_t real_ns = time_ns, first_ns;
+	uint64_t real_ns = s->source->real_ns(s, time_ns), first_ns;
 	struct tm tm;
 	time_t seconds;
 
-	if (s->replay && !replay_is_kept(s->replay)) {
+	if (!real_ns) {
 		first_ns = slices_at(history_slices(s->store.history), 0)->begin_ns;
 		snprintf(buf, size, "+%.1f s", (double)(time_ns - first_ns) / 1e9);
 		return;
 	}
-	if (!s->replay)
-		real_ns = time_real_ns(time_ns);
 	seconds = (time_t)(real_ns / 1000000000);
 	if (!localtime_r(&seconds, &tm) || !strftime(buf, size, "%H:%M:%S", &tm))
 		snprintf(buf, size, "?");

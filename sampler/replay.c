@@ -1454,11 +1454,6 @@ const struct kernel_identity *replay_kernel(const struct replay *r)
 	return r->data ? perfdata_kernel(r->data) : &none;
 }
 
-uint64_t replay_date_ns(const struct replay *r)
-{
-	return r->data ? perfdata_date_ns(r->data) : r->kept_result.last_ns;
-}
-
 bool replay_has_kernel(const struct replay *r)
 {
 	return r->data && perfdata_has_kernel(r->data);
@@ -1546,6 +1541,8 @@ static int run_kept(struct replay *r, struct store *st, struct replay_result *ou
 		.nr_cpus = 1,
 		.span_ns = MAX(k->last_ns - k->first_ns, 1),
 		.interval_ns = MAX(k->last_ns - k->first_ns, 1),
+		.host = "",
+		.date_ns = k->last_ns,
 	};
 	return code;
 }
@@ -1612,16 +1609,6 @@ bool replay_more(struct replay *r, bool idle)
 	return more;
 }
 
-const char *replay_host(const struct replay *r)
-{
-	return r->data ? perfdata_host(r->data) : "";
-}
-
-uint64_t replay_delay_ns(const struct replay *r)
-{
-	return arrival_delay_ns(&r->arrival, r->fed_ns, time_now_ns());
-}
-
 void replay_drop(struct replay *r)
 {
 	perfdata_drop(r->data);
@@ -1653,6 +1640,9 @@ void replay_result(struct replay *r, struct store *st, struct replay_result *out
 		.interval_ns = MAX(r->fed_ns - MIN(r->fed_ns, MAX(first, r->shown_ns)), 1),
 		.nr_records = r->nr_records,
 		.out_of_memory = r->out_of_memory,
+		.host = perfdata_host(r->data),
+		.date_ns = perfdata_date_ns(r->data),
+		.delay_ns = arrival_delay_ns(&r->arrival, r->fed_ns, time_now_ns()),
 	};
 	out->waits = r->waits.account;
 	pipeline_unwind_stats(r->pipeline, &out->unwind);

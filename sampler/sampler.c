@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
-#include <urcu-qsbr.h>
 
 #include "sampler/count/count.h"
 #include "sampler/event/event.h"
@@ -60,22 +59,7 @@ int sampler_new(struct sampler **out, const struct sampler_config *config, struc
 
 int sampler_each(struct sampler *s, sampler_sample_fn fn, void *ctx, struct err *e)
 {
-	int code;
-
-	if (!s->replay)
-		return err_set(e, -ENOTSUP,
-			       "samples one by one need a recording\n"
-			       "  live sampling keeps counts, not samples\n"
-			       "  use --replay FILE");
-	if (replay_is_kept(s->replay))
-		return err_set(e, -ENOTSUP,
-			       "samples one by one need a recording\n"
-			       "  --keep writes counts, not samples\n"
-			       "  record with --record");
-	rcu_register_thread();
-	code = replay_each(s->replay, &s->store, s->config.events, fn, ctx);
-	rcu_unregister_thread();
-	return code;
+	return s->source->each(s, fn, ctx, e);
 }
 
 void sampler_missing(const struct sampler *s, struct sampler_missing *out)
@@ -88,7 +72,7 @@ int sampler_start(struct sampler *s, struct err *e)
 	int code;
 
 	s->ticks.ui = pthread_self();
-	code = s->replay ? 0 : session_start(s, e);
+	code = s->source->start(s, e);
 	return code ? code : builder_start(s, e);
 }
 
@@ -352,12 +336,12 @@ uint32_t sampler_event_states(struct sampler *s, struct sampler_event_state *out
 
 int sampler_reading_permille(const struct sampler *s)
 {
-	return s->replay ? replay_permille(s->replay) : -1;
+	return s->source->permille(s);
 }
 
 bool sampler_is_settled(struct sampler *s)
 {
-	return s->replay && !controls_are_busy(&s->controls);
+	return s->facts.recorded && !controls_are_busy(&s->controls);
 }
 
 double sampler_max_hz(const struct sampler *s)

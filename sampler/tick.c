@@ -174,7 +174,7 @@ static void tick_fill_account(struct sampler *s, struct profile *p, const struct
 	a->taken = all->taken + a->lost;
 	assert(all->taken ==
 	       a->complete + a->guessed + a->truncated + a->pending + a->broken + a->dropped);
-	a->no_outcomes = s->replay && replay_is_kept(s->replay);
+	a->no_outcomes = s->facts.kept;
 	add_account(&s->ticks.total, a);
 	p->account_total = s->ticks.total;
 	p->samples_per_s = (double)all->taken * 1e9 / (double)p->interval_ns;
@@ -322,7 +322,7 @@ static struct assemble_input tick_fill_tables(const struct sampler *s)
 		.wait_places = waits[WAIT_ASLEEP] == PLACE_NONE ? NULL : waits,
 		.branches = s->store.branches,
 		.accesses = s->store.accesses,
-		.kept = s->replay && replay_is_kept(s->replay),
+		.kept = s->facts.kept,
 	};
 }
 
@@ -367,14 +367,6 @@ static uint64_t nr_named(const struct sampler *s)
 	return stats.nr_named;
 }
 
-/* Return CLOCK_REALTIME at the end of the last slice; 0: a recording. */
-static uint64_t last_real_ns(const struct sampler *s, uint64_t last_ns)
-{
-	if (s->replay)
-		return replay_is_kept(s->replay) ? last_ns : 0;
-	return time_real_ns(last_ns);
-}
-
 void tick_past_strip(struct sampler *s, bool answer)
 {
 	const struct strip_query *q = s->past.strip.query;
@@ -390,7 +382,7 @@ void tick_past_strip(struct sampler *s, bool answer)
 	strip = strip_make(&s->past.strip, &in);
 	if (!strip)
 		return;
-	strip->last_real_ns = last_real_ns(s, strip->last_ns);
+	strip->last_real_ns = s->source->real_ns(s, strip->last_ns);
 	strip->answer = answer;
 	strip->seq = q->seq;
 	mailbox_post_strip(&s->mailbox, strip);
@@ -403,7 +395,7 @@ static void fill_past(struct sampler *s, struct profile *p, const struct slice_r
 	const double *hz = history_rates(s->store.history, range, &p->past_rates_differ);
 
 	p->seq = ++s->ticks.seq;
-	p->time_ns = last_real_ns(s, range->end_ns);
+	p->time_ns = s->source->real_ns(s, range->end_ns);
 	p->past_begin_ns = range->begin_ns;
 	p->past_end_ns = range->end_ns;
 	p->past_other_events = range->marks & SLICE_EVENTS;
@@ -425,9 +417,10 @@ static void fill_past(struct sampler *s, struct profile *p, const struct slice_r
 	for (uint32_t i = 0; i < set->nr; i++)
 		p->events[i] = (struct profile_event){ .event = set->events[i],
 						       .enabled = true,
-						       .want_hz = hz	      ? hz[i]
-								  : s->replay ? s->rates.hz[i]
-									      : 0,
+						       .want_hz = hz ? hz[i]
+								  : s->facts.recorded
+									  ? s->rates.hz[i]
+									  : 0,
 						       .got_hz = NAN,
 						       .running_share = 1 };
 }
@@ -489,7 +482,7 @@ void tick_past_collect(struct sampler *s, uint64_t begin_ns, uint64_t end_ns)
 		memcpy(p->target, s->target.text, sizeof(p->target));
 		memcpy(p->banner, s->banner, sizeof(p->banner));
 	}
-	p->time_ns = last_real_ns(s, end_ns);
+	p->time_ns = s->source->real_ns(s, end_ns);
 	/* After a change of the events it has the time since. */
 	if (!p->past_other_events)
 		p->window_ns = end_ns - begin_ns;
@@ -504,7 +497,7 @@ void tick_past_collect(struct sampler *s, uint64_t begin_ns, uint64_t end_ns)
 /* Post both again at the end of a tick: a strip moves, names of a range arrive. */
 static void tick_past_renew(struct sampler *s)
 {
-	tick_past_strip(s, s->replay != NULL);
+	tick_past_strip(s, s->facts.recorded);
 	if (s->past.nr_named != nr_named(s) ||
 	    atomic_load_explicit(&s->annotate.function, memory_order_relaxed) != SYMBOL_NONE)
 		tick_past_post(s);
@@ -873,7 +866,7 @@ static void fill_replay_cpus(const struct sampler *s, struct profile *p,
 {
 	p->pressure = (struct procstat_pressure){ NAN, NAN, NAN };
 	/* Slices are of all CPUs together. */
-	if (replay_is_kept(s->replay)) {
+	if (s->facts.kept) {
 		sums->lost = r->cpus[0].lost;
 		p->throttled = r->cpus[0].throttled;
 		pipeline_add_stats(&sums->all, &r->cpus[0].samples);
@@ -902,18 +895,16 @@ static void fill_replay_cpus(const struct sampler *s, struct profile *p,
 }
 
 /* Name the machine of a stream, and how late its samples are shown. */
-static void detect_stream(const struct sampler *s, struct profile *p)
+static void detect_stream(const struct sampler *s, struct profile *p, const struct replay_result *r)
 {
-	const char *host = replay_host(s->replay);
 	char late[32] = "";
 
 	if (!s->config.follow)
 		return;
 	if (!s->target.gone)
-		snprintf(late, sizeof(late), ", %.1f s late",
-			 (double)replay_delay_ns(s->replay) / 1e9);
-	text_format(p->target, sizeof(p->target), "recording %s%.64s%s", *host ? "of " : "",
-		    *host ? host : s->config.replay, late);
+		snprintf(late, sizeof(late), ", %.1f s late", (double)r->delay_ns / 1e9);
+	text_format(p->target, sizeof(p->target), "recording %s%.64s%s", *r->host ? "of " : "",
+		    *r->host ? r->host : s->config.replay, late);
 }
 
 void tick_replay(struct sampler *s, const struct replay_result *result)
@@ -927,8 +918,8 @@ void tick_replay(struct sampler *s, const struct replay_result *result)
 	if (!s->config.follow)
 		s->ticks.total = (struct profile_account){ 0 };
 	tick_fill_state(s, p, time_now_ns());
-	detect_stream(s, p);
-	p->time_ns = replay_date_ns(s->replay);
+	detect_stream(s, p, result);
+	p->time_ns = result->date_ns;
 	p->running_ns = result->span_ns;
 	p->session_ns = 0;
 	fill_replay_cpus(s, p, result, &sums);

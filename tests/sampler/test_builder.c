@@ -33,6 +33,7 @@ static void start(struct sampler *s)
 	struct err e;
 
 	memset(s, 0, sizeof(*s));
+	s->source = &source_live;
 	assert_int_equal(controls_open(&s->controls, &e), 0);
 	target_init(&s->target);
 	assert_int_equal(thread_start(&s->builder.id, 0, hang, s), 0);

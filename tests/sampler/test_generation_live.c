@@ -159,7 +159,7 @@ TEST(test_generations_live)
 	assert_int_equal(event_parse(&config.events[config.nr_events++], "cpu-clock", &e), 0);
 	assert_int_equal(event_parse(&config.events[config.nr_events++], EVENT_WAITS, &e), 0);
 	code = session_new(&s, &config, &e);
-	if (code || session_start(s, &e)) {
+	if (code || s->source->start(s, &e)) {
 		kill(spin, SIGKILL);
 		kill(programs, SIGKILL);
 		skip_test("not permitted: perf_event_open(2)");

@@ -18,7 +18,7 @@ static const char *govern(struct sampler *s)
 	s->ticks.span_ns = s->config.tick_ns;
 	s->ticks.own_pct = 50;
 	s->mailbox.status[0] = '\0';
-	builder_requests_govern(s);
+	builder_govern(s);
 	mailbox_status(&s->mailbox, text);
 	return text;
 }

@@ -210,8 +210,9 @@ static struct strip *strip_of(struct sampler *s, const struct strip_query *q)
 	struct strip *strip;
 	struct profile *p;
 
-	builder_requests_apply_replay(s, &(struct control){ .kind = CONTROL_STRIP,
-							    .strip = strip_copy_query(q) });
+	controls_send(&s->controls,
+		      &(struct control){ .kind = CONTROL_STRIP, .strip = strip_copy_query(q) });
+	builder_apply(s);
 	mailbox_take_past(&s->mailbox, &p, &strip);
 	assert_null(p);
 	assert_non_null(strip);
@@ -223,8 +224,9 @@ static struct profile *range_of(struct sampler *s, uint64_t begin_ns, uint64_t e
 	struct strip *strip;
 	struct profile *p;
 
-	builder_requests_apply_replay(s, &(struct control){ .kind = CONTROL_PAST,
-							    .past = { begin_ns, end_ns } });
+	controls_send(&s->controls,
+		      &(struct control){ .kind = CONTROL_PAST, .past = { begin_ns, end_ns } });
+	builder_apply(s);
 	mailbox_take_past(&s->mailbox, &p, &strip);
 	assert_null(strip);
 	assert_non_null(p);
