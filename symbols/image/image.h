@@ -151,6 +151,7 @@ struct object {
 	atomic_uint nr_symbols; /* functions with a name */
 	atomic_uint permille;	/* part loaded in thousandths, while WANTED */
 	atomic_uint nr_evicted; /* number of evictions */
+	uint64_t load_ns;	/* how long the last load took; of the loader */
 	atomic_ulong memory;	/* bytes of the image */
 	atomic_uint loop; /* image->loop, once it was loaded; written by the loader, relaxed */
 	atomic_bool interpreter; /* written by the loader, relaxed: it runs code of a language */
@@ -417,8 +418,9 @@ struct image_cache {
 	uint64_t debug_rest_ns, debug_until_ns; /* separate debug files hang: not read until then */
 	uint32_t serial;
 	size_t memory_max;
-	uint32_t newest;  /* object->used of the latest use, in the time of samples */
-	uint64_t idle_ns; /* time of the last image_evict_idle() */
+	uint32_t newest;    /* object->used of the latest use, in the time of samples */
+	size_t memory_idle; /* above this, images without a sample for a short while leave too */
+	uint64_t idle_ns, spare_ns; /* times of the last image_evict_idle() and _spare() */
 	atomic_ulong nr_images, nr_failed, memory, nr_evicted; /* written by the loader, relaxed */
 };
 

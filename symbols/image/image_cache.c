@@ -50,7 +50,8 @@ static void image_cache_retry_at(struct image_cache *o, uint32_t id, pid_t pid, 
 
 /*
  * Eviction: images take no more memory than image_cache.memory_max, and leave after ten minutes
- * without a sample, so that the memory of ended programs is returned. Images without a sample for
+ * without a sample, or sooner while there are many, so that the memory of ended programs is
+ * returned. Images without a sample for
  * longest are freed first; stubs with the load segments replace them.
  *
  * One thread: the loader.
@@ -75,6 +76,20 @@ static void image_cache_retry_at(struct image_cache *o, uint32_t id, pid_t pid, 
 #define IDLE 559U
 
 #define IDLE_CHECK_NS 60000000000ULL
+
+/*
+ * While images take more than image_cache.memory_idle, one leaves earlier: without a sample for
+ * this long (units of object_clock), and for LOAD_SHARE times as long as its load took, so that
+ * loads cost at most one percent of a CPU.
+ */
+#define SPARE_IDLE 15U
+
+#define LOAD_SHARE 100U
+
+#define SPARE_CHECK_NS 4000000000ULL
+
+/* So many leave at a check at most: each looks at all. */
+#define SPARE_MAX 32U
 
 struct leaving {
 	struct reclaim rcu;
@@ -107,8 +122,17 @@ static bool image_evict_fits(const struct image_cache *o, const struct image *im
 	return image_memory(image) <= o->memory_max;
 }
 
-/* Return the index of the image without a sample for longest, or the end. */
-static uint32_t choose(struct image_cache *o)
+/* Return how long @object must have been without a sample to leave before the memory is full. */
+static uint32_t spare_idle(const struct object *object)
+{
+	return MAX(SPARE_IDLE, object_clock(LOAD_SHARE * object->load_ns));
+}
+
+/*
+ * Return the index of the image without a sample for longest, or the end; @spare: of the images
+ * that leave before the memory is full.
+ */
+static uint32_t choose(struct image_cache *o, bool spare)
 {
 	uint32_t best = o->ready.nr, oldest = 0;
 
@@ -117,6 +141,8 @@ static uint32_t choose(struct image_cache *o)
 		uint32_t used = atomic_load_explicit(&object->used, memory_order_relaxed);
 
 		o->newest = MAX(o->newest, used);
+		if (spare && used + spare_idle(object) >= o->newest)
+			continue;
 		if (best == o->ready.nr || used < oldest) {
 			best = i;
 			oldest = used;
@@ -182,7 +208,7 @@ static void image_evict_idle(struct image_cache *o, uint64_t now_ns)
 	 * they are at the end of the heap.
 	 */
 	malloc_trim(0);
-	choose(o); /* for o->newest */
+	choose(o, false); /* for o->newest */
 	for (uint32_t i = 0; i < o->ready.nr;) {
 		struct object *object = objects_at(o->objects, o->ready.list[i]);
 		uint32_t used = atomic_load_explicit(&object->used, memory_order_relaxed);
@@ -198,13 +224,32 @@ static void image_evict_idle(struct image_cache *o, uint64_t now_ns)
 	}
 }
 
+/* Evict images that are worth less than their memory. Not for a recording: its end is near. */
+static void image_evict_spare(struct image_cache *o, uint64_t now_ns)
+{
+	uint32_t i;
+
+	if (o->no_proc || now_ns - o->spare_ns < SPARE_CHECK_NS)
+		return;
+	o->spare_ns = now_ns;
+	for (uint32_t n = 0; n < SPARE_MAX; n++) {
+		if (atomic_load_explicit(&o->memory, memory_order_relaxed) <= o->memory_idle)
+			return;
+		i = choose(o, true);
+		if (i == o->ready.nr || !evict(o, objects_at(o->objects, o->ready.list[i])))
+			return;
+		reopen(objects_at(o->objects, o->ready.list[i]));
+		o->ready.list[i] = o->ready.list[--o->ready.nr];
+	}
+}
+
 /* Evict images until the rest fits. */
 static void image_evict_make_room(struct image_cache *o, uint64_t now_ns)
 {
 	uint32_t i;
 
 	while (atomic_load_explicit(&o->memory, memory_order_relaxed) > o->memory_max &&
-	       (i = choose(o)) < o->ready.nr) {
+	       (i = choose(o, false)) < o->ready.nr) {
 		struct object *object = objects_at(o->objects, o->ready.list[i]);
 		uint32_t used = atomic_load_explicit(&object->used, memory_order_relaxed);
 
@@ -530,7 +575,12 @@ void backoff_cancelled(struct backoff *d, uint32_t maj, uint32_t min)
 		dev->nr_slow--;
 }
 
-#define IMAGE_CACHE_MEMORY_DEFAULT (512UL << 20)
+/* Without --symbol-memory: 3 % of the memory of the machine, within these limits. */
+#define IMAGE_CACHE_MEMORY_MIN (64UL << 20)
+
+#define IMAGE_CACHE_MEMORY_MAX (512UL << 20)
+
+#define IMAGE_CACHE_MEMORY_IDLE (48UL << 20)
 
 /* Loads at the same time: more than CPUs, since on a busy machine each waits for a CPU. */
 #define ACTIVE_MAX 8U
@@ -565,12 +615,20 @@ static void fini_ids(struct image_cache_ids *ids)
 	*ids = (struct image_cache_ids){ 0 };
 }
 
+static size_t default_memory_max(void)
+{
+	uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return MIN(MAX(all / 100 * 3, IMAGE_CACHE_MEMORY_MIN), IMAGE_CACHE_MEMORY_MAX);
+}
+
 void image_cache_init(struct image_cache *o, struct objects *objects, struct helpers *helpers)
 {
 	memset(o, 0, sizeof(*o));
 	o->objects = objects;
 	o->helpers = helpers;
-	o->memory_max = IMAGE_CACHE_MEMORY_DEFAULT;
+	o->memory_max = default_memory_max();
+	o->memory_idle = IMAGE_CACHE_MEMORY_IDLE;
 }
 
 void image_cache_fini(struct image_cache *o)
@@ -820,6 +878,7 @@ static void finish(struct image_cache *o, struct load *l, uint64_t now_ns)
 			count(&o->nr_failed, -1);
 			image_cache_ids_add(&o->late, object->id);
 		}
+		object->load_ns = now_ns - l->began_ns;
 		publish(o, object, l->image);
 		l->image = NULL;
 	}
@@ -1072,6 +1131,7 @@ bool image_cache_work(struct image_cache *o, uint64_t now_ns)
 	check_slow(o, now_ns);
 	image_evict_make_room(o, now_ns);
 	image_evict_idle(o, now_ns);
+	image_evict_spare(o, now_ns);
 	collect(o);
 	any |= start_wanted(o, now_ns);
 	if (now_ns - o->dropped_ns >= RETRY_INTERVAL_NS) {

@@ -106,6 +106,46 @@ TEST(test_idle_images_leave, setup, teardown)
 	loading_end(&l);
 }
 
+/*
+ * While images take much memory, one that had no sample for a short while leaves: not while its
+ * load was long, as the next would be, and not while they take little.
+ */
+TEST(test_spare_images_leave, setup, teardown)
+{
+	struct fixture *f = *state;
+	const uint64_t second_ns = 1ULL << 30, now_ns = time_now_ns(), ms = 1000000;
+	uint64_t offset;
+	struct object *spare = object_at(f, (uint64_t)(uintptr_t)&strfry, &offset);
+	struct object *used = object_at(f, (uint64_t)(uintptr_t)&named_function, &offset);
+	struct loading l;
+
+	loading_begin(&l, f->objects);
+	object_touch(spare, object_clock(now_ns));
+	load_image(&l.cache, spare, now_ns);
+	load_image(&l.cache, used, now_ns);
+	object_touch(used, object_clock(now_ns + 60 * second_ns));
+	image_cache_work(&l.cache, now_ns + 60 * second_ns);
+	assert_false(atomic_load(&spare->image)->away);
+	l.cache.memory_idle = atomic_load(&used->memory);
+	spare->load_ns = 800 * ms;
+	image_cache_work(&l.cache, now_ns + 65 * second_ns);
+	assert_false(atomic_load(&spare->image)->away);
+	spare->load_ns = 100 * ms;
+	l.cache.no_proc = true; /* a recording */
+	image_cache_work(&l.cache, now_ns + 70 * second_ns);
+	assert_false(atomic_load(&spare->image)->away);
+	l.cache.no_proc = false;
+	image_cache_work(&l.cache, now_ns + 70 * second_ns);
+	assert_true(atomic_load(&spare->image)->away);
+	assert_false(atomic_load(&used->image)->away);
+	/* Its next sample loads it again, and then it is in use. */
+	load_image(&l.cache, spare, now_ns + 71 * second_ns);
+	assert_true(spare->load_ns < second_ns);
+	image_cache_work(&l.cache, now_ns + 80 * second_ns);
+	assert_false(atomic_load(&spare->image)->away);
+	loading_end(&l);
+}
+
 /* See a file with the inode number of @object, and @generation, in the same mapping. */
 static struct object *see_generation(struct fixture *f, const struct object *object,
 				     uint64_t generation)

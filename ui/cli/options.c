@@ -852,7 +852,7 @@ static const struct argp_option argp_options[] = {
 	  "all)",
 	  4 },
 	{ "symbol-memory", KEY_SYMBOL_MEMORY, "SIZE", 0,
-	  "memory limit for unwind tables and symbols (default: 512M)", 4 },
+	  "memory limit for unwind tables and symbols (default: 3 % of all, up to 512M)", 4 },
 	{ "stack-size", KEY_STACK, "SIZE", 0,
 	  "user stack bytes copied per sample; auto: grow as needed (default: from 16K)", 4 },
 	{ NULL, 0, NULL, 0, "Lists and help:", 5 },
