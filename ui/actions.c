@@ -820,7 +820,7 @@ static void back(struct ui_state *st, uint32_t code)
 		navigate_to(st, st->help_from);
 	} else if (code == K_ESC && match_active(&list->filter)) {
 		match_set(&list->filter, "");
-		table_rebuild(st, st->view);
+		table_narrow(st);
 	} else if (code == K_ESC && match_active(&list->search)) {
 		match_set(&list->search, "");
 	} else if (st->view == VIEW_BRANCHES || st->view == VIEW_MEMORY) {

@@ -296,8 +296,7 @@ static void run_filter(struct ui_state *st, const char *arg)
 {
 	if (!set_match(st, &ui_state_list(st)->filter, arg))
 		return;
-	table_rebuild(st, st->view);
-	table_select_shown(st);
+	table_narrow(st);
 }
 
 static void run_search(struct ui_state *st, const char *arg)
@@ -335,7 +334,7 @@ static void run_sort(struct ui_state *st, const char *arg)
 			continue;
 		ui_state_list(st)->sort = (uint8_t)i;
 		ui_state_list(st)->inverted = false;
-		table_rebuild(st, st->view);
+		table_reorder(st);
 		return;
 	}
 	ui_state_say(st, true, "unknown column '%s' (F6 lists them)", arg);
@@ -458,8 +457,7 @@ static void run_limit(struct ui_state *st, const char *arg)
 		ui_state_say_error(st, &e);
 		return;
 	}
-	table_rebuild(st, st->view);
-	table_select_shown(st);
+	table_narrow(st);
 }
 
 static void run_delay(struct ui_state *st, const char *arg)

@@ -155,7 +155,8 @@ static void follow_typing(struct ui_state *st, const char *text)
 
 	if (p->kind == PROMPT_FILTER) {
 		match_set(&list->filter, text);
-		table_reorder(st);
+		list_restore(list, &p->position_before);
+		table_narrow(st);
 	} else if (p->kind == PROMPT_SEARCH) {
 		match_set(&list->search, text);
 		list_restore(list, &p->position_before);
@@ -173,7 +174,7 @@ static void cancel(struct ui_state *st)
 
 	if (p->kind == PROMPT_FILTER) {
 		match_set(&list->filter, p->before);
-		table_reorder(st);
+		table_narrow(st);
 	} else if (p->kind == PROMPT_SEARCH) {
 		match_set(&list->search, p->before);
 	}
@@ -218,10 +219,7 @@ static void accept(struct ui_state *st)
 	struct list *list = ui_state_list(st);
 	char outcome[TEXT_MAX];
 
-	/* Until then Esc restores the row that was selected. */
-	if (st->prompt.kind == PROMPT_FILTER)
-		table_select_shown(st);
-	else if (st->prompt.kind == PROMPT_DELAY)
+	if (st->prompt.kind == PROMPT_DELAY)
 		command_find("delay")->run(st, st->prompt.line.text);
 	else if (st->prompt.kind == PROMPT_LIMIT)
 		command_find("limit")->run(st, st->prompt.line.text);

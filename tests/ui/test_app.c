@@ -56,6 +56,7 @@ TEST(test_identity)
 	assert_int_equal(cursor_row(b)->id, 12);
 	model_take(&b->st, fake_profile(2, other_order));
 	assert_int_equal(cursor_row(b)->id, 12);
+	press(b, 'F');
 	press(b, 'T');
 	assert_int_equal(cursor_row(b)->id, 12);
 	press(b, 'I');
@@ -228,6 +229,41 @@ TEST(test_filter_selects)
 	}
 }
 
+/* After a filter the top of the list is in sight, unless a row is followed that the filter shows.
+ */
+TEST(test_filter_top)
+{
+	struct bench *b = start(80, 14);
+	struct list *list = ui_state_list(&b->st);
+	uint64_t id;
+
+	press(b, 'G');
+	id = list->selected;
+	assert_true(list->top > 0);
+	type(b, "\\!nothing");
+	assert_int_equal(list->top, 0);
+	assert_true(cursor_is_in_sight(b));
+	assert_int_equal(cursor_row(b)->id, list->selected);
+	press(b, K_ESC); /* as before */
+	assert_int_equal(cursor_row(b)->id, id);
+	assert_true(list->top > 0);
+	press(b, 'F');
+	type(b, "\\!nothing\r");
+	assert_int_equal(cursor_row(b)->id, id);
+	assert_true(cursor_is_in_sight(b));
+	press(b, 'F');
+	press(b, K_ESC);
+	assert_int_equal(list->top, 0);
+	assert_true(cursor_is_in_sight(b));
+	/* A row that is on the first page keeps the cursor. */
+	press(b, 'g');
+	press(b, 'j');
+	id = list->selected;
+	type(b, "\\!nothing\r");
+	assert_int_equal(cursor_row(b)->id, id);
+	bench_fini(b);
+}
+
 /* A line longer than the screen shows the part with the cursor, and is run as typed. */
 TEST(test_long_line)
 {
@@ -292,9 +328,11 @@ TEST(test_drill)
 	assert_int_equal(b->st.shown->processes[cursor_row(b)->index].id, 500); /* api-server */
 	press(b, 'y');
 	assert_string_equal(b->st.copy, "api-server[4242]");
+	press(b, 'F');
 	press(b, 'M'); /* by name */
 	assert_int_equal(ui_state_list(&b->st)->cursor, 0);
 	press(b, 'P');
+	press(b, 'F');
 	assert_non_null(strstr(look(b), "CPU%▼"));
 	press(b, K_ENTER);
 	assert_true(b->st.scope.drilled);
@@ -768,19 +806,43 @@ TEST(test_target_commands)
 	bench_fini(b);
 }
 
-/* Another order: the selected row remains visible; without one the top does. */
+/*
+ * Another order: the cursor keeps its line of the screen, so that the top of the list stays in
+ * sight; with F its row.
+ */
 TEST(test_reorder)
 {
+	static const char *const orders[] = { "T", "P", "I", "I", ">", "<", ":order total\r" };
 	struct bench *b = start(80, 14);
 	struct list *list = ui_state_list(&b->st);
 	uint64_t id;
 
-	press(b, 'I');
-	assert_int_equal(list->top, 0);
-	press(b, 'I');
+	press(b, 'j');
+	for (size_t i = 0; i < ARRAY_SIZE(orders); i++) {
+		type(b, orders[i]);
+		look(b);
+		assert_int_equal(list->top, 0);
+		assert_int_equal(list->cursor, 1);
+		assert_int_equal(list->rows[1].id, list->selected);
+	}
+	press(b, 'P');
 	press(b, 'G');
 	id = cursor_row(b)->id;
 	assert_true(list->top > 0);
+	press(b, 'I');
+	look(b);
+	assert_int_not_equal(cursor_row(b)->id, id);
+	assert_int_equal(list->cursor, list->nr - 1);
+	/* A row that moved out of sight by itself does not move the screen. */
+	press(b, 'I');
+	list->top = 0;
+	press(b, 'I');
+	assert_int_equal(list->top, 0);
+	assert_true(cursor_is_in_sight(b));
+	/* Followed. */
+	press(b, 'G');
+	press(b, 'F');
+	id = cursor_row(b)->id;
 	press(b, 'I');
 	look(b);
 	assert_int_equal(cursor_row(b)->id, id);
@@ -789,7 +851,7 @@ TEST(test_reorder)
 	press(b, 'I');
 	look(b);
 	assert_int_equal(cursor_row(b)->id, id);
-	assert_true(list->cursor >= list->top && list->cursor < list->top + list->page);
+	assert_true(cursor_is_in_sight(b));
 	/* The columns that are not in sight are stepped over. */
 	press(b, 'P');
 	press(b, '>');

@@ -662,7 +662,7 @@ TEST(test_groups)
 TEST(test_group_selection)
 {
 	static const char keys[] = "=====H" /* PID, thread, container, unit, name; threads */
-				   ",,HII";
+				   ",,HFII";
 	struct profile *p = with_details();
 	const struct list *list;
 	struct bench b;

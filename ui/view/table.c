@@ -1112,26 +1112,6 @@ void table_rebuild(struct ui_state *st, enum view_id id)
 	assert(list->cursor < list->nr || !list->nr);
 }
 
-void table_reorder(struct ui_state *st)
-{
-	struct list *list = ui_state_list(st);
-
-	order_forget(list);
-	table_rebuild(st, st->view);
-	if (list->pinned)
-		scroll_to(list, true);
-}
-
-void table_select_shown(struct ui_state *st)
-{
-	struct list *list = ui_state_list(st);
-	bool hides = match_active(&list->filter) || st->percent_limit > 0;
-
-	if (hides && list->pinned && list->cursor < list->nr &&
-	    list->rows[list->cursor].id != list->selected)
-		table_move_to(st, list->cursor);
-}
-
 void table_move_to(struct ui_state *st, uint32_t row)
 {
 	struct list *list = ui_state_list(st);
@@ -1143,6 +1123,45 @@ void table_move_to(struct ui_state *st, uint32_t row)
 	list->selected = list->rows[list->cursor].id;
 	list->pinned = true;
 	scroll_to(list, true);
+}
+
+/* Return whether the selected row is still there, and followed: then it is in sight now. */
+static bool follows(const struct ui_state *st, struct list *list)
+{
+	bool there = list->cursor < list->nr && list->rows[list->cursor].id == list->selected;
+
+	if (!st->follow || !there)
+		return false;
+	scroll_to(list, true);
+	return true;
+}
+
+void table_reorder(struct ui_state *st)
+{
+	struct list *list = ui_state_list(st);
+	uint32_t top = list->top, last = top + MAX(list->page, 1u) - 1;
+	uint32_t cursor = MIN(MAX(list->cursor, top), last);
+
+	order_forget(list);
+	table_rebuild(st, st->view);
+	if (!list->pinned || follows(st, list))
+		return;
+	list->top = top;
+	table_move_to(st, cursor);
+}
+
+void table_narrow(struct ui_state *st)
+{
+	struct list *list = ui_state_list(st);
+	uint32_t line = list->cursor - MIN(list->top, list->cursor), page = MAX(list->page, 1u);
+
+	order_forget(list);
+	table_rebuild(st, st->view);
+	if (!list->pinned || follows(st, list))
+		return;
+	list->top = 0;
+	if (list->cursor >= MIN(list->nr, page) || list->rows[list->cursor].id != list->selected)
+		table_move_to(st, MIN(line, page - 1));
 }
 
 void table_move(struct ui_state *st, int64_t by)

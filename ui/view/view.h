@@ -115,12 +115,18 @@ void process_rows_keep_selected(struct ui_state *st);
 
 /* Make the rows of a view again; keep the cursor on its row. */
 void table_rebuild(struct ui_state *st, enum view_id id);
-/* Rebuild after a change of order or filter: keep the selected row visible, else go to the top. */
+/*
+ * Rebuild after a change of order: the cursor keeps its line of the screen, or (F) its row, in
+ * sight.
+ */
 void table_reorder(struct ui_state *st);
+/*
+ * Rebuild after a change of filter or limit: the top is in sight. The cursor keeps its row if that
+ * is on the first page, else its line of the screen; with F its row, in sight.
+ */
+void table_narrow(struct ui_state *st);
 /* Sort by a column; the same column again reverses the order. */
 void table_sort_by(struct ui_state *st, uint8_t column);
-/* If filter or limit hide the selected row, select the row that is under the cursor now. */
-void table_select_shown(struct ui_state *st);
 void table_move(struct ui_state *st, int64_t by);
 void table_move_to(struct ui_state *st, uint32_t row);
 /* Move to the next row that matches the search, starting at @from. Return false if none does. */
