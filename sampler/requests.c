@@ -193,9 +193,14 @@ void mailbox_take_past(struct mailbox *m, struct profile **p, struct strip **s)
 /* Write the first line of the text, made clean, to the status from its byte @at on. */
 static void write_status(struct mailbox *m, size_t at, const char *fmt, va_list ap)
 {
-	char text[1024];
+	char text[1024], *line;
 
 	vsnprintf(text, sizeof(text), fmt, ap);
+	/* An error has up to three lines. */
+	while ((line = strstr(text, "\n  "))) {
+		memmove(line + 2, line + 3, strlen(line + 3) + 1);
+		memcpy(line, "; ", 2);
+	}
 	text[strcspn(text, "\n")] = '\0';
 	text_sanitise(m->status + at, sizeof(m->status) - at, text, strlen(text));
 	m->status_seq++;

@@ -631,7 +631,14 @@ static void run_ring(struct ui_state *st, const char *arg)
 
 static void run_event(struct ui_state *st, const char *arg)
 {
-	event_change_use(st, arg, false);
+	event_change_use(st, arg, "", false);
+}
+
+/* Filter the shown event; without an argument no longer. */
+static void run_event_filter(struct ui_state *st, const char *arg)
+{
+	if (st->latest && st->latest->nr_events)
+		event_change_change(st, ui_state_event(st, st->latest), NULL, arg);
 }
 
 static bool gather_events(struct ui_state *st, const void *of, const char *word)
@@ -658,6 +665,7 @@ static const struct command command_table[] = {
 	{ "target", "KIND WHICH", command_target, command_target_word, false, " ,", NULL },
 	{ "cpus", "LIST|all", command_cpus, cpus_word, false, NULL, NULL },
 	{ "event", "NAME,... (Tab lists)", run_event, gathered_word, false, ",", gather_events },
+	{ "event-filter", "EXPR (alone: none)", run_event_filter, NULL, true, NULL, NULL },
 	{ "hz", "HZ", run_hz, NULL, false, NULL, NULL },
 	{ "pid", "PID", run_pid, pid_word, false, NULL, NULL },
 	{ "baseline", "", run_baseline, NULL, false, NULL, NULL },

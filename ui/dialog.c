@@ -200,11 +200,16 @@ static void move(struct dialog *d, int64_t by)
 	scroll(d);
 }
 
+/* Return the entry at the cursor; NULL: none. */
+static const struct dialog_entry *at_cursor(const struct dialog *d)
+{
+	return selectable(d, d->cursor) ? &d->entries[d->shown[d->cursor]] : NULL;
+}
+
 static void use(struct ui_state *st, bool add)
 {
 	struct dialog *d = &st->dialog;
-	const struct dialog_entry *entry =
-		selectable(d, d->cursor) ? &d->entries[d->shown[d->cursor]] : NULL;
+	const struct dialog_entry *entry = at_cursor(d);
 
 	if (add && !d->ops->can_add)
 		return;
@@ -220,11 +225,49 @@ static void use(struct ui_state *st, bool add)
 		dialog_refresh(st);
 }
 
+/* Open the second line, about the entry at the cursor. */
+static void open_field(struct ui_state *st)
+{
+	struct dialog *d = &st->dialog;
+	const struct dialog_entry *entry = at_cursor(d);
+
+	memset(&d->field, 0, sizeof(d->field));
+	d->in_field = d->ops->field && entry && !entry->refused &&
+		      d->ops->field(st, entry, &d->field);
+}
+
+/* Handle a key in the second line. */
+static void field_key(struct ui_state *st, const struct key *key)
+{
+	struct dialog *d = &st->dialog;
+	bool changed;
+
+	switch (key_find(CTX_PICKER, key->code)) {
+	case ACT_ACCEPT:
+		use(st, false);
+		return;
+	case ACT_ADD:
+		use(st, true);
+		return;
+	case ACT_EVENT_FILTER:
+	case ACT_CANCEL:
+		d->in_field = false;
+		return;
+	default:
+		if (line_key(&d->field, key->code, &changed) && d->field.full)
+			ui_state_say(st, true, "the line is full");
+	}
+}
+
 void dialog_key(struct ui_state *st, const struct key *key)
 {
 	struct dialog *d = &st->dialog;
 	bool changed;
 
+	if (d->in_field) {
+		field_key(st, key);
+		return;
+	}
 	if (!d->line.size && d->ops->key && d->ops->key(st, key->code)) {
 		if (d->ops)
 			dialog_refresh(st);
@@ -258,6 +301,9 @@ void dialog_key(struct ui_state *st, const struct key *key)
 		return;
 	case ACT_CANCEL:
 		dialog_close(st);
+		return;
+	case ACT_EVENT_FILTER:
+		open_field(st);
 		return;
 	default:
 		break;
@@ -359,6 +405,12 @@ static void draw_line(const struct ui_state *st, struct canvas *c, unsigned int 
 	char buf[128];
 	struct pen pen = { c, row, col, col + cols };
 
+	if (d->in_field) {
+		pen_text(&pen, 0, TEXT("filter: "), ROLE_KEY);
+		prompt_draw_line(&d->field, c, row, pen.col, col + cols - pen.col,
+				 (struct style){ ROLE_VALUE, 0 });
+		return;
+	}
 	pen_text(&pen, 0, TEXT("> "), ROLE_KEY);
 	prompt_draw_line(&d->line, c, row, pen.col, cols - 2, (struct style){ ROLE_VALUE, 0 });
 	if (!d->line.size)
@@ -549,7 +601,8 @@ static void add_sampled(struct ui_state *st)
 			snprintf(rate, sizeof(rate), "counted with its group");
 		else if (ev->want_hz > 0)
 			snprintf(rate, sizeof(rate), "%.0f Hz", ev->want_hz);
-		snprintf(entry->detail, sizeof(entry->detail), "%s; press %u to %s it", rate, i + 1,
+		snprintf(entry->detail, sizeof(entry->detail), "%s%s%.60s; press %u to %s it", rate,
+			 ev->event.filter[0] ? ", filter " : "", ev->event.filter, i + 1,
 			 ev->enabled ? "stop" : "start");
 	}
 }
@@ -618,7 +671,7 @@ static void change_levels(struct ui_state *st, uint32_t at)
 	char modifiers[8];
 
 	format_levels(&st->dialog.levels, modifiers, sizeof(modifiers));
-	event_change_change(st, at, modifiers);
+	event_change_change(st, at, modifiers, NULL);
 }
 
 static bool levels_are_chosen(const struct dialog_levels *l)
@@ -629,8 +682,12 @@ static bool levels_are_chosen(const struct dialog_levels *l)
 static bool dialog_event_use(struct ui_state *st, const struct dialog_entry *entry, bool add)
 {
 	char text[EVENT_NAME_MAX + 16];
+	const struct dialog *d = &st->dialog;
 
 	if (entry && entry->value) {
+		if (d->in_field)
+			return event_change_change(st, (uint32_t)entry->value - 1, NULL,
+						   d->field.text);
 		if (add)
 			event_change_take_out(st, (uint32_t)entry->value - 1);
 		else if (levels_are_chosen(&st->dialog.levels))
@@ -640,7 +697,27 @@ static bool dialog_event_use(struct ui_state *st, const struct dialog_entry *ent
 				 entry->name);
 		return !add;
 	}
-	return event_change_use(st, chosen(st, entry, text, sizeof(text)), add) && !add;
+	return event_change_use(st, chosen(st, entry, text, sizeof(text)),
+				d->in_field ? d->field.text : "", add) &&
+	       !add;
+}
+
+/* Start from the filter of a sampled event. Names with a colon are tracepoints here. */
+static bool dialog_event_field(struct ui_state *st, const struct dialog_entry *entry,
+			       struct line *line)
+{
+	const struct profile *p = st->latest;
+	const struct event *ev = entry->value && p && entry->value <= p->nr_events
+					 ? &p->events[entry->value - 1].event
+					 : NULL;
+
+	if (ev ? ev->type != PERF_TYPE_TRACEPOINT : !strchr(entry->name, ':')) {
+		ui_state_say(st, true, "%.100s is not a tracepoint: it has no fields to filter by",
+			     entry->name);
+		return false;
+	}
+	line_set(line, ev ? ev->filter : "");
+	return true;
 }
 
 static void status(const struct ui_state *st, char *buf, size_t size)
@@ -648,7 +725,7 @@ static void status(const struct ui_state *st, char *buf, size_t size)
 	const struct dialog_levels *l = &st->dialog.levels;
 
 	snprintf(buf, size,
-		 "[%c] user ^U  [%c] kernel ^K  precise %u ^T  of the pick; E shows each alone",
+		 "[%c] user ^U  [%c] kernel ^K  precise %u ^T  filter ^F  (E: each alone)",
 		 l->user ? 'x' : ' ', l->kernel ? 'x' : ' ', l->precise);
 }
 
@@ -686,6 +763,7 @@ const struct dialog_ops dialog_events = {
 	.foot = "Enter use   Tab add or remove   1-9 on, off   Esc close",
 	.status = status,
 	.key = key,
+	.field = dialog_event_field,
 	.can_add = true,
 	.fill = dialog_event_fill,
 	.use = dialog_event_use,

@@ -338,14 +338,18 @@ void rewind_time_hint(const struct ui_state *st, const char *text, char *buf, si
 
 /*
  * Sample the events of the list @text instead, or with @add these also (one alone that is sampled:
- * no longer). A program with a probe is read as file work, and the events are changed later. False:
- * refused, with a message.
+ * no longer). @filter: of the last one, a tracepoint; "": none. A program with a probe is read as
+ * file work, and the events are changed later. False: refused, with a message.
  */
-bool event_change_use(struct ui_state *st, const char *text, bool add);
+bool event_change_use(struct ui_state *st, const char *text, const char *filter, bool add);
 /* Stop sampling event number @at. */
 void event_change_take_out(struct ui_state *st, uint32_t at);
-/* Give event number @at the modifiers "u", "kpp" or ""; keep its rate. */
-void event_change_change(struct ui_state *st, uint32_t at, const char *modifiers);
+/*
+ * Give event number @at the modifiers "u", "kpp" or "", and keep its rate; or, if @filter is not
+ * NULL, that filter, "": none. False: refused, with a message.
+ */
+bool event_change_change(struct ui_state *st, uint32_t at, const char *modifiers,
+			 const char *filter);
 
 /* Draw everything on @c; the zones of the mouse are noted in the state. */
 void screen_draw(struct ui_state *st, struct canvas *c);

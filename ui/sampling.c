@@ -273,6 +273,7 @@ struct event_work {
 	struct ui_state *st;   /* of the main thread */
 	bool add;
 	char *text;
+	char filter[EVENT_TEXT_MAX];
 	struct event events[EVENTS_MAX];
 	uint32_t nr;
 };
@@ -333,11 +334,20 @@ static int apply(struct ui_state *st, const struct event *events, uint32_t nr, b
 	return err_set(e, 0, nr > 1 ? "event %s and %u more" : "event %s", events[0].name, nr - 1);
 }
 
+/* Parse a list of events, the last one with a filter. */
+static int parse(struct event *events, uint32_t *nr, const char *text, const char *filter,
+		 struct err *e)
+{
+	int code = event_parse_list(events, nr, EVENTS_MAX, text, e);
+
+	return code || !*filter ? code : event_set_filter(&events[*nr - 1], filter, e);
+}
+
 static int run(struct file_work *work, struct err *e)
 {
 	struct event_work *w = (struct event_work *)work;
 
-	return event_parse_list(w->events, &w->nr, EVENTS_MAX, w->text, e);
+	return parse(w->events, &w->nr, w->text, w->filter, e);
 }
 
 static int finish(struct file_work *work, struct err *e)
@@ -356,7 +366,7 @@ static void free_work(struct file_work *work)
 }
 
 /* Have them parsed. 0: later, 1: done; 1 and -errno with a message. */
-static int start(struct ui_state *st, const char *text, bool add, struct err *e)
+static int start(struct ui_state *st, const char *text, const char *filter, bool add, struct err *e)
 {
 	struct event_work *w = calloc(1, sizeof(*w));
 	char *copy = strdup(text);
@@ -378,28 +388,30 @@ static int start(struct ui_state *st, const char *text, bool add, struct err *e)
 				  .st = st,
 				  .add = add,
 				  .text = copy };
+	snprintf(w->filter, sizeof(w->filter), "%s", filter);
 	return file_worker_start(st->files, &w->work, time_now_ns(), e);
 }
 
 /* Parse and apply them here. As apply(). */
-static int use_here(struct ui_state *st, const char *text, bool add, struct err *e)
+static int use_here(struct ui_state *st, const char *text, const char *filter, bool add,
+		    struct err *e)
 {
 	struct event events[EVENTS_MAX];
 	uint32_t nr = 0;
-	int code = event_parse_list(events, &nr, EVENTS_MAX, text, e);
+	int code = parse(events, &nr, text, filter, e);
 
 	return code ? code : apply(st, events, nr, add, e);
 }
 
-bool event_change_use(struct ui_state *st, const char *text, bool add)
+bool event_change_use(struct ui_state *st, const char *text, const char *filter, bool add)
 {
 	bool reads_file = event_list_reads_file(text);
 	struct err e;
-	int code = start(st, text, add, &e);
+	int code = start(st, text, filter, add, &e);
 
 	/* A file is being written. */
 	if (code == -EBUSY && !reads_file)
-		code = use_here(st, text, add, &e);
+		code = use_here(st, text, filter, add, &e);
 	else if (!code && reads_file)
 		err_set(&e, 0, "reading the program of %.200s", text);
 	else if (!code && !(file_worker_wait(st->files) && file_worker_take(st->files, &code, &e)))
@@ -419,18 +431,34 @@ void event_change_take_out(struct ui_state *st, uint32_t at)
 	ui_state_say(st, code < 0, "%s", e.text);
 }
 
-void event_change_change(struct ui_state *st, uint32_t at, const char *modifiers)
+/* Give @ev another filter, or none. 0 or -EINVAL; a message in both cases. */
+static int set_filter(struct event *ev, const char *filter, struct err *e)
+{
+	if (*filter && event_set_filter(ev, filter, e))
+		return -EINVAL;
+	if (*filter)
+		return err_set(e, 0, "filter of %s: %s", ev->name, filter);
+	memset(ev->filter, 0, sizeof(ev->filter));
+	return err_set(e, 0, "%s has no filter", ev->name);
+}
+
+bool event_change_change(struct ui_state *st, uint32_t at, const char *modifiers,
+			 const char *filter)
 {
 	struct event events[EVENTS_MAX];
 	uint32_t nr = others(st, UINT32_MAX, events);
 	struct event *ev = &events[at];
-	struct err e;
+	struct err e = { .text = "" };
 
-	if (event_change_modifiers(ev, modifiers, &e)) {
+	if (filter ? set_filter(ev, filter, &e) : event_change_modifiers(ev, modifiers, &e)) {
 		ui_state_say_error(st, &e);
-		return;
+		return false;
 	}
-	ev->hz = st->latest->events[at].want_hz;
+	if (!filter)
+		ev->hz = st->latest->events[at].want_hz;
 	sampler_set_events(st->sampler, events, nr);
 	snprintf(st->scope.event_name, sizeof(st->scope.event_name), "%s", ev->name);
+	if (filter)
+		ui_state_say(st, false, "%s", e.text);
+	return true;
 }

@@ -444,14 +444,13 @@ int event_set_filter(struct event *ev, const char *filter, struct err *e)
 	if (ev->type != PERF_TYPE_TRACEPOINT)
 		return err_set(e, -EINVAL,
 			       "invalid filter: event '%.120s' is not a tracepoint\n"
-			       "  --event-filter follows the -e of its tracepoint, as in\n"
+			       "  a filter is of the tracepoint before it, as in\n"
 			       "  -e sched:sched_switch --event-filter 'prev_pid == 0'",
 			       ev->name);
 	if (!filter[0] || strlen(filter) >= sizeof(ev->filter))
 		return err_set(e, -EINVAL,
 			       "invalid filter: %zu characters, must be 1 to %d\n"
-			       "  --event-filter follows the -e of its tracepoint, as in\n"
-			       "  -e sched:sched_switch --event-filter 'prev_pid == 0'",
+			       "  as in -e sched:sched_switch --event-filter 'prev_pid == 0'",
 			       strlen(filter), EVENT_TEXT_MAX - 1);
 	memcpy(ev->filter, filter, strlen(filter) + 1);
 	return 0;

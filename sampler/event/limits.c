@@ -8,7 +8,9 @@
  */
 #include "sampler/event/internal.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <linux/capability.h>
 #include <linux/perf_event.h>
@@ -387,15 +389,65 @@ static int explain_refused(struct err *e, int code, const struct limits_refusal 
 				  "machine");
 }
 
+/* Append the name of a field as a format declares it: "char prev_comm[16];". */
+static size_t add_field(const char *text, char *out, size_t at, size_t size)
+{
+	/* "__data_loc char[] filename;" */
+	const char *end = text + strcspn(text, ";\n"), *name;
+
+	if (end > text && end[-1] == ']')
+		end = text + strcspn(text, "[");
+	for (name = end; name > text && (isalnum((unsigned char)name[-1]) || name[-1] == '_');)
+		name--;
+	if (name == end || !strncmp(name, "common_", 7) || at + (size_t)(end - name) + 3 > size)
+		return at;
+	return at + (size_t)snprintf(out + at, size - at, "%s%.*s", at ? ", " : "",
+				     (int)(end - name), name);
+}
+
+/* Write the fields of the tracepoint @event, as in "prev_comm, prev_pid"; "": unknown. */
+static void fields_of(const char *event, char *out, size_t size)
+{
+	char path[2 * EVENT_NAME_MAX], text[8192];
+	size_t system = strcspn(event, ":"), at = 0;
+	ssize_t nr = -1;
+	int dir, fd;
+
+	*out = '\0';
+	if (!event[system] || tracefs_open("", &dir) > TRACEFS_DETACHED)
+		return;
+	snprintf(path, sizeof(path), "%.*s/%.*s/format", (int)system, event,
+		 (int)strcspn(event + system + 1, ":"), event + system + 1);
+	fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd >= 0) {
+		nr = read(fd, text, sizeof(text) - 1);
+		close(fd);
+	}
+	close(dir);
+	text[MAX(nr, 0)] = '\0';
+	for (const char *field = text; (field = strstr(field, "field:"));) {
+		field += strlen("field:");
+		at = add_field(field, out, at, size);
+	}
+}
+
+static int explain_filter(struct err *e, int code, const struct limits_refusal *r)
+{
+	char fields[120];
+
+	fields_of(r->event, fields, sizeof(fields));
+	return err_set(e, code,
+		       "invalid filter for '%.60s': %s\n"
+		       "  fields are %s\n"
+		       "  as in --event-filter 'prev_pid == 0 && next_comm ~ \"sh*\"'",
+		       r->event, strerror(-code),
+		       *fields ? fields : "in /sys/kernel/tracing/events/…/format");
+}
+
 int limits_explain_open(struct err *e, int code, const struct limits_refusal *r)
 {
 	if (r->filter)
-		return err_set(e, code,
-			       "invalid filter for '%.100s': %s\n"
-			       "  a filter compares fields of the tracepoint: see "
-			       "/sys/kernel/tracing/events/…/format\n"
-			       "  as in --event-filter 'prev_pid == 0 && next_comm ~ \"sh*\"'",
-			       r->event, strerror(-code));
+		return explain_filter(e, code, r);
 	switch (-code) {
 	case EACCES:
 	case EPERM:

@@ -107,6 +107,56 @@ TEST(test_refused)
 	end(b);
 }
 
+/* The filter of a tracepoint: by command and in the picker; a refused one changes nothing. */
+TEST(test_tracepoint_filter)
+{
+	struct profile *p = fake_profile(4, NULL);
+	struct bench b;
+
+	p->nr_events = 1;
+	p->events[0].event.type = PERF_TYPE_TRACEPOINT;
+	snprintf(p->events[0].event.name, EVENT_NAME_MAX, "sched:sched_switch");
+	bench_init(&b, 80, 24, false);
+	model_take(&b.st, p);
+	type(&b, ":event-filter prev_pid == 0\r");
+	assert_int_equal(b.sampler.nr_sets, 1);
+	assert_string_equal(b.sampler.events[0].filter, "prev_pid == 0");
+	assert_string_equal(b.sampler.events[0].name, "sched:sched_switch");
+	memcpy(p->events[0].event.filter, b.sampler.events[0].filter, EVENT_TEXT_MAX);
+	assert_non_null(strstr(look(&b), "sched:sched_switch if prev_pid == 0"));
+	/* The field begins with it; text and digits are of the filter there. */
+	press(&b, K_F(7));
+	press(&b, K_CTRL('f'));
+	assert_non_null(strstr(look(&b), "filter: prev_pid == 0"));
+	type(&b, "1");
+	press(&b, K_ENTER);
+	assert_null(b.st.dialog.ops);
+	assert_int_equal(b.sampler.nr_sets, 2);
+	assert_string_equal(b.sampler.events[0].filter, "prev_pid == 01");
+	press(&b, K_F(7));
+	press(&b, K_CTRL('f'));
+	press(&b, K_ESC); /* the field alone */
+	assert_non_null(b.st.dialog.ops);
+	press(&b, K_CTRL('f'));
+	press(&b, K_CTRL('u'));
+	press(&b, K_ENTER);
+	assert_string_equal(b.sampler.events[0].filter, "");
+	type(&b, ":event-filter a == 1\r:event-filter\r");
+	assert_int_equal(b.sampler.nr_sets, 5);
+	assert_string_equal(b.sampler.events[0].filter, "");
+	/* Other events have no fields. */
+	p->events[0].event.type = PERF_TYPE_SOFTWARE;
+	snprintf(p->events[0].event.name, EVENT_NAME_MAX, "cpu-clock");
+	type(&b, ":event-filter a == 1\r");
+	assert_true(b.st.message_bad);
+	assert_non_null(strstr(b.st.message, "'cpu-clock' is not a tracepoint"));
+	press(&b, K_F(7));
+	press(&b, K_CTRL('f'));
+	assert_non_null(strstr(b.st.message, "cpu-clock is not a tracepoint"));
+	assert_int_equal(b.sampler.nr_sets, 5);
+	bench_fini(&b);
+}
+
 /* Tab in the picker adds one to the sampled events. */
 TEST(test_picker)
 {

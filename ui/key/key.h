@@ -120,7 +120,7 @@ enum key_group {
 	  CTX_LIST, KEYS('y'), 0, KEYS(0)) \
 	X(MODULE_ONLY, "module-only", ROW, "", "show only this module; again: all", \
 	  CTX_LIST, KEYS('d'), 0, KEYS(0)) \
-	X(FOLLOW, "follow", ROW, "", "keep the selected row in view", \
+	X(FOLLOW, "follow", ROW, "", "keep the row in view, also in another order", \
 	  CTX_LIST, KEYS('F'), 0, KEYS(0)) \
 	X(FETCH, "fetch", ROW, "", "fetch debug symbols (debuginfod); again: cancel", \
 	  CTX_LIST, KEYS('D'), 0, KEYS(0)) \
@@ -294,6 +294,8 @@ enum key_group {
 	  0, KEYS(0), CTX_PICKER, KEYS(K_CTRL('k'))) \
 	X(EVENT_PRECISE, "event-precise", SAMPLED, "", "precision of the event, 0 to 3", \
 	  0, KEYS(0), CTX_PICKER, KEYS(K_CTRL('t'))) \
+	X(EVENT_FILTER, "event-fields", SAMPLED, "", "filter of a tracepoint, by its fields", \
+	  0, KEYS(0), CTX_PICKER, KEYS(K_CTRL('f'))) \
 	X(COMPLETE, "complete", PROGRAM, "", "complete the command", \
 	  0, KEYS(0), CTX_PROMPT, KEYS(K_TAB)) \
 	X(CANCEL, "cancel", PROGRAM, "Close", "close without accepting", \

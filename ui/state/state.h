@@ -311,6 +311,9 @@ struct dialog_ops {
 	/* Handle a key while nothing is typed. Return false if it is not for the picker. */
 	bool (*key)(struct ui_state *st, uint32_t code);
 	bool can_add; /* Tab */
+	/* Write the second line as it is for @entry. Return false, with a message, if it has none.
+	 * NULL: no second line. */
+	bool (*field)(struct ui_state *st, const struct dialog_entry *entry, struct line *line);
 	/* Fill st->dialog.entries; called at opening and with each profile. */
 	void (*fill)(struct ui_state *st);
 	/* Use an entry, or (NULL) the typed text if none matches. Return true to close. */
@@ -330,6 +333,8 @@ struct dialog {
 	bool typing; /* in the menu: keys are text after / */
 	struct dialog_levels levels;
 	struct line line;
+	bool in_field; /* keys go to the second line, about the entry at the cursor: */
+	struct line field;
 	struct dialog_entry *entries;
 	uint32_t nr, capacity;
 	uint32_t *shown; /* indices of entries that match */

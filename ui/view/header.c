@@ -1065,7 +1065,7 @@ static void draw_event(const struct ui_state *st, struct pen *pen, bool brief)
 {
 	const struct profile *p = source(st);
 	uint32_t index = ui_state_event(st, p);
-	char buf[48], name[EVENT_NAME_MAX * 2];
+	char buf[48], name[EVENT_NAME_MAX * 2], filter[TEXT_MAX];
 	struct safe_text text = ui_state_clean(name, sizeof(name), p->events[index].event.name);
 
 	if (ui_state_also(st, p))
@@ -1078,6 +1078,10 @@ static void draw_event(const struct ui_state *st, struct pen *pen, bool brief)
 		pen_text(pen, 0, text, ROLE_VALUE);
 	else
 		pen_value(pen, 0, TEXT("Event"), text, ROLE_VALUE);
+	if (p->events[index].event.filter[0]) {
+		snprintf(name, sizeof(name), "if %.40s", p->events[index].event.filter);
+		pen_text(pen, 1, ui_state_clean(filter, sizeof(filter), name), ROLE_DIM);
+	}
 	if (p->nr_events > 1)
 		pen_text(pen, 1,
 			 text_format(buf, sizeof(buf), "%u of %u (E)", index + 1, p->nr_events),
