@@ -807,8 +807,8 @@ TEST(test_target_commands)
 }
 
 /*
- * Another order: the cursor keeps its line of the screen, so that the top of the list stays in
- * sight; with F its row.
+ * Another order: the cursor keeps its line of the screen, so that the top of the list is in sight;
+ * with F its row.
  */
 TEST(test_reorder)
 {
