@@ -141,6 +141,15 @@ struct langreader_allowance {
 bool langreader_allow(struct langreader_allowance *a, uint64_t time_ns, uint64_t cpu_ns,
 		      uint64_t nr_samples);
 
+/* Wake-ups of a reader with nothing to read; all zero at first, @nr 0 once something was read. */
+struct langreader_idle {
+	uint64_t woken_ns; /* the latest */
+	uint32_t nr;	   /* each soon after the one before */
+};
+
+/* Note a wake-up. True: they are due to the reader itself. Pure. */
+bool langreader_should_rest(struct langreader_idle *idle, uint64_t now_ns);
+
 /*
  * Memory that a reader and its owner both have: frames and questions of the reader, and facts that
  * it needs, about processes and events.

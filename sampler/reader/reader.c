@@ -55,7 +55,7 @@ struct langreader_loop {
 	int cpu;
 	struct record_layout layout;
 	uint64_t at; /* position in the ring, all before it was looked at */
-	int epoll_fd, stop_fd, kick_fd;
+	int epoll_fd, rest_fd, stop_fd, kick_fd;
 	atomic_int state;	    /* enum langreader_state; of a thread */
 	bool slow;		    /* no real-time priority */
 	struct schedstat schedstat; /* while slow */
@@ -63,6 +63,7 @@ struct langreader_loop {
 	pid_t read_pid;		    /* the process that lang.memory reads */
 	uint64_t find_ns;	    /* no thread is looked for until then */
 	uint64_t kick_ns;	    /* no facts are requested until then */
+	struct langreader_idle idle;
 	struct frame_channel_writer feed;
 	struct share_found found;
 	struct lang_chain chain;
@@ -90,6 +91,11 @@ struct langreader_loop {
 
 /* Shortest time between two requests for facts. */
 #define KICK_NS 5000000ULL
+
+/* Wake-ups that come within this time of the one before, and found nothing, until it rests. */
+#define IDLE_NS	 100000U
+#define IDLE_MAX 8U
+#define REST_MS	 1
 
 /* DWARF numbers of registers. */
 #define X86_64_RDI 5
@@ -388,6 +394,7 @@ static void on_sample(struct langreader_loop *r, const struct record_sample *s, 
 		return;
 	r->read_pid = (pid_t)s->pid;
 	reading_begin(&r->share->reading, (pid_t)s->pid, r->found.process, time_now_ns());
+	r->idle.nr = 0;
 	read_thread(r, s, r->found.process, newest);
 	reading_end(&r->share->reading);
 }
@@ -424,7 +431,8 @@ static int open_waiting(struct langreader_loop *r, int data_fd, int stop_fd)
 	const int fds[] = { stop_fd, data_fd };
 
 	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (r->epoll_fd < 0)
+	r->rest_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (r->epoll_fd < 0 || r->rest_fd < 0)
 		return -errno;
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
 		struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.fd = fds[i] };
@@ -456,7 +464,7 @@ static int langreader_loop_new(struct langreader_loop **out, const struct langre
 	r->ring = *ring;
 	r->cpu = start->cpu;
 	r->layout = start->layout;
-	r->schedstat.fd = r->epoll_fd = -1;
+	r->schedstat.fd = r->epoll_fd = r->rest_fd = -1;
 	r->at = ring_written(ring);
 	r->kick_fd = kick_fd;
 	r->stop_fd = stop_fd;
@@ -476,9 +484,35 @@ static void langreader_loop_free(struct langreader_loop *r)
 {
 	if (r->epoll_fd >= 0)
 		close(r->epoll_fd);
+	if (r->rest_fd >= 0)
+		close(r->rest_fd);
 	schedstat_close(&r->schedstat);
 	script_functions_free(r->lang.codes);
 	free(r);
+}
+
+bool langreader_should_rest(struct langreader_idle *idle, uint64_t now_ns)
+{
+	bool soon = now_ns - idle->woken_ns < IDLE_NS;
+
+	idle->woken_ns = now_ns;
+	idle->nr = soon ? idle->nr + 1 : 0;
+	return idle->nr > IDLE_MAX;
+}
+
+/*
+ * A wake-up is a sample itself where the events are of the scheduler: with nothing to read they
+ * would go on for ever, at a real-time priority.
+ */
+static void rest(struct langreader_loop *r)
+{
+	struct epoll_event none;
+
+	if (is_asked(r) || !langreader_should_rest(&r->idle, time_now_ns()))
+		return;
+	/* Of no descriptor: it sleeps, and the filter of system calls allows it. */
+	epoll_wait(r->rest_fd, &none, 1, REST_MS);
+	r->idle.woken_ns = time_now_ns();
 }
 
 /* Read until the end. */
@@ -498,6 +532,7 @@ static void langreader_loop_run(struct langreader_loop *r)
 		if (r->slow && !r->looked)
 			schedstat_was_instant(&r->schedstat);
 		r->looked = false;
+		rest(r);
 	}
 }
 

@@ -177,6 +177,22 @@ TEST(allowance)
 	assert_in_range(nr, 5, 7);
 }
 
+/* Wake-ups that are the switches of the reader end; those of a clock, and of reads, go on. */
+TEST(test_idle)
+{
+	struct langreader_idle own = { 0 }, clocked = { 0 }, reads = { 0 };
+	uint64_t now_ns = 1000000000, nr;
+
+	for (nr = 0; nr < 100 && !langreader_should_rest(&own, now_ns + nr * 20000); nr++)
+		;
+	assert_in_range(nr, 4, 20);
+	for (nr = 0; nr < 1000; nr++) {
+		assert_false(langreader_should_rest(&clocked, now_ns + nr * 250000));
+		assert_false(langreader_should_rest(&reads, now_ns + nr * 20000));
+		reads.nr = 0;
+	}
+}
+
 static bool dies(const struct sandbox_memory_reader *p)
 {
 	const uint64_t deadline_ns = time_now_ns() + WAIT_NS;
