@@ -231,6 +231,10 @@ truth-languages: $(B)/proftop programs $(TOOLS) ## script frames against the int
 	$(Q)set -e; for rights in '' none; do for script in truth_languages python; do \
 		RIGHTS=$$rights GATE=1 SECONDS_EACH=$(or $(EACH),20) B=$(B) tests/e2e/$$script.sh; done; done
 
+.PHONY: runtimes
+runtimes: $(B)/proftop ## names, certain ones and shares of each runtime that packages have, as root: fetched into build/runtimes if FETCH=1
+	$(Q)B=$(B) tests/runtimes $(WORDS)
+
 layouts: ## NODES="path ...": rows of V8's versions from these running Node.js; CHECK=1: compare them; RUBY=FILE, PHP=php-config
 	$(Q)$(if $(RUBY)$(PHP),tests/tools/script_layouts RUBY='$(RUBY)' PHP='$(PHP)',tests/tools/v8_layouts $(if $(CHECK),--check) \
 		symbols/script/v8_versions.inc $(NODES))
