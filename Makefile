@@ -79,7 +79,7 @@ TOOLS     := $(patsubst tests/tools/%.c,$(B)/tests/tools/%,$(wildcard tests/tool
 # The same targets over their corpora, without a fuzzer.
 REPLAYS   := $(FUZZERS:%=$(B)/tests/fuzz/%)
 
-.PHONY: bench-cage kill-matrix storms soak man all run check unit e2e bench fuzz fuzz-all layouts layering style figures install uninstall clean help deps programs tools lab
+.PHONY: truth-tableless bench-cage kill-matrix storms soak man all run check unit e2e bench fuzz fuzz-all layouts layering style figures install uninstall clean help deps programs tools lab
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -234,6 +234,9 @@ truth-languages: $(B)/proftop programs $(TOOLS) ## script frames against the int
 .PHONY: runtimes
 runtimes: $(B)/proftop ## names, certain ones and shares of each runtime that packages have, as root: fetched into build/runtimes if FETCH=1
 	$(Q)B=$(B) tests/runtimes $(WORDS)
+truth-tableless: $(TOOLS) ## rows derived from code against the unwind tables of these files; FILES="..."
+	$(Q)$(B)/tests/tools/derivetruth $(or $(FILES),$(wildcard /lib/*-linux-gnu/libc.so.6 /lib/*-linux-gnu/libm.so.6 \
+		/lib/*-linux-gnu/libgcc_s.so.1 /usr/*-linux-gnu/lib/libc.so.6 /usr/*-linux-gnu/lib/libm.so.6 /usr/*-linux-gnu/lib/libstdc++.so.6))
 
 layouts: ## NODES="path ...": rows of V8's versions from these running Node.js; CHECK=1: compare them; RUBY=FILE, PHP=php-config
 	$(Q)$(if $(RUBY)$(PHP),tests/tools/script_layouts RUBY='$(RUBY)' PHP='$(PHP)',tests/tools/v8_layouts $(if $(CHECK),--check) \

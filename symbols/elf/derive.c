@@ -54,40 +54,19 @@ static bool join(struct derive_state *to, const struct derive_state *from)
 	return changed;
 }
 
-/* Facts about the CPU. */
-struct cpu {
-	void (*step)(const struct derive_code *code, uint64_t pc, struct derive_state *s,
-		     struct derive_insn *out);
-	uint8_t sp, fp, nr, align; /* numbers of registers; how many; of instructions */
-	int64_t sp_at_entry;	   /* from the CFA */
-	uint8_t saved[DERIVE_SAVED], saved_dwarf[DERIVE_SAVED];
-	const uint8_t *dwarf; /* of all registers */
-};
-
-static const uint8_t dwarf_x86[] = { 0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15 };
-static const struct cpu x86_64 = {
-	.step = derive_x86_step,
-	.sp = 4,
-	.fp = 5,
-	.nr = 16,
-	.align = 1,
-	.sp_at_entry = -8,
-	.saved = { 3, 5, 12, 13, 14, 15 },
-	.saved_dwarf = { 3, 6, 12, 13, 14, 15 },
-	.dwarf = dwarf_x86,
-};
-
-uint8_t derive_saved(unsigned int i)
+static uint8_t dwarf_of(const struct derive_cpu *cpu, unsigned int reg)
 {
-	return x86_64.saved_dwarf[i];
+	return cpu->dwarf ? cpu->dwarf[reg] : (uint8_t)reg;
 }
 
-static void begin_state(const struct cpu *cpu, struct derive_state *s)
+static void begin_state(const struct derive_cpu *cpu, struct derive_state *s)
 {
 	memset(s, 0, sizeof(*s));
 	for (unsigned int r = 0; r < cpu->nr; r++)
 		s->reg[r] = derive_value(DERIVE_ENTRY, (int64_t)r);
 	s->reg[cpu->sp] = derive_value(DERIVE_CFA, cpu->sp_at_entry);
+	if (cpu->link != DERIVE_ON_STACK)
+		return;
 	s->slot[0] = (struct derive_slot){ derive_value(DERIVE_CFA, -8), RETURN_ADDRESS };
 	s->nr_slots = 1;
 }
@@ -113,7 +92,7 @@ struct jump {
 
 struct piece {
 	const struct derive_input *in;
-	const struct cpu *cpu;
+	const struct derive_cpu *cpu;
 	const struct derive_sink *sink;
 	struct derive_code code; /* of the piece alone */
 	uint16_t *flags;	 /* of each byte */
@@ -654,10 +633,24 @@ static bool find_more(struct piece *p, bool sure)
 	return found;
 }
 
+/* Return whether the return address is in its slot; from a register it is saved as others are. */
+static bool has_return_address(const struct derive_cpu *cpu, const struct derive_state *s)
+{
+	uint64_t link;
+
+	if (cpu->link == DERIVE_ON_STACK)
+		return derive_load(s, derive_value(DERIVE_CFA, -8)) == RETURN_ADDRESS;
+	link = derive_value(DERIVE_ENTRY, cpu->link);
+	for (uint32_t i = 0; i < s->nr_slots; i++)
+		if (s->slot[i].value == link)
+			return true;
+	return s->reg[cpu->link] == link;
+}
+
 /* Make the row of state @s. */
 static void row_of(const struct piece *p, const struct derive_state *s, struct derive_row *row)
 {
-	const struct cpu *cpu = p->cpu;
+	const struct derive_cpu *cpu = p->cpu;
 	uint64_t sp = s->reg[cpu->sp], fp = s->reg[cpu->fp];
 
 	memset(row, 0, sizeof(*row));
@@ -665,17 +658,16 @@ static void row_of(const struct piece *p, const struct derive_state *s, struct d
 		row->cfa = DERIVE_END;
 		return;
 	}
-	/* The return address must be in its slot. */
-	if (derive_load(s, derive_value(DERIVE_CFA, -8)) != RETURN_ADDRESS ||
-	    (derive_kind(sp) == DERIVE_CFA && derive_number(sp) > -8))
+	if (!has_return_address(cpu, s) ||
+	    (derive_kind(sp) == DERIVE_CFA && derive_number(sp) > cpu->sp_at_entry))
 		return;
 	if (derive_kind(sp) == DERIVE_CFA) {
 		row->cfa = DERIVE_BY_REG;
-		row->reg = cpu->dwarf[cpu->sp];
+		row->reg = dwarf_of(cpu, cpu->sp);
 		row->off = (int32_t)-derive_number(sp);
 	} else if (derive_kind(fp) == DERIVE_CFA) {
 		row->cfa = DERIVE_BY_REG;
-		row->reg = cpu->dwarf[cpu->fp];
+		row->reg = dwarf_of(cpu, cpu->fp);
 		row->off = (int32_t)-derive_number(fp);
 	}
 	for (uint32_t i = 0; !row->cfa && i < s->nr_slots; i++) {
@@ -686,7 +678,7 @@ static void row_of(const struct piece *p, const struct derive_state *s, struct d
 		    derive_number(slot->at) < derive_number(sp))
 			continue;
 		row->cfa = DERIVE_BY_WORD;
-		row->reg = cpu->dwarf[cpu->sp];
+		row->reg = dwarf_of(cpu, cpu->sp);
 		row->off = (int32_t)(derive_number(slot->at) - derive_number(sp));
 		row->word_off = (int32_t)-derive_number(slot->value);
 	}
@@ -694,7 +686,7 @@ static void row_of(const struct piece *p, const struct derive_state *s, struct d
 		if (derive_kind(s->reg[r]) != DERIVE_CFA)
 			continue;
 		row->cfa = DERIVE_BY_REG;
-		row->reg = cpu->dwarf[r];
+		row->reg = dwarf_of(cpu, r);
 		row->off = (int32_t)-derive_number(s->reg[r]);
 	}
 }
@@ -704,7 +696,7 @@ static void add_saved(const struct piece *p, const struct derive_state *s, struc
 {
 	uint64_t sp = s->reg[p->cpu->sp];
 
-	for (unsigned int k = 0; k < DERIVE_SAVED; k++) {
+	for (unsigned int k = 0; k < p->cpu->nr_saved; k++) {
 		uint8_t r = p->cpu->saved[k];
 		uint64_t value = derive_value(DERIVE_ENTRY, r);
 
@@ -739,6 +731,9 @@ static uint32_t number_of(struct piece *p, const struct derive_state *s, uint32_
 	row_of(p, s, &row);
 	if (row.cfa == DERIVE_BY_REG || row.cfa == DERIVE_BY_WORD)
 		add_saved(p, s, &row);
+	for (unsigned int k = 0; k < p->cpu->nr_saved; k++)
+		if (p->cpu->saved[k] == p->cpu->link && row.saved[k].where == DERIVE_LOST)
+			memset(&row, 0, sizeof(row));
 	if (last && !memcmp(&p->rows[last - 1], &row, sizeof(row)))
 		return last;
 	if (!array_reserve(&p->rows, &p->room_rows, p->nr_rows + 1u)) {
@@ -823,7 +818,7 @@ static uint64_t run_piece(const struct derive_input *in, const struct derive_sin
 {
 	struct piece p = {
 		.in = in,
-		.cpu = &x86_64,
+		.cpu = in->cpu,
 		.sink = sink,
 		.code = { in->code.bytes + (start - in->code.vaddr), start, size },
 	};

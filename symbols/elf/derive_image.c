@@ -12,10 +12,6 @@
 
 #include "symbols/elf/eh_frame.h"
 
-/* DWARF numbers. */
-#define SP 7
-#define RA 16
-
 #define GAP_MIN	    16u		  /* bytes between functions: less is padding */
 #define GAP_CODE    64u		  /* more is code */
 #define TOTAL_MIN   256u	  /* bytes of code: less is that of crtbegin.o */
@@ -44,6 +40,7 @@ struct records {
 };
 
 struct derive_elf {
+	const struct derive_cpu *cpu;
 	struct image *image;
 	const struct elffile *f;
 	struct range *gaps;
@@ -91,6 +88,7 @@ static void sort(struct list *l)
 
 static void add_gap(struct derive_elf *d, uint64_t start, uint64_t end)
 {
+	start = (start + d->cpu->align - 1) & ~(d->cpu->align - 1ULL);
 	if (end <= start || end - start < GAP_MIN)
 		return;
 	if (!array_reserve(&d->gaps, &d->room_gaps, d->nr_gaps + 1u))
@@ -131,7 +129,6 @@ static void find_code(struct derive_elf *d)
 			continue;
 		sections = true;
 		find_gaps(d, s->sh_addr, s->sh_addr + s->sh_size);
-		add(&d->starts, s->sh_addr);
 	}
 	for (uint32_t i = 0; !sections && i < d->image->nr_segments; i++) {
 		const struct image_segment *s = &d->image->segments[i];
@@ -235,7 +232,7 @@ static void sweep(struct derive_elf *d, uint64_t pc, uint64_t end, bool sure)
 	while (code && pc < end && d->visits++ < VISITS_MAX / 2) {
 		struct derive_insn in;
 
-		derive_x86_step(code, pc, NULL, &in);
+		d->cpu->step(code, pc, NULL, &in);
 		if (in.flow == DERIVE_BAD && sure)
 			break;
 		pc += MAX(in.size, 1);
@@ -306,6 +303,17 @@ static bool is_endless(const char *name)
 	return false;
 }
 
+/*
+ * Return whether a symbol is of a part of a function that jumps lead to, as "f.cold" of gcc and
+ * "f.cold.1" of LLVM: it begins with the frame of the rest.
+ */
+static bool is_part(const char *name)
+{
+	const char *cold = strstr(name, ".cold");
+
+	return cold && (!cold[5] || cold[5] == '.');
+}
+
 static void find_starts(struct derive_elf *d)
 {
 	struct image *image = d->image;
@@ -314,7 +322,8 @@ static void find_starts(struct derive_elf *d)
 		if (is_endless(image->names + image->symbols[i].name))
 			add(&d->endless, image->symbols[i].vaddr);
 	for (uint32_t i = 0; i < image->nr_symbols; i++)
-		if (in_gap(d, image->symbols[i].vaddr))
+		if (in_gap(d, image->symbols[i].vaddr) &&
+		    !is_part(image->names + image->symbols[i].name))
 			add(&d->starts, image->symbols[i].vaddr);
 	if (may_sweep(d))
 		sweep_all(d);
@@ -368,12 +377,14 @@ static void put_cie(struct derive_elf *d, struct records *to)
 	put(d, 1, 2); /* version, no augmentation */
 	put_uleb(d, 1);
 	put_sleb(d, -8);
-	put(d, RA, 1);
+	put(d, d->cpu->ra_dwarf, 1);
 	put(d, 0x0c, 1); /* DW_CFA_def_cfa */
-	put_uleb(d, SP);
-	put_uleb(d, 8);
-	put(d, 0x80 | RA, 1); /* DW_CFA_offset */
-	put_uleb(d, 1);
+	put_uleb(d, d->cpu->sp_dwarf);
+	put_uleb(d, (uint64_t)-d->cpu->sp_at_entry);
+	if (d->cpu->link == DERIVE_ON_STACK) {
+		put(d, 0x80u | d->cpu->ra_dwarf, 1); /* DW_CFA_offset */
+		put_uleb(d, 1);
+	}
 	end_record(d, 0);
 }
 
@@ -400,8 +411,8 @@ static void open_record(struct derive_elf *d, uint64_t start)
 	put(d, 0, 8);
 	memset(&d->last, 0, sizeof(d->last));
 	d->last.cfa = DERIVE_BY_REG;
-	d->last.reg = SP;
-	d->last.off = 8;
+	d->last.reg = d->cpu->sp_dwarf;
+	d->last.off = -d->cpu->sp_at_entry;
 }
 
 static void put_advance(struct derive_elf *d, uint64_t to)
@@ -427,7 +438,7 @@ static void put_cfa(struct derive_elf *d, const struct derive_row *row)
 		return;
 	if (row->cfa == DERIVE_END) {
 		put(d, 0x07, 1); /* DW_CFA_undefined */
-		put_uleb(d, RA);
+		put_uleb(d, d->cpu->ra_dwarf);
 	} else if (row->cfa == DERIVE_BY_WORD) {
 		put(d, 0x0f, 1); /* DW_CFA_def_cfa_expression */
 		from = d->to->size;
@@ -455,8 +466,8 @@ static void put_cfa(struct derive_elf *d, const struct derive_row *row)
 
 static void put_saved(struct derive_elf *d, const struct derive_row *row)
 {
-	for (unsigned int i = 0; i < DERIVE_SAVED; i++) {
-		uint8_t reg = derive_saved(i);
+	for (unsigned int i = 0; i < d->cpu->nr_saved; i++) {
+		uint8_t reg = d->cpu->saved_dwarf[i];
 		int32_t off = row->saved[i].off;
 		uint32_t from;
 
@@ -484,7 +495,7 @@ static void put_saved(struct derive_elf *d, const struct derive_row *row)
 			put_uleb(d, reg);
 			from = d->to->size;
 			put(d, 0, 1);
-			put(d, 0x70u + SP, 1);
+			put(d, 0x70u + d->cpu->sp_dwarf, 1);
 			put_sleb(d, off);
 			if (!d->failed)
 				d->to->bytes[from] = (uint8_t)(d->to->size - from - 1);
@@ -527,6 +538,7 @@ static void derive_gaps(struct derive_elf *d)
 		const struct derive_code *code = code_at(d, g->start);
 		uint64_t size = g->end - g->start;
 		struct derive_input in = {
+			.cpu = d->cpu,
 			.entry = d->entry,
 			.starts = d->starts.v,
 			.nr_starts = d->starts.nr,
@@ -641,7 +653,11 @@ int derive_image(struct image *image, const struct elffile *f)
 	struct derive_elf d = { .image = image, .f = f };
 	int rc = 0;
 
-	if (f->elf_class != ELFCLASS64 || f->machine != EM_X86_64 || image->eh.derived ||
+	if (f->machine == EM_X86_64)
+		d.cpu = &derive_x86;
+	else if (f->machine == EM_AARCH64)
+		d.cpu = &derive_arm64;
+	if (f->elf_class != ELFCLASS64 || !d.cpu || image->eh.derived ||
 	    elffile_read(f, offsetof(Elf64_Ehdr, e_entry), &d.entry, sizeof(d.entry)))
 		return 0;
 	add(&d.starts, d.entry);

@@ -570,76 +570,11 @@ static uint32_t stores(const struct x86 *i)
 	return i->map > 3 ? 64 : 0;
 }
 
-/* Return @v + @n. */
-static uint64_t add(uint64_t v, int64_t n)
-{
-	enum derive_kind kind = derive_kind(v);
+#define RED_ZONE 128
 
-	if (kind != DERIVE_CFA && kind != DERIVE_AREA && kind != DERIVE_NUMBER)
-		return 0;
-	return derive_value(kind, (int64_t)((uint64_t)derive_number(v) + (uint64_t)n));
-}
-
-/* Note the fact @value about @size bytes at @at, which is stored there; 0: none. */
-static void put(struct derive_state *s, uint64_t at, uint32_t size, uint64_t value)
-{
-	uint32_t nr = 0;
-
-	/* Other memory: no function overwrites registers that it has saved. */
-	if (!derive_in_frame(at))
-		return;
-	for (uint32_t i = 0; i < s->nr_slots; i++) {
-		int64_t after = derive_number(s->slot[i].at) - derive_number(at);
-
-		if (derive_kind(s->slot[i].at) != derive_kind(at) || after <= -8 ||
-		    after >= (int64_t)size)
-			s->slot[nr++] = s->slot[i];
-	}
-	s->changes += nr != s->nr_slots || value;
-	s->nr_slots = nr;
-	if (size == 8 && value && nr < DERIVE_SLOTS)
-		s->slot[s->nr_slots++] = (struct derive_slot){ at, value };
-}
-
-/* Forget the words more than @keep bytes below the stack pointer. */
-static void forget_below(struct derive_state *s, int64_t keep)
-{
-	uint64_t top = s->reg[SP];
-	uint32_t nr = 0;
-
-	for (uint32_t i = 0; i < s->nr_slots; i++)
-		if (derive_kind(s->slot[i].at) != derive_kind(top) ||
-		    derive_number(s->slot[i].at) >= derive_number(top) - keep)
-			s->slot[nr++] = s->slot[i];
-	s->changes += nr != s->nr_slots;
-	s->nr_slots = nr;
-}
-
-/* Forget the area: the stack pointer is somewhere else now. */
-static void forget_area(struct derive_state *s)
-{
-	uint32_t nr = 0;
-
-	for (unsigned int r = 0; r < DERIVE_REGS; r++)
-		if (derive_kind(s->reg[r]) == DERIVE_AREA)
-			s->reg[r] = 0;
-	for (uint32_t i = 0; i < s->nr_slots; i++)
-		if (derive_kind(s->slot[i].at) != DERIVE_AREA &&
-		    derive_kind(s->slot[i].value) != DERIVE_AREA)
-			s->slot[nr++] = s->slot[i];
-	s->nr_slots = nr;
-}
-
-/* Set the stack pointer. */
 static void set_sp(struct derive_state *s, uint64_t value)
 {
-	if (!derive_in_frame(value)) {
-		forget_area(s);
-		value = derive_value(DERIVE_AREA, 0);
-	}
-	s->reg[SP] = value;
-	s->changes++;
-	forget_below(s, 128); /* the red zone */
+	derive_set_sp(s, SP, RED_ZONE, value);
 }
 
 /* Return the known part of the address of the memory operand. */
@@ -651,7 +586,7 @@ static uint64_t address(const struct x86 *i, const struct derive_state *s, uint6
 		return 0;
 	if (i->base == NONE)
 		return derive_value(DERIVE_NUMBER, i->disp);
-	return add(s->reg[i->base], i->disp);
+	return derive_add(s->reg[i->base], i->disp);
 }
 
 /* Return the table that the memory operand is an entry of; 0: unknown. */
@@ -678,16 +613,16 @@ static void store(const struct x86 *i, struct derive_state *s, uint64_t next, ui
 		return;
 	/* EVEX has small displacements in units, of most stores of their size. */
 	if (i->evex && i->disp8) {
-		at = add(at, i->disp * ((int64_t)(full ? size : 1) - 1));
+		at = derive_add(at, i->disp * ((int64_t)(full ? size : 1) - 1));
 		size = full ? size : 4096;
 	}
-	put(s, at, size, value);
+	derive_put(s, at, size, value);
 }
 
 static void push(struct derive_state *s, uint64_t value)
 {
-	set_sp(s, add(s->reg[SP], -8));
-	put(s, s->reg[SP], 8, value);
+	set_sp(s, derive_add(s->reg[SP], -8));
+	derive_put(s, s->reg[SP], 8, value);
 }
 
 static uint64_t pop(struct derive_state *s)
@@ -695,25 +630,17 @@ static uint64_t pop(struct derive_state *s)
 	uint64_t value = derive_load(s, s->reg[SP]);
 	uint64_t zero = derive_value(DERIVE_NUMBER, 0);
 
-	set_sp(s, add(s->reg[SP], 8));
+	set_sp(s, derive_add(s->reg[SP], 8));
 	s->is_root |= s->reg[SP] == derive_value(DERIVE_CFA, 0) && s->reg[FP] == zero;
 	return value;
 }
 
-/* Return true if rows may depend on @v. */
-static bool makes_rows(uint64_t v)
-{
-	return derive_in_frame(v) || derive_kind(v) == DERIVE_ENTRY;
-}
-
 static void set(struct derive_state *s, uint8_t reg, uint64_t value)
 {
-	if (reg == SP) {
+	if (reg == SP)
 		set_sp(s, value);
-		return;
-	}
-	s->changes += makes_rows(s->reg[reg]) || makes_rows(value);
-	s->reg[reg] = value;
+	else
+		derive_set(s, reg, value);
 }
 
 /* Return the result of add, sub or and of registers and numbers. */
@@ -725,11 +652,11 @@ static uint64_t arithmetic(uint8_t what, uint64_t a, uint64_t b)
 	if (what == 0 && derive_kind(b) == DERIVE_OFFSET)
 		return arithmetic(what, b, a);
 	if (derive_kind(b) == DERIVE_NUMBER && what == 0)
-		return add(a, derive_number(b));
+		return derive_add(a, derive_number(b));
 	if (derive_kind(b) == DERIVE_NUMBER && what == 5)
-		return add(a, -derive_number(b));
+		return derive_add(a, -derive_number(b));
 	if (what == 0 && derive_kind(a) == DERIVE_NUMBER)
-		return add(b, derive_number(a));
+		return derive_add(b, derive_number(a));
 	return 0;
 }
 
@@ -873,7 +800,7 @@ static void apply_call(struct derive_state *s)
 	for (unsigned int r = 0; r < 16; r++)
 		if (CALL_CLOBBERS >> r & 1)
 			set(s, (uint8_t)r, 0);
-	forget_below(s, 0);
+	derive_forget_below(s, SP, 0);
 }
 
 /* Classify the instructions that do not just go on. */
@@ -918,8 +845,8 @@ static enum derive_flow flow_of(const struct x86 *i)
 	return DERIVE_ON;
 }
 
-void derive_x86_step(const struct derive_code *code, uint64_t pc, struct derive_state *s,
-		     struct derive_insn *out)
+static void step(const struct derive_code *code, uint64_t pc, struct derive_state *s,
+		 struct derive_insn *out)
 {
 	uint64_t at = pc - code->vaddr, next;
 	struct x86 i = { .at = code->bytes + MIN(at, code->size) };
@@ -951,3 +878,22 @@ void derive_x86_step(const struct derive_code *code, uint64_t pc, struct derive_
 	else
 		apply(&i, s, next);
 }
+
+static const uint8_t dwarf[] = { 0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15 };
+
+const struct derive_cpu derive_x86 = {
+	.machine = EM_X86_64,
+	.step = step,
+	.sp = SP,
+	.fp = FP,
+	.nr = 16,
+	.align = 1,
+	.link = DERIVE_ON_STACK,
+	.sp_at_entry = -8,
+	.sp_dwarf = 7,
+	.ra_dwarf = 16,
+	.nr_saved = 6,
+	.saved = { 3, 5, 12, 13, 14, 15 },
+	.saved_dwarf = { 3, 6, 12, 13, 14, 15 },
+	.dwarf = dwarf,
+};

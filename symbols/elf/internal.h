@@ -135,8 +135,8 @@ int elfsym_add_named(struct elfsym *t, uint64_t vaddr, uint64_t size, const char
  */
 
 #define DERIVE_REGS  32
-#define DERIVE_SLOTS 16
-#define DERIVE_SAVED 6 /* callee-saved registers that rows have */
+#define DERIVE_SLOTS 20
+#define DERIVE_SAVED 12 /* callee-saved registers that rows have, at most */
 
 /*
  * A fact about a 64-bit word. The kind is in the upper four bits, below it a signed number.
@@ -194,9 +194,23 @@ struct derive_insn {
 	uint64_t value;	  /* DERIVE_JUMP_TO: a fact about the address */
 };
 
-/* Step over the instruction at @pc of @code; @s is changed by it if not NULL. */
-void derive_x86_step(const struct derive_code *code, uint64_t pc, struct derive_state *s,
+/* Facts about a CPU. */
+struct derive_cpu {
+	uint16_t machine; /* e_machine */
+	/* Step over the instruction at @pc of @code; @s is changed by it if not NULL. */
+	void (*step)(const struct derive_code *code, uint64_t pc, struct derive_state *s,
 		     struct derive_insn *out);
+	uint8_t sp, fp, nr, align; /* numbers of registers; how many; of instructions */
+	uint8_t link;		   /* has the return address at the entry; DERIVE_ON_STACK: none */
+	int8_t sp_at_entry;	   /* from the CFA */
+	uint8_t sp_dwarf, ra_dwarf;
+	uint8_t nr_saved, saved[DERIVE_SAVED], saved_dwarf[DERIVE_SAVED];
+	const uint8_t *dwarf; /* of all registers; NULL: the same numbers */
+};
+
+#define DERIVE_ON_STACK 0xff
+
+extern const struct derive_cpu derive_x86, derive_arm64;
 
 enum derive_cfa {
 	DERIVE_NO_CFA,
@@ -217,6 +231,7 @@ struct derive_row {
 };
 
 struct derive_input {
+	const struct derive_cpu *cpu;
 	struct derive_code code; /* code without tables */
 	const uint64_t *starts;	 /* of functions, ascending */
 	size_t nr_starts;
@@ -240,8 +255,6 @@ struct derive_sink {
 
 /* Derive rows for the code of @in. Return instructions visited, the cost. */
 uint64_t derive_rows(const struct derive_input *in, const struct derive_sink *sink);
-/* Return the DWARF number of saved register @i. */
-uint8_t derive_saved(unsigned int i);
 
 /* The state: shared by both CPUs. */
 static inline enum derive_kind derive_kind(uint64_t v)
@@ -272,6 +285,91 @@ static inline uint64_t derive_load(const struct derive_state *s, uint64_t at)
 		if (s->slot[i].at == at)
 			return s->slot[i].value;
 	return 0;
+}
+
+/* Return @v + @n. */
+static inline uint64_t derive_add(uint64_t v, int64_t n)
+{
+	enum derive_kind kind = derive_kind(v);
+
+	if (kind != DERIVE_CFA && kind != DERIVE_AREA && kind != DERIVE_NUMBER)
+		return 0;
+	return derive_value(kind, (int64_t)((uint64_t)derive_number(v) + (uint64_t)n));
+}
+
+/* Note the fact @value about @size bytes at @at, which is stored there; 0: none. */
+static inline void derive_put(struct derive_state *s, uint64_t at, uint32_t size, uint64_t value)
+{
+	uint32_t nr = 0;
+
+	/* Other memory: no function overwrites registers that it has saved. */
+	if (!derive_in_frame(at))
+		return;
+	for (uint32_t i = 0; i < s->nr_slots; i++) {
+		int64_t after = derive_number(s->slot[i].at) - derive_number(at);
+
+		if (derive_kind(s->slot[i].at) != derive_kind(at) || after <= -8 ||
+		    after >= (int64_t)size)
+			s->slot[nr++] = s->slot[i];
+	}
+	s->changes += nr != s->nr_slots || value;
+	s->nr_slots = nr;
+	if (size == 8 && value && nr < DERIVE_SLOTS)
+		s->slot[s->nr_slots++] = (struct derive_slot){ at, value };
+}
+
+/* Forget the words more than @keep bytes below the stack pointer @sp. */
+static inline void derive_forget_below(struct derive_state *s, uint8_t sp, int64_t keep)
+{
+	uint64_t top = s->reg[sp];
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < s->nr_slots; i++)
+		if (derive_kind(s->slot[i].at) != derive_kind(top) ||
+		    derive_number(s->slot[i].at) >= derive_number(top) - keep)
+			s->slot[nr++] = s->slot[i];
+	s->changes += nr != s->nr_slots;
+	s->nr_slots = nr;
+}
+
+/* Forget the area: the stack pointer is somewhere else now. */
+static inline void derive_forget_area(struct derive_state *s)
+{
+	uint32_t nr = 0;
+
+	for (unsigned int r = 0; r < DERIVE_REGS; r++)
+		if (derive_kind(s->reg[r]) == DERIVE_AREA)
+			s->reg[r] = 0;
+	for (uint32_t i = 0; i < s->nr_slots; i++)
+		if (derive_kind(s->slot[i].at) != DERIVE_AREA &&
+		    derive_kind(s->slot[i].value) != DERIVE_AREA)
+			s->slot[nr++] = s->slot[i];
+	s->nr_slots = nr;
+}
+
+/* Set the stack pointer @sp; @keep bytes below it keep their contents. */
+static inline void derive_set_sp(struct derive_state *s, uint8_t sp, int64_t keep, uint64_t value)
+{
+	if (!derive_in_frame(value)) {
+		derive_forget_area(s);
+		value = derive_value(DERIVE_AREA, 0);
+	}
+	s->reg[sp] = value;
+	s->changes++;
+	derive_forget_below(s, sp, keep);
+}
+
+/* Return true if rows may depend on @v. */
+static inline bool derive_makes_rows(uint64_t v)
+{
+	return derive_in_frame(v) || derive_kind(v) == DERIVE_ENTRY;
+}
+
+/* Set a register but the stack pointer. */
+static inline void derive_set(struct derive_state *s, uint8_t reg, uint64_t value)
+{
+	s->changes += derive_makes_rows(s->reg[reg]) || derive_makes_rows(value);
+	s->reg[reg] = value;
 }
 
 #endif

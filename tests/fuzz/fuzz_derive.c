@@ -33,6 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t starts[4], marks[] = { VADDR + size / 3, VADDR + size / 2 };
 	const struct derive_code constants = { data, VADDR / 2, size };
 	struct derive_input in = {
+		.cpu = &derive_x86,
 		.code = { data, VADDR, size },
 		.starts = starts,
 		.nr_starts = ARRAY_SIZE(starts),
@@ -51,6 +52,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
 		starts[i] = VADDR + i * size / ARRAY_SIZE(starts);
+	if (derive_rows(&in, &sink) > 48 * size + 4100)
+		abort();
+	in.cpu = &derive_arm64;
+	rows.at = VADDR;
 	if (derive_rows(&in, &sink) > 48 * size + 4100)
 		abort();
 	return 0;

@@ -82,6 +82,7 @@ static void derive(struct rows *r, const uint8_t *code, const uint8_t *end, uint
 {
 	const uint64_t start = (uint64_t)(uintptr_t)code;
 	const struct derive_input in = {
+		.cpu = &derive_x86,
 		.code = { code, start, (size_t)(end - code) },
 		.starts = &start,
 		.nr_starts = 1,

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * derivetruth FILE...: derive unwind rows of ELF files as if they had no tables, and compare them
+ * with their tables, at each instruction of each function. Prints instructions, the part with a
+ * row, and how many rows are wrong; fails above one in a thousand.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbols/elf/eh_frame.h"
+#include "symbols/elf/elf.h"
+#include "symbols/image/image.h"
+#include "unwind/internal.h"
+
+struct truth {
+	const struct arch_ops *arch;
+	const struct image *with, *without;
+	unsigned long nr, has, guessed, wrong, wrong_guessed, shown;
+	uint64_t last; /* function with a wrong row */
+};
+
+static bool same(const struct cfi_row *a, const struct cfi_row *b)
+{
+	if (a->kind != b->kind)
+		return a->kind == CFI_COMPLEX; /* not to be compared */
+	if (a->kind != CFI_ROW)
+		return true;
+	/* sp and fp may both lead to the CFA: compared are the places of the caller's registers. */
+	/* A register may be in its place and in its slot, of which a table mentions one. */
+	return (a->cfa_is_fp != b->cfa_is_fp || (a->cfa_is_word == b->cfa_is_word &&
+						 a->cfa_off + a->above == b->cfa_off + b->above)) &&
+	       (a->ra_where != b->ra_where || a->ra_where == CFI_SAME || a->ra_off == b->ra_off) &&
+	       (a->fp_where != b->fp_where || a->fp_where == CFI_SAME || a->fp_off == b->fp_off);
+}
+
+static void compare_at(struct truth *t, const struct ehframe_fde *fde, uint64_t pc)
+{
+	struct cfi_row want, got;
+	struct ehframe_fde derived;
+	bool guessed;
+
+	if (cfi_row_at(t->arch, &t->with->eh, fde->offset, pc, &want) || want.kind == CFI_COMPLEX)
+		return;
+	t->nr++;
+	if (!ehframe_find(&t->without->eh, pc, &derived) ||
+	    cfi_row_at(t->arch, &t->without->eh, derived.offset, pc, &got))
+		return;
+	guessed = t->without->eh.guessed && derived.offset >= t->without->eh.guessed;
+	t->has++;
+	t->guessed += guessed;
+	if (got.kind == CFI_COMPLEX || same(&want, &got))
+		return;
+	t->wrong += !guessed;
+	t->wrong_guessed += guessed;
+	if (!guessed && t->last != fde->start && (t->last = fde->start) != 0 && t->shown++ < 8)
+		printf("  %#lx in %#lx: %s%+d ra %d fp %d%+d, derived %s%+d ra %d fp %d%+d (kind "
+		       "%d %d)\n",
+		       (unsigned long)pc, (unsigned long)fde->start, want.cfa_is_fp ? "fp" : "sp",
+		       want.cfa_off, want.ra_off, want.fp_where, want.fp_off,
+		       got.cfa_is_fp ? "fp" : "sp", got.cfa_off, got.ra_off, got.fp_where,
+		       got.fp_off, want.kind, got.kind);
+}
+
+static int compare(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct image *with, *without;
+	struct elffile f;
+	struct truth t = { 0 };
+	struct stat st;
+	struct err e = { "" };
+	uint64_t step;
+
+	if (fd < 0 || fstat(fd, &st) || image_read_fd(&with, fd, (uint64_t)st.st_size, &e) ||
+	    image_read_fd(&without, fd, (uint64_t)st.st_size, &e) ||
+	    elffile_open(&f, fd, NULL, (uint64_t)st.st_size, &e)) {
+		printf("%s: cannot be read: %s\n", path, e.text);
+		return 1;
+	}
+	without->eh = (struct ehframe){ .bytes = NULL };
+	t.arch = arch_of(with->machine);
+	if (!t.arch || derive_image(without, &f)) {
+		printf("%s: no rows\n", path);
+		return 1;
+	}
+	t.with = with;
+	step = with->machine == EM_AARCH64 ? 4 : 1;
+	t.without = without;
+	for (uint32_t i = 0; i < with->eh.nr_fdes; i++) {
+		struct ehframe_fde fde;
+
+		if (!ehframe_at(&with->eh, i, &fde) ||
+		    (with->eh.derived && fde.offset >= with->eh.derived))
+			continue;
+		for (uint64_t pc = fde.start; pc < fde.start + fde.size; pc += step)
+			compare_at(&t, &fde, pc);
+	}
+	printf("%s: %lu places, %.1f %% with a row (%.1f %% guessed), %lu wrong (%.3f %%), of "
+	       "guessed "
+	       "%lu\n",
+	       path, t.nr, 100.0 * (double)t.has / (double)MAX(t.nr, 1UL),
+	       100.0 * (double)t.guessed / (double)MAX(t.nr, 1UL), t.wrong,
+	       100.0 * (double)t.wrong / (double)MAX(t.nr, 1UL), t.wrong_guessed);
+	close(fd);
+	return t.wrong * 1000 > t.nr || t.has * 10 < t.nr * 5;
+}
+
+int main(int argc, char **argv)
+{
+	int bad = argc < 2;
+
+	for (int i = 1; i < argc; i++)
+		bad |= compare(argv[i]);
+	return bad;
+}
