@@ -79,10 +79,12 @@ static void image_cache_retry_at(struct image_cache *o, uint32_t id, pid_t pid, 
 
 /*
  * While images take more than image_cache.memory_idle, one leaves earlier: without a sample for
- * this long (units of object_clock), and for LOAD_SHARE times as long as its load took, so that
- * loads cost at most one percent of a CPU.
+ * LOAD_SHARE times as long as its load took, within these limits (units of object_clock), so that
+ * loads cost about one percent of a CPU.
  */
-#define SPARE_IDLE 15U
+#define SPARE_IDLE_MIN 15U
+
+#define SPARE_IDLE_MAX 60U
 
 #define LOAD_SHARE 100U
 
@@ -125,7 +127,7 @@ static bool image_evict_fits(const struct image_cache *o, const struct image *im
 /* Return how long @object must have been without a sample to leave before the memory is full. */
 static uint32_t spare_idle(const struct object *object)
 {
-	return MAX(SPARE_IDLE, object_clock(LOAD_SHARE * object->load_ns));
+	return MIN(MAX(object_clock(LOAD_SHARE * object->load_ns), SPARE_IDLE_MIN), SPARE_IDLE_MAX);
 }
 
 /*

@@ -128,6 +128,7 @@ TEST(test_spare_images_leave, setup, teardown)
 	assert_false(atomic_load(&spare->image)->away);
 	l.cache.memory_idle = atomic_load(&used->memory);
 	spare->load_ns = 800 * ms;
+	object_touch(spare, object_clock(now_ns + 4 * second_ns));
 	image_cache_work(&l.cache, now_ns + 65 * second_ns);
 	assert_false(atomic_load(&spare->image)->away);
 	spare->load_ns = 100 * ms;
