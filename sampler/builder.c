@@ -112,7 +112,8 @@ static int open_fresh(struct sampler *s, struct fresh *f, struct target *t, stru
 	code = live_open_counters(&f->config, t, &f->counters, e);
 	if (code)
 		return code;
-	code = sideband_new(&f->sideband, f->counters, s->store.maps, s->store.symbols);
+	code = sideband_new(&f->sideband, f->counters, s->store.maps, s->store.symbols,
+			    &s->live.parents);
 	if (code)
 		counters_close(f->counters);
 	return code ? err_set(e, code, "out of memory") : 0;
@@ -283,7 +284,8 @@ static void come_back(struct sampler *s, struct fresh *f)
 		return;
 	f->stopped = true;
 	/* Without their data rings: the side-band, and the next change, continue with them. */
-	if (!sideband_new(&s->live.sideband, s->live.counters, s->store.maps, s->store.symbols))
+	if (!sideband_new(&s->live.sideband, s->live.counters, s->store.maps, s->store.symbols,
+			  &s->live.parents))
 		begin_new(s, &e);
 }
 

@@ -126,8 +126,9 @@ bool builder_stop(struct sampler *s);
  *
  * Samples stand for the time where no clock does: in the slice in which a process was first sampled
  * and existed before, and in that of its end. The rest of the time of all tasks belongs to
- * tasks that have ended. A process and each thread without samples in a slice has its time at the
- * end of a tick.
+ * tasks that have ended, and the times of ended children, as their parents have them, say how much
+ * that is. A process and each thread without samples in a slice has its time at the end of a tick.
+ * No slice has more than the whole time of its CPUs.
  *
  * Runs on: the builder, online for urcu-qsbr.
  */
@@ -137,18 +138,25 @@ struct cpu_times_clocks {
 	bool (*process)(void *ctx, pid_t pid, uint64_t *ns);
 	bool (*thread)(void *ctx, pid_t pid, pid_t tid, uint64_t *ns);
 	void *ctx;
+	/* Of the children that the process has waited for, and of theirs; NULL: not known. */
+	bool (*children)(void *ctx, pid_t pid, uint64_t *ns);
+	uint64_t (*now)(void *ctx); /* NULL: the end of the slice */
 };
 
 struct cpu_times_input {
 	struct maps *maps;
 	uint32_t generation; /* of the ids of tasks */
 	uint64_t begin_ns, now_ns;
-	int event;	  /* its samples stand for time; -1: none */
-	double sample_ns; /* time of one sample; 0: its weight */
-	int wait_slot;	  /* an event that is no running time; -1: none */
-	bool threads;	  /* single threads are sampled: a process has the time of these */
-	bool tick;	  /* the slice is the last one of a tick */
-	uint64_t all_ns;  /* of a tick: the time of all tasks, by their events; 0: not known */
+	int event;	      /* its samples stand for time; -1: none */
+	double sample_ns;     /* time of one sample; 0: its weight */
+	int wait_slot;	      /* an event that is no running time; -1: none */
+	bool threads;	      /* single threads are sampled: a process has the time of these */
+	bool tick;	      /* the slice is the last one of a tick */
+	uint64_t all_ns;      /* of a tick: the time of all tasks, by their events; 0: not known */
+	uint64_t busy_ns;     /* of a tick, without @all_ns: the time in which CPUs were not idle */
+	uint32_t nr_cpus;     /* a slice has their whole time at most; 0: no limit */
+	const pid_t *parents; /* processes that forked since the last slice */
+	uint32_t nr_parents;
 };
 
 /* @clocks NULL: of the kernel; else copied. NULL: out of memory. */
@@ -1207,6 +1215,7 @@ struct frames {
 struct live {
 	struct counters *counters; /* NULL: a recording is replayed */
 	struct sideband *sideband;
+	struct sideband_parents parents;
 	struct sampler_thread_shared *shared; /* as the threads see it */
 	struct sampler_thread **threads;
 	uint32_t nr_threads;
@@ -1310,6 +1319,7 @@ struct session_ticks {
 	uint64_t slice_ns;    /* the last slice of the history ended then */
 	uint64_t complete_ns; /* all samples before it are counted */
 	uint64_t running_ns;  /* running time of all events so far */
+	uint64_t busy_ns;     /* time in which CPUs were not idle so far */
 	uint64_t kept_ns;     /* the last slices were given to --keep then */
 	/* Of the last tick. */
 	uint64_t span_ns;

@@ -405,13 +405,33 @@ void rates_rebase(struct rates *r, struct counters *counters, uint32_t index, ui
 /* Clocks may be read later than the events of the same tasks; and events miss forks and exits. */
 #define PREFETCH_MAX_NS 10000000.0
 
+/* The times of ended children are whole clock ticks: of user and of system. */
+#define CHILDREN_MIN_NS 20000000.0
+
+/* The begin of a fork and the end of an exit are as long as all else of a short process. */
+#define MISSED_MAX 2
+
+/* Parents that are read in one tick. */
+#define PARENTS_MAX 256
+
+#define ANCESTORS_MAX 64
+
+/* Slices back from now that have a limit. */
+#define SLICES_LIMITED 256u
+
 /* The clock of a process (tid 0) or of a thread. */
 struct cpu_clock {
 	pid_t pid, tid;
 	uint32_t task, generation; /* where time without samples is counted */
 	uint64_t ns;		   /* as last read */
 	uint64_t sampled_ns;	   /* end of the last slice with a sample */
-	uint64_t seen_ns;	   /* end of the last slice that has its time */
+	uint64_t seen_ns;	   /* up to then its time is counted */
+	uint64_t read_ns;	   /* when @ns was read */
+	uint64_t late_ns;	   /* of a process that has ended: counted by samples since @ns */
+	uint64_t forked_ns;	   /* of a process: end of the last slice with a fork; 0: none */
+	uint64_t children_ns;	   /* then: time of ended children, counted or of before */
+	double missing_ns;	   /* then, in a tick: time of children that is not counted */
+	pid_t heir;		   /* of an ended process: the parent that has its time; 0: none */
 	int64_t rest_ns;	   /* of a process: not in the times of its threads; < 0: ahead */
 	bool running;		   /* @ns is known */
 	bool several;		   /* of a process: threads are read one by one */
@@ -438,8 +458,15 @@ struct cpu_times {
 	struct count *out;
 	uint32_t nr_out, room_out;
 	unsigned int nr_threads; /* read */
-	uint64_t since_ns;	 /* begin of the time that is counted */
-	uint64_t tick_ns;	 /* end of the last tick; 0: none */
+	uint64_t since_ns;	 /* begin and end of the time that is counted */
+	uint64_t until_ns;
+	uint64_t tick_ns;  /* end of the last tick; 0: none */
+	uint64_t floor_ns; /* begin of all time, and of that after a restart */
+	bool restarted;
+	/* The time that slices have, by their number. */
+	struct {
+		uint64_t number, ns;
+	} slices[SLICES_LIMITED];
 	/* Of the tick at hand: the samples of tasks that have ended, and all time that was counted.
 	 */
 	struct part *ended;
@@ -473,6 +500,34 @@ static bool read_thread(void *ctx, pid_t pid, pid_t tid, uint64_t *ns)
 	text[size] = '\0';
 	*ns = strtoull(text, &end, 10);
 	return end != text && *ns;
+}
+
+/* Read the time of ended children. */
+static bool read_children(void *ctx, pid_t pid, uint64_t *ns)
+{
+	char text[1024], *at;
+	unsigned long long user, system;
+	size_t size = untrusted_read_task(text, sizeof(text) - 1, pid, pid, "stat");
+
+	text[size] = '\0';
+	at = strrchr(text, ')');
+	if (!at || sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %llu %llu",
+			  &user, &system) != 2)
+		return false;
+	*ns = (uint64_t)(user + system) * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
+	return true;
+}
+
+static uint64_t read_now(void *ctx)
+{
+	return time_now_ns();
+}
+
+static uint64_t now_of(const struct cpu_times *t)
+{
+	uint64_t now_ns = t->clocks.now ? t->clocks.now(t->clocks.ctx) : 0;
+
+	return MAX(now_ns, t->in->now_ns);
 }
 
 /* ---- the tasks ---- */
@@ -520,7 +575,8 @@ static void forget_old(struct cpu_times *t)
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < t->nr; i++)
-		if (t->list[i].running && t->list[i].sampled_ns + FORGET_NS > t->in->now_ns)
+		if (t->list[i].running &&
+		    MAX(t->list[i].sampled_ns, t->list[i].forked_ns) + FORGET_NS > t->in->now_ns)
 			t->list[kept++] = t->list[i];
 	if (kept == t->nr)
 		return;
@@ -543,21 +599,56 @@ static void count_piece(struct cpu_times *t, uint32_t task, uint32_t event, uint
 	};
 }
 
-/* Add time of a task since @since_ns, evenly to the slices from then on. */
+/* Return how much of @ns the slice of @time_ns may have: of all its CPUs, its whole time at most.
+ */
+static uint64_t claim(struct cpu_times *t, uint64_t time_ns, uint64_t ns)
+{
+	uint64_t number = time_ns / COUNTS_SLICE_NS, most = t->in->nr_cpus * COUNTS_SLICE_NS;
+	uint32_t i = number % SLICES_LIMITED;
+
+	if (!most)
+		return ns;
+	if (t->slices[i].number != number) {
+		t->slices[i].number = number;
+		t->slices[i].ns = 0;
+	}
+	ns = MIN(ns, most - t->slices[i].ns);
+	t->slices[i].ns += ns;
+	return ns;
+}
+
+/* Return the first moment that time may be counted in. */
+static uint64_t first_ns(const struct cpu_times *t)
+{
+	return MAX(t->floor_ns, t->until_ns - MIN(t->until_ns, MOMENTS_STOP_NS));
+}
+
+/*
+ * Add time of a task between @since_ns and @until_ns, evenly to the slices. Clocks are read one
+ * after the other: what a slice has no place for is in the nearest one before.
+ */
 static void count_ns(struct cpu_times *t, uint32_t task, uint32_t event, double ns)
 {
-	uint64_t now_ns = t->in->now_ns, begin_ns = now_ns - MIN(now_ns, MOMENTS_STOP_NS);
-	uint64_t all = (uint64_t)(ns + 0.5), given = 0, until, to;
+	uint64_t end_ns = t->until_ns, begin_ns, to;
+	uint64_t all = (uint64_t)(ns + 0.5), given = 0, until, piece;
 
 	if (!(ns >= 0.5))
 		return;
 	t->counted_ns += ns;
-	begin_ns = MIN(MAX(begin_ns, t->since_ns), now_ns - MIN(now_ns, 1ULL));
-	for (uint64_t at = begin_ns; at < now_ns; at = to) {
-		to = MIN((at / COUNTS_SLICE_NS + 1) * COUNTS_SLICE_NS, now_ns);
-		until = (uint64_t)((unsigned __int128)all * (to - begin_ns) / (now_ns - begin_ns));
-		count_piece(t, task, event, until - given, at);
-		given = until;
+	begin_ns = MIN(MAX(first_ns(t), t->since_ns), end_ns - MIN(end_ns, 1ULL));
+	for (uint64_t at = begin_ns; at < end_ns; at = to) {
+		to = MIN((at / COUNTS_SLICE_NS + 1) * COUNTS_SLICE_NS, end_ns);
+		until = (uint64_t)((unsigned __int128)all * (to - begin_ns) / (end_ns - begin_ns));
+		piece = until > given ? claim(t, at, until - given) : 0;
+		count_piece(t, task, event, piece, at);
+		given += piece;
+	}
+	for (uint64_t at = end_ns - 1; given < all; at -= COUNTS_SLICE_NS) {
+		piece = claim(t, at, all - given);
+		count_piece(t, task, event, piece, at);
+		given += piece;
+		if (at < first_ns(t) + COUNTS_SLICE_NS)
+			break;
 	}
 }
 
@@ -582,9 +673,13 @@ static double take(struct cpu_times *t, struct cpu_clock *c, double sampled)
 	c->running = c->tid ? t->clocks.thread(t->clocks.ctx, c->pid, c->tid, &ns)
 			    : t->clocks.process(t->clocks.ctx, c->pid, &ns);
 	t->since_ns = was ? c->seen_ns : t->in->begin_ns;
-	c->seen_ns = t->in->now_ns;
+	t->until_ns = now_of(t);
+	c->seen_ns = t->until_ns;
+	c->late_ns += c->running ? 0 : (uint64_t)sampled;
 	if (!c->running)
 		return sampled;
+	c->late_ns = 0;
+	c->read_ns = t->until_ns;
 	c->ns = ns;
 	if (was && ns >= before)
 		return (double)(ns - before);
@@ -604,6 +699,11 @@ static int by_task(const void *a, const void *b)
 	return x->pid != y->pid	  ? COMPARE(x->pid, y->pid)
 	       : x->tid != y->tid ? COMPARE(x->tid, y->tid)
 				  : COMPARE(x->task, y->task);
+}
+
+static int by_heir(const void *a, const void *b)
+{
+	return COMPARE(((const struct part *)a)->tid, ((const struct part *)b)->tid);
 }
 
 static int by_id(const void *a, const void *b)
@@ -631,6 +731,22 @@ static void merge_parts(struct cpu_times *t)
 	t->nr_parts = kept;
 }
 
+/*
+ * Report whether the clock of its process has the time of a sample, which is read late. The slice
+ * of the sample is all that is known.
+ */
+static bool is_counted(const struct cpu_times *t, const struct count *c)
+{
+	const struct task *task = t->in->threads ? NULL : maps_task(t->in->maps, c->task);
+	const struct cpu_clock *clock = task ? find(t, task->pid, 0) : NULL;
+	uint32_t age;
+
+	if (!clock || !clock->read_ns)
+		return false;
+	age = (tables_slice(clock->read_ns) - c->slice) & (COUNTS_SLICES - 1);
+	return age && age < COUNTS_SLICES / 2;
+}
+
 /* Sum the samples of the slice by task, in order of process and thread. */
 static void collect(struct cpu_times *t, const struct count *counts, uint32_t nr)
 {
@@ -647,6 +763,7 @@ static void collect(struct cpu_times *t, const struct count *counts, uint32_t nr
 			continue;
 		if (!array_reserve(&t->parts, &t->room_parts, t->nr_parts + 1ULL))
 			return;
+		stands = stands && !is_counted(t, c);
 		t->parts[t->nr_parts++] = (struct part){ .task = c->task,
 							 .count = (double)c->count,
 							 .ns = stands ? weight : 0 };
@@ -799,7 +916,7 @@ static void count_other_threads(struct cpu_times *t)
 		struct cpu_clock *c = &t->list[i], *process;
 		double ns;
 
-		if (!c->tid || c->seen_ns == t->in->now_ns)
+		if (!c->tid || c->seen_ns >= t->in->now_ns)
 			continue;
 		t->nr_threads++;
 		ns = take(t, c, 0);
@@ -818,7 +935,7 @@ static void count_other_processes(struct cpu_times *t)
 
 		if (c->tid)
 			continue;
-		if (c->seen_ns != t->in->now_ns) {
+		if (c->seen_ns < t->in->now_ns) {
 			double ns = take(t, c, 0);
 
 			if (c->several)
@@ -834,6 +951,117 @@ static void count_other_processes(struct cpu_times *t)
 	}
 }
 
+/* ---- time of ended children ---- */
+
+/* Find the process that waits for the children of this one: the nearest parent that has not ended.
+ */
+static struct cpu_clock *heir_of(const struct cpu_times *t, pid_t pid)
+{
+	for (unsigned int i = 0; i < ANCESTORS_MAX; i++) {
+		uint64_t birth_ns;
+		struct cpu_clock *c;
+		pid_t parent;
+
+		if (!maps_birth(t->in->maps, pid, t->in->now_ns, &birth_ns, &parent) || parent <= 0)
+			return NULL;
+		c = find(t, parent, 0);
+		if (c && c->running)
+			return c;
+		pid = parent;
+	}
+	return NULL;
+}
+
+/* Give the time that was counted of processes that have ended to the ones that waited for them. */
+static void inherit(struct cpu_times *t)
+{
+	for (uint32_t i = 0; i < t->nr; i++) {
+		struct cpu_clock *c = &t->list[i], *heir;
+
+		if (c->tid || c->running)
+			continue;
+		heir = heir_of(t, c->pid);
+		if (!heir || !heir->forked_ns)
+			continue;
+		c->heir = heir->pid;
+		heir->children_ns += c->ns + c->late_ns + (c->forked_ns ? c->children_ns : 0);
+	}
+	for (uint32_t i = 0; i < t->nr_ended; i++) {
+		const struct cpu_clock *c = find(t, t->ended[i].pid, 0);
+
+		t->ended[i].tid = c ? c->heir : 0;
+	}
+	if (t->nr_ended)
+		qsort(t->ended, t->nr_ended, sizeof(*t->ended), by_heir);
+}
+
+/* Read the time of ended children. Return the sum that is not counted. */
+static double read_missing(struct cpu_times *t)
+{
+	uint32_t nr = 0;
+	double sum = 0;
+
+	for (uint32_t i = 0; i < t->nr; i++) {
+		struct cpu_clock *c = &t->list[i];
+		uint64_t ns;
+
+		c->missing_ns = 0;
+		if (c->tid || !c->forked_ns || !c->running || nr++ >= PARENTS_MAX ||
+		    !t->clocks.children || !t->clocks.children(t->clocks.ctx, c->pid, &ns))
+			continue;
+		c->missing_ns = ns > c->children_ns ? (double)(ns - c->children_ns) : 0;
+		if (c->missing_ns > CHILDREN_MIN_NS)
+			sum += c->missing_ns;
+	}
+	return sum;
+}
+
+/* Share time to the ended children of a parent by their samples; without any it is of none. */
+static void share_children(struct cpu_times *t, pid_t parent, double ns)
+{
+	uint32_t from = 0, nr = 0;
+
+	while (from < t->nr_ended && t->ended[from].tid < parent)
+		from++;
+	while (from + nr < t->nr_ended && t->ended[from + nr].tid == parent)
+		nr++;
+	if (nr)
+		share_out(t, t->ended + from, nr, ns);
+	else
+		count_ns(t, TASK_UNKNOWN, PROFILE_CPU_REST, ns);
+}
+
+/*
+ * Count the time of children that have ended unseen, or lived longer than their samples say, as
+ * their parents have now, @limit at most: the rest is of a time before. Return the counted time.
+ */
+static double count_children(struct cpu_times *t, double limit)
+{
+	double all = read_missing(t), part = all > limit ? MAX(limit, 0.0) / all : 1;
+
+	for (uint32_t i = 0; i < t->nr && all > 0; i++) {
+		struct cpu_clock *c = &t->list[i];
+
+		if (c->missing_ns <= CHILDREN_MIN_NS)
+			continue;
+		share_children(t, c->pid, c->missing_ns * part);
+		c->children_ns += (uint64_t)c->missing_ns;
+		c->missing_ns = 0;
+	}
+	return all * part;
+}
+
+/* Note @ns, counted by events, as time of children that the parents have a little of already. */
+static void note_counted(struct cpu_times *t, double ns)
+{
+	double all = 0;
+
+	for (uint32_t i = 0; i < t->nr; i++)
+		all += t->list[i].missing_ns;
+	for (uint32_t i = 0; i < t->nr && all > 0; i++)
+		t->list[i].children_ns += (uint64_t)(t->list[i].missing_ns * MIN(ns / all, 1.0));
+}
+
 /*
  * Count the rest of the time of all tasks: of tasks that have ended, shared by their samples, or of
  * none that is known. Clocks and events are read one after the other, so that it may be less than
@@ -841,19 +1069,50 @@ static void count_other_processes(struct cpu_times *t)
  */
 static void count_left(struct cpu_times *t)
 {
+	double left = t->left_ns + (double)t->in->all_ns - t->counted_ns;
+
 	t->since_ns = t->tick_ns ? t->tick_ns : t->in->begin_ns;
+	t->until_ns = now_of(t);
+	inherit(t);
 	if (t->in->all_ns) {
-		t->left_ns =
-			MAX(t->left_ns + (double)t->in->all_ns - t->counted_ns, -PREFETCH_MAX_NS);
-		if (t->left_ns > 0 && t->nr_ended)
-			share_out(t, t->ended, t->nr_ended, t->left_ns);
-		else if (t->left_ns > 0)
-			count_ns(t, TASK_UNKNOWN, PROFILE_CPU_REST, t->left_ns);
-		t->left_ns = MIN(t->left_ns, 0.0);
+		t->left_ns = MAX(MIN(left, 0.0), -PREFETCH_MAX_NS);
+		left -= count_children(t, MISSED_MAX * left);
+		if (left > 0 && t->nr_ended)
+			share_out(t, t->ended, t->nr_ended, left);
+		else if (left > 0)
+			count_ns(t, TASK_UNKNOWN, PROFILE_CPU_REST, left);
+		note_counted(t, MAX(left, 0.0));
+	} else {
+		count_children(t, (double)t->in->busy_ns - t->counted_ns);
 	}
 	t->counted_ns = 0;
 	t->nr_ended = 0;
-	t->tick_ns = t->in->now_ns;
+	t->tick_ns = t->until_ns;
+}
+
+/* Note the processes that forked: the time of their children up to now is not counted. */
+static void note_parents(struct cpu_times *t)
+{
+	for (uint32_t i = 0; i < t->in->nr_parents && !t->in->threads; i++) {
+		struct cpu_clock *c = obtain(t, t->in->parents[i], 0);
+		uint64_t ns, birth_ns;
+		pid_t parent;
+
+		if (!c)
+			continue;
+		if (!c->sampled_ns && !c->forked_ns) {
+			c->task = TASK_UNKNOWN;
+			c->generation = t->in->generation;
+			take(t, c, 0);
+		}
+		/* All children of one that began after us are counted. */
+		if (!c->forked_ns && c->running &&
+		    !(maps_birth(t->in->maps, c->pid, t->in->now_ns, &birth_ns, &parent) &&
+		      birth_ns > t->floor_ns) &&
+		    t->clocks.children && t->clocks.children(t->clocks.ctx, c->pid, &ns))
+			c->children_ns = ns;
+		c->forked_ns = t->in->now_ns;
+	}
 }
 
 void cpu_times_add(struct cpu_times *t, const struct cpu_times_input *in, struct count **counts,
@@ -868,6 +1127,10 @@ void cpu_times_add(struct cpu_times *t, const struct cpu_times_input *in, struct
 	if (t->generation != in->generation)
 		t->nr_ended = 0;
 	t->generation = in->generation;
+	if (!t->floor_ns || t->restarted)
+		t->floor_ns = in->begin_ns;
+	t->restarted = false;
+	note_parents(t);
 	collect(t, *counts, *nr);
 	for (uint32_t i = 0, n; i < t->nr_parts; i += n) {
 		for (n = 1; i + n < t->nr_parts && t->parts[i + n].pid == t->parts[i].pid;)
@@ -892,6 +1155,8 @@ static void forget_tick(struct cpu_times *t)
 {
 	t->nr_ended = 0;
 	t->counted_ns = t->left_ns = 0;
+	t->tick_ns = 0;
+	t->restarted = true;
 }
 
 void cpu_times_restart(struct cpu_times *t)
@@ -902,6 +1167,8 @@ void cpu_times_restart(struct cpu_times *t)
 		c->running = c->tid ? t->clocks.thread(t->clocks.ctx, c->pid, c->tid, &c->ns)
 				    : t->clocks.process(t->clocks.ctx, c->pid, &c->ns);
 		c->rest_ns = 0;
+		c->read_ns = t->clocks.now ? t->clocks.now(t->clocks.ctx) : 0;
+		c->forked_ns = 0;
 	}
 	if (t)
 		forget_tick(t);
@@ -918,7 +1185,8 @@ void cpu_times_clear(struct cpu_times *t)
 
 struct cpu_times *cpu_times_new(const struct cpu_times_clocks *clocks)
 {
-	const struct cpu_times_clocks kernel = { read_process, read_thread, NULL };
+	const struct cpu_times_clocks kernel = { read_process, read_thread, NULL, read_children,
+						 read_now };
 	struct cpu_times *t = calloc(1, sizeof(*t));
 
 	if (t)

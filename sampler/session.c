@@ -179,7 +179,7 @@ static int open_live(struct sampler *s, struct err *e)
 		mailbox_add_banner(s, TARGET_LONG_ONLY);
 	if (!code)
 		code = sideband_new(&s->live.sideband, s->live.counters, s->store.maps,
-				    s->store.symbols);
+				    s->store.symbols, &s->live.parents);
 	kernel->build_id_size = (uint8_t)recorded_kernel_build_id("/sys/kernel/notes",
 								  kernel->build_id,
 								  sizeof(kernel->build_id));

@@ -616,10 +616,24 @@ static uint64_t take_running(struct sampler *s)
 		       : 0;
 }
 
+/* Return how long CPUs were not idle since the last tick: all tasks, and interrupts. */
+static uint64_t take_busy(struct sampler *s)
+{
+	uint64_t before_ns = s->ticks.busy_ns;
+	double ns = 0;
+
+	for (uint32_t i = 0; i < s->live.nr_threads; i++)
+		ns += procstat_cpu(s->rates.procstat, counters_cpu(s->live.counters, i)->cpu)
+			      .not_idle_ns;
+	s->ticks.busy_ns = (uint64_t)ns;
+	return before_ns && ns > (double)before_ns ? s->ticks.busy_ns - before_ns : 0;
+}
+
 /* Add the CPU time of the tasks. Clocks are of all CPUs: samples of some CPUs have no others. */
 static void add_cpu_times(struct sampler *s, struct count **counts, uint32_t *nr, uint64_t now_ns,
 			  bool tick)
 {
+	pid_t parents[ARRAY_SIZE(s->live.parents.pids)];
 	struct cpu_times_input in = {
 		.maps = s->store.maps,
 		.generation = s->store.tables->generation,
@@ -629,6 +643,9 @@ static void add_cpu_times(struct sampler *s, struct count **counts, uint32_t *nr
 		.threads = s->target.kind == TARGET_TIDS,
 		.tick = tick,
 		.all_ns = tick ? take_running(s) : 0,
+		.busy_ns = tick ? take_busy(s) : 0,
+		.nr_cpus = s->live.nr_threads,
+		.parents = parents,
 	};
 
 	if (!s->cpu_times || s->config.cpus)
@@ -638,6 +655,14 @@ static void add_cpu_times(struct sampler *s, struct count **counts, uint32_t *nr
 		return;
 	}
 	choose_clock(s, &in);
+	/* Relaxed: a number. */
+	for (size_t i = 0; i < ARRAY_SIZE(s->live.parents.pids); i++) {
+		pid_t pid =
+			atomic_exchange_explicit(&s->live.parents.pids[i], 0, memory_order_relaxed);
+
+		if (pid > 0)
+			parents[in.nr_parents++] = pid;
+	}
 	cpu_times_add(s->cpu_times, &in, counts, nr);
 }
 

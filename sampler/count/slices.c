@@ -774,8 +774,9 @@ const double *rate_log_find(const struct rate_log *log, uint64_t begin_ns, uint6
 /* A longer time without counts, in which proftop did not run, is one slice. */
 #define GAP_NS (20 * SLICE)
 
-/* Counts may be read a little later than the time they are added at. */
-#define AHEAD 100u
+/* Counts are of a time around the one they are added at: before it, and after it by a late builder.
+ */
+#define AHEAD (COUNTS_SLICES / 2)
 
 /* Of all open slices: beyond that the oldest are closed. */
 #define COUNTS_MAX (1u << 20)
@@ -890,6 +891,35 @@ static struct open_slice *first_present(const struct moments *m)
 	return i < m->nr ? &m->list[i] : NULL;
 }
 
+/*
+ * Open slices back to the one of @time_ns: no slice is over yet, and the ring of another CPU was
+ * read before. 0 or -ENOMEM.
+ */
+static int open_before(struct moments *m, uint64_t time_ns, const struct slice *about)
+{
+	uint64_t first_ns = m->nr ? m->list[0].about.begin_ns : 0;
+	uint64_t begin_ns = time_ns / SLICE * SLICE, end_ns = first_ns / SLICE * SLICE;
+	uint32_t nr;
+
+	if (begin_ns >= end_ns || slices_nr(m->past) || first_present(m) != m->list)
+		return 0;
+	/* A part that is shorter than the others, or a stop, is one slice. */
+	nr = first_ns - begin_ns > GAP_NS ? 2 : (uint32_t)((end_ns - begin_ns) / SLICE);
+	if (!array_reserve(&m->list, &m->room, (uint64_t)m->nr + nr))
+		return -ENOMEM;
+	for (uint32_t i = m->nr; i-- > 0;)
+		m->list[i + nr] = m->list[i];
+	m->nr += nr;
+	for (uint32_t i = 0; i < nr; i++, begin_ns += SLICE)
+		m->list[i] = (struct open_slice){
+			.about = { .begin_ns = begin_ns,
+				   .end_ns = i + 1 < nr ? begin_ns + SLICE : first_ns,
+				   .epoch = about->epoch,
+				   .events = m->events },
+		};
+	return 0;
+}
+
 /* Find the open slice of @time_ns; NULL: it is over. */
 static struct open_slice *find(const struct moments *m, uint64_t time_ns)
 {
@@ -925,8 +955,10 @@ static int add_group(struct moments *m, uint64_t time_ns, struct count *counts, 
 		     const struct slice *about)
 {
 	int code = open_for(m, time_ns, about);
-	struct open_slice *to = code ? NULL : find(m, time_ns);
+	struct open_slice *to;
 
+	code = code ? code : open_before(m, time_ns, about);
+	to = code ? NULL : find(m, time_ns);
 	if (code || to)
 		return code ? code : append(m, to, counts, nr);
 	code = slices_add_late(m->past, time_ns, m->events, counts, nr);
@@ -941,7 +973,7 @@ static int by_age(const void *a, const void *b)
 	return -COMPARE(((const struct count *)a)->slice, ((const struct count *)b)->slice);
 }
 
-/* Number the slices of counts back from the newest possible one. Report whether they differ. */
+/* Number the slices of counts back from @newest. Report whether they differ. */
 static bool set_ages(struct count *counts, uint32_t nr, uint32_t newest)
 {
 	bool differ = false;

@@ -39,6 +39,8 @@ struct procstat {
 	char *text; /* of /proc/stat */
 	size_t text_size;
 	uint64_t self_cpu_us, self_time_ns;
+	uint64_t stat_ns;  /* time of the last update; 0: none */
+	double elapsed_ns; /* between the last two */
 	struct procstat_pressure pressure;
 };
 
@@ -174,6 +176,12 @@ static void set_cpu(struct procstat *p, uint64_t id, const struct cpu *now)
 			.kernel = MIN(since(was.kernel, now->kernel), busy) / all,
 			.steal = MIN(since(was.steal, now->steal), busy) / all,
 		};
+	/* Idle time is exact; user and system time is that of the moments of the timer. */
+	cpu->shares.not_idle_ns = was.shares.not_idle_ns;
+	if (was.shares.online)
+		cpu->shares.not_idle_ns += MAX(p->elapsed_ns - since(was.idle, now->idle) * 1e9 /
+								       (double)sysconf(_SC_CLK_TCK),
+					       0.0);
 }
 
 /* "cpu3 user nice system idle iowait irq softirq steal …"; old kernels have fewer fields. */
@@ -214,10 +222,13 @@ static int read_stat(struct procstat *p)
 int procstat_update(struct procstat *p)
 {
 	int code = read_stat(p);
+	uint64_t now_ns = time_now_ns();
 	char *line, *next;
 
 	if (code)
 		return code;
+	p->elapsed_ns = p->stat_ns ? (double)(now_ns - p->stat_ns) : 0;
+	p->stat_ns = now_ns;
 	for (size_t i = 0; i < p->nr_cpus; i++)
 		p->cpus[i].seen = false;
 	for (line = p->text; !strncmp(line, "cpu", 3); line = next) {

@@ -165,8 +165,14 @@ struct pipeline_branch {
 /* Apply one side-band record to the maps; other records are ignored. Publish afterwards. */
 void sideband_apply(struct maps *maps, struct symbols *symbols, const struct record *r);
 /* Both are borrowed. 0 or -ENOMEM. */
+/* Processes that forked; 0: free. A pid has one slot, where the newest is. Any thread. */
+struct sideband_parents {
+	_Atomic pid_t pids[128];
+};
+
+/* @parents gets the processes that fork, if it is not NULL. */
 int sideband_new(struct sideband **out, struct counters *counters, struct maps *maps,
-		 struct symbols *symbols);
+		 struct symbols *symbols, struct sideband_parents *parents);
 void sideband_free(struct sideband *sb);
 /* Also write records to @lane (borrowed); before any thread drains. */
 void sideband_record(struct sideband *sb, struct recorder_lane *lane);

@@ -36,7 +36,8 @@ struct sideband {
 	struct counters *counters;
 	struct maps *maps;
 	struct symbols *symbols;
-	struct recorder_lane *lane; /* NULL: nothing is recorded; written under the lock */
+	struct recorder_lane *lane;	  /* NULL: nothing is recorded; written under the lock */
+	struct sideband_parents *parents; /* or NULL */
 	pthread_mutex_t lock;
 	/*
 	 * Drains begun and, of the last one finished, its number. A caller that
@@ -47,7 +48,7 @@ struct sideband {
 };
 
 int sideband_new(struct sideband **out, struct counters *counters, struct maps *maps,
-		 struct symbols *symbols)
+		 struct symbols *symbols, struct sideband_parents *parents)
 {
 	struct sideband *sb = calloc(1, sizeof(*sb));
 
@@ -56,6 +57,7 @@ int sideband_new(struct sideband **out, struct counters *counters, struct maps *
 	sb->counters = counters;
 	sb->maps = maps;
 	sb->symbols = symbols;
+	sb->parents = parents;
 	mutex_init_urgent(&sb->lock);
 	*out = sb;
 	return 0;
@@ -175,6 +177,11 @@ static bool drain_cpu(struct sideband *sb, struct counters_cpu *cpu)
 			recorder_put(sb->lane, h, &r);
 		if (!code)
 			sideband_apply(sb->maps, sb->symbols, &r);
+		/* Relaxed: a number. */
+		if (!code && sb->parents && r.type == PERF_RECORD_FORK && r.task.pid != r.task.ppid)
+			atomic_store_explicit(
+				&sb->parents->pids[r.task.ppid % ARRAY_SIZE(sb->parents->pids)],
+				(pid_t)r.task.ppid, memory_order_relaxed);
 		had = true;
 	}
 	ring_end(&cpu->side);

@@ -2,7 +2,7 @@
 """CPU % of proftop beside /proc/PID/stat of the same interval, which is known by the time of each look.
 
 cpu.py PROFTOP PID,PID... OPTION...      each process
-cpu.py --children PROFTOP PROGRAM        a program with short children: the sum
+cpu.py --children PROFTOP PROGRAM US     a program with children of US microseconds: the sum
 """
 import json
 import os
@@ -79,14 +79,13 @@ def processes(proftop, pids, *options):
     run(proftop, options, looks, judge)
 
 
-def children(proftop, program):
-    env = dict(os.environ, FORK="1", WORK="3000", SLEEP="3000", LASTS="600")
+def children(proftop, program, work):
+    env = dict(os.environ, FORK="1", WORK=work, SLEEP=work, LASTS="600")
     parent = subprocess.Popen([program], env=env)
     looks = Looks([parent.pid], children=True)
     try:
-        # Events do not see the begin of a fork and the end of an exit.
         run(proftop, ["-p", str(parent.pid)], looks,
-            lambda tick: check("all", tick["cpu"]["pct"], looks, parent.pid, tick, 4))
+            lambda tick: check("all", tick["cpu"]["pct"], looks, parent.pid, tick, 1))
     finally:
         parent.kill()
 

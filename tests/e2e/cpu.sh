@@ -22,8 +22,9 @@ compare() {
 compare 'processes' -F 49 -p "$one,$few,$threads"
 compare 'the system' -F 49 -e cpu-clock
 
-# Short children: of 3 ms each, by the time of their parent and of its children.
-python3 "$HERE/cpu.py" --children "$PROFTOP" "$PROGRAMS/pieces" 2>"$TMP/err" || wrong "children: $(cat "$TMP/err")"
+# Short children, by the time of their parent and of its children. Events see two thirds of 60 us.
+python3 "$HERE/cpu.py" --children "$PROFTOP" "$PROGRAMS/pieces" 60 2>"$TMP/err" ||
+	wrong "children of 60 us: $(cat "$TMP/err")"
 
 # A recording has no clocks.
 "$PROFTOP" -b -n 1 -d 1 --record "$TMP/data" -p "$one" --rows=0 >"$TMP/out" 2>"$TMP/err" || wrong "exit $?: $(cat "$TMP/err")"

@@ -30,6 +30,11 @@ struct world {
 	uint64_t process[PIDS], thread[PIDS];
 	uint32_t task[PIDS]; /* id by tid */
 	unsigned int nr_reads;
+	uint64_t children[PIDS], late_ns;
+	uint64_t busy_ns;
+	uint32_t nr_cpus;
+	pid_t forked;	     /* in the next slices; 0: none */
+	double slices[4096]; /* by their number, as it was added */
 	uint64_t now_ns;
 	uint64_t all_ns; /* of the next tick, by events */
 	bool threads;
@@ -53,6 +58,21 @@ static bool of_thread(void *ctx, pid_t pid, pid_t tid, uint64_t *ns)
 	w->nr_reads++;
 	*ns = w->thread[tid];
 	return *ns;
+}
+
+static bool of_children(void *ctx, pid_t pid, uint64_t *ns)
+{
+	struct world *w = ctx;
+
+	*ns = w->children[pid];
+	return true;
+}
+
+static uint64_t at_now(void *ctx)
+{
+	struct world *w = ctx;
+
+	return w->now_ns + w->late_ns;
 }
 
 static void name_task(struct world *w, pid_t pid, pid_t tid)
@@ -81,7 +101,8 @@ static void open_world(struct world *w)
 		maps_on_fork(w->maps, 3, 3, tid, 3, 2);
 		name_task(w, 3, tid);
 	}
-	w->times = cpu_times_new(&(struct cpu_times_clocks){ of_process, of_thread, w });
+	w->times = cpu_times_new(
+		&(struct cpu_times_clocks){ of_process, of_thread, w, of_children, at_now });
 	assert_non_null(w->times);
 }
 
@@ -104,12 +125,16 @@ static void slice(struct world *w, const pid_t *tids, const uint64_t *samples, u
 					    .wait_slot = 1,
 					    .threads = w->threads,
 					    .tick = tick,
-					    .all_ns = w->all_ns };
+					    .all_ns = w->all_ns,
+					    .busy_ns = w->busy_ns,
+					    .nr_cpus = w->nr_cpus,
+					    .parents = &w->forked,
+					    .nr_parents = w->forked > 0 };
 	uint32_t all = nr;
 
 	for (uint32_t i = 0; i < nr; i++)
-		counts[i] =
-			(struct count){ 7, w->task[tids[i]], 0, samples[i], samples[i] * MS, 0 };
+		counts[i] = (struct count){ 7,		w->task[tids[i]], 0,
+					    samples[i], samples[i] * MS,  tables_slice(w->now_ns) };
 	w->now_ns += SLICE_NS;
 	cpu_times_add(w->times, &in, &counts, &all);
 	for (uint32_t i = nr; i < all; i++) {
@@ -118,6 +143,7 @@ static void slice(struct world *w, const pid_t *tids, const uint64_t *samples, u
 		assert_int_equal(counts[i].stack, STACK_NONE);
 		assert_int_equal(counts[i].count, 0);
 		assert_true(counts[i].event == PROFILE_CPU || counts[i].event == PROFILE_CPU_REST);
+		w->slices[counts[i].slice % 4096] += (double)counts[i].weight / MS;
 		if (counts[i].task != TASK_UNKNOWN)
 			*(counts[i].event == PROFILE_CPU
 				  ? &w->cpu[task->tid]
@@ -364,6 +390,197 @@ static void test_restart(void **state)
 	close_world(&w);
 }
 
+/* Children that live shorter than a sample: their parent has their time, less what was counted. */
+static void test_short_children(void **state)
+{
+	struct world w;
+
+	open_world(&w);
+	/* The parent has waited for children before; 5 is one of its children that has ended. */
+	w.process[4] = 50 * MS;
+	w.children[4] = 9000 * MS;
+	w.forked = 4;
+	w.busy_ns = 1000 * MS;
+	maps_on_fork(w.maps, 40, 4, 40, 4, w.now_ns);
+	name_task(&w, 40, 40);
+	SLICE(&w, true, 4);
+	memset(w.cpu, 0, sizeof(w.cpu));
+	w.all = 0;
+	/* One clock tick says nothing. */
+	w.children[4] += 10 * MS;
+	slice(&w, NULL, NULL, 0, true);
+	assert_float_equal(w.all, 0, 0.01);
+	w.children[4] += 40 * MS;
+	slice(&w, NULL, NULL, 0, true);
+	assert_float_equal(w.all, 50, 0.01);
+	/* By the samples of 40, 6 ms were counted; it has the rest of the 80 ms. */
+	w.children[4] += 80 * MS;
+	slice(&w, (const pid_t[]){ 40 }, (const uint64_t[]){ 6 }, 1, true);
+	assert_float_equal(w.all, 130, 0.01);
+	assert_float_equal(w.cpu[40], 80, 0.01);
+	/* More than the CPUs were busy for: it ran before. */
+	w.children[4] += 70000 * MS;
+	w.busy_ns = 60 * MS;
+	slice(&w, NULL, NULL, 0, true);
+	assert_float_equal(w.all, 190, 0.01);
+	slice(&w, NULL, NULL, 0, true);
+	assert_float_equal(w.all, 190, 0.01);
+	close_world(&w);
+}
+
+/* The same with events of the tasks alone, which do not see all of a fork and of an exit. */
+static void test_short_children_of_events(void **state)
+{
+	struct world w;
+
+	open_world(&w);
+	w.process[4] = 50 * MS;
+	w.forked = 4;
+	w.all_ns = 1;
+	SLICE(&w, true, 4);
+	w.all = 0;
+	for (int i = 0; i < 100; i++) {
+		w.all_ns = 22 * MS;
+		w.children[4] += 30 * MS;
+		slice(&w, NULL, NULL, 0, true);
+	}
+	assert_float_equal(w.all, 3000, 35);
+	/* Not more than twice as much. */
+	w.all = 0;
+	for (int i = 0; i < 100; i++) {
+		w.all_ns = 11 * MS;
+		w.children[4] += 90 * MS;
+		slice(&w, NULL, NULL, 0, true);
+	}
+	assert_float_equal(w.all, 2200, 35);
+	/* Children that nobody waits for have the time of events. */
+	w.all = 0;
+	for (int i = 0; i < 100; i++)
+		slice(&w, NULL, NULL, 0, true);
+	assert_float_equal(w.all, 1100, 35);
+	close_world(&w);
+}
+
+/* A grandchild that has ended: its counted time is not counted again. */
+static void test_grandchildren(void **state)
+{
+	struct world w;
+
+	open_world(&w);
+	w.busy_ns = 100000 * MS;
+	w.process[4] = 50 * MS;
+	w.forked = 4;
+	maps_on_fork(w.maps, 40, 4, 40, 4, w.now_ns);
+	maps_on_fork(w.maps, 41, 40, 41, 40, w.now_ns);
+	name_task(&w, 40, 40);
+	name_task(&w, 41, 41);
+	w.process[40] = 10 * MS;
+	w.process[41] = 700 * MS;
+	SLICE(&w, true, 4, 40, 41);
+	w.all = 0;
+	w.process[41] += 100 * MS;
+	SLICE(&w, true, 4, 41);
+	assert_float_equal(w.all, 100, 0.01);
+	/* 41 ends, then 40, after 5 ms and 90 ms. */
+	w.process[41] = 0;
+	w.forked = 40;
+	w.children[40] = 805 * MS;
+	w.process[40] = 100 * MS;
+	slice(&w, (const pid_t[]){ 41 }, (const uint64_t[]){ 5 }, 1, true);
+	assert_float_equal(w.all, 195, 0.01);
+	w.process[40] = 0;
+	w.children[4] = 905 * MS;
+	slice(&w, NULL, NULL, 0, true);
+	slice(&w, NULL, NULL, 0, true);
+	assert_float_equal(w.all, 195, 0.01);
+	close_world(&w);
+}
+
+/* Samples that are read late, of before the clock was read: the clock has their time. */
+static void test_late_samples(void **state)
+{
+	struct world w;
+	struct count *counts;
+	uint32_t nr = 2;
+	double ms = 0;
+
+	open_world(&w);
+	w.process[4] = 5000 * MS;
+	SLICE(&w, false, 4);
+	w.process[4] += 300 * MS;
+	w.now_ns += 2 * SLICE_NS;
+	SLICE(&w, false, 4);
+	w.process[4] = 0;
+	counts = calloc(nr, sizeof(*counts));
+	counts[0] =
+		(struct count){ 7, w.task[4], 0, 80, 80 * MS, tables_slice(w.now_ns - SLICE_NS) };
+	counts[1] = (struct count){ 7, w.task[4], 0, 30, 30 * MS, tables_slice(w.now_ns) };
+	cpu_times_add(w.times,
+		      &(struct cpu_times_input){ .maps = w.maps,
+						 .begin_ns = w.now_ns,
+						 .now_ns = w.now_ns + SLICE_NS,
+						 .wait_slot = 1 },
+		      &counts, &nr);
+	for (uint32_t i = 2; i < nr; i++)
+		ms += (double)counts[i].weight / MS;
+	assert_float_equal(ms, 30, 0.01);
+	free(counts);
+	close_world(&w);
+}
+
+/* The builder has no CPU before it reads the clocks: no slice has more than all of its CPUs. */
+static void test_late_clocks(void **state)
+{
+	struct world w;
+	double sum = 0;
+
+	open_world(&w);
+	w.nr_cpus = 2;
+	w.process[4] = w.process[5] = 50 * MS;
+	SLICE(&w, true, 4, 5);
+	memset(w.slices, 0, sizeof(w.slices));
+	for (int i = 0; i < 60; i++) {
+		uint64_t ms = 100;
+
+		/* 3 s pass; then an estimate by samples is far too high. */
+		if (i == 20)
+			ms += 3000;
+		w.late_ns = (ms - 100) * MS;
+		w.process[4] += ms * MS;
+		w.process[5] += ms * MS;
+		slice(&w, (const pid_t[]){ 4, 5, 6 },
+		      (const uint64_t[]){ 1, 1, i == 40 ? 5000 : 0 }, 3, i % 10 == 9);
+		w.now_ns += w.late_ns;
+	}
+	for (int i = 0; i < 4096; i++) {
+		assert_true(w.slices[i] < 200.01);
+		sum += w.slices[i];
+	}
+	/* The first slice, by samples, had place for some of the estimate. */
+	assert_true(sum > 2 * 9000 - 1 && sum < 2 * 9000 + 200);
+	close_world(&w);
+}
+
+/* After a restart, all time is of slices from then on. */
+static void test_restart_slices(void **state)
+{
+	struct world w;
+	uint64_t begin;
+
+	open_world(&w);
+	w.process[4] = 10 * MS;
+	SLICE(&w, true, 4);
+	w.now_ns += 50 * SLICE_NS;
+	begin = w.now_ns / SLICE_NS;
+	cpu_times_restart(w.times);
+	memset(w.slices, 0, sizeof(w.slices));
+	w.process[4] += 60 * MS;
+	SLICE(&w, true, 4);
+	for (uint64_t i = 0; i < 4096; i++)
+		assert_true(i >= begin || w.slices[i] < 0.001);
+	close_world(&w);
+}
+
 /* Property: threads have their time, and the process the sum, whichever are sampled when. */
 static void test_random(void **state)
 {
@@ -409,7 +626,7 @@ static double own_slice(struct cpu_times *times, struct world *w, uint32_t task)
 	uint32_t nr = 1;
 	double ms = 0;
 
-	counts[0] = (struct count){ 7, task, 0, 1, MS, 0 };
+	counts[0] = (struct count){ 7, task, 0, 1, MS, tables_slice(w->now_ns) };
 	cpu_times_add(times, &in, &counts, &nr);
 	assert_true(nr > 1);
 	/* In pieces, by slice. */
@@ -474,6 +691,12 @@ int main(void)
 		cmocka_unit_test(test_kernel),
 		cmocka_unit_test(test_time_left),
 		cmocka_unit_test(test_threads_that_end),
+		cmocka_unit_test(test_short_children),
+		cmocka_unit_test(test_short_children_of_events),
+		cmocka_unit_test(test_grandchildren),
+		cmocka_unit_test(test_late_samples),
+		cmocka_unit_test(test_late_clocks),
+		cmocka_unit_test(test_restart_slices),
 	};
 
 	return cmocka_run_group_tests(tests, start, end);

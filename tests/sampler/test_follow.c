@@ -172,7 +172,9 @@ TEST(test_user_without_tasks)
 	assert_int_equal(objects_new(&s->store.objects), 0);
 	assert_int_equal(maps_new(&s->store.maps, s->store.objects, 64), 0);
 	s->live.counters = open_fake(f, &config);
-	assert_int_equal(sideband_new(&s->live.sideband, s->live.counters, s->store.maps, NULL), 0);
+	assert_int_equal(sideband_new(&s->live.sideband, s->live.counters, s->store.maps, NULL,
+				      NULL),
+			 0);
 	follow_target(s, 1000000000);
 	assert_int_equal(s->target.nr_tids, 0);
 	assert_non_null(s->target.tids);

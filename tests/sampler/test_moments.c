@@ -295,6 +295,49 @@ TEST(test_window_of_arrivals)
 	history_free(h);
 }
 
+/*
+ * The ring of one CPU is read first, the others later by @late slices: samples of before
+ * the first slice, or far ahead of a builder that was late, are in separate slices.
+ */
+static void check_start(uint32_t late, uint32_t ahead)
+{
+	const uint64_t start = 5000 * SECOND, slice = COUNTS_SLICE_NS;
+	struct count *counts;
+	uint64_t count, taken = 0;
+	struct history *h;
+
+	assert_int_equal(history_new(&h, 5 * SECOND, 10 * SECOND, 1000), 0);
+	assert_int_equal(history_use_moments(h), 0);
+	history_keep(h, 3600 * SECOND, 1 << 24);
+	history_begin(h, start);
+	for (uint32_t cpu = 0; cpu < CPUS; cpu++) {
+		uint32_t nr = 0, from = cpu ? 0 : late;
+
+		counts = calloc(late + ahead + 2, sizeof(*counts));
+		for (uint32_t i = from; i < late + ahead; i++, nr++)
+			counts[nr] = (struct count){
+				1,   cpu,   0,
+				100, slice, tables_slice(start + i * slice - late * slice)
+			};
+		taken += nr * 100;
+		/* A millisecond of a late builder each. */
+		assert_int_equal(history_add(h, counts, nr, MS), 0);
+	}
+	assert_int_equal(history_finish(h), 0);
+	sum(history_slices(h), &count);
+	assert_int_equal(count, taken);
+	check_bound(history_slices(h), false);
+	history_free(h);
+}
+
+TEST(test_early)
+{
+	check_start(0, 0);
+	check_start(25, 3);
+	check_start(15, 150);
+	check_start(0, 300);
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);

@@ -365,7 +365,7 @@ TEST(test_long_batch, setup, teardown)
 	pid_t tid = 0;
 	uint64_t begin;
 
-	assert_int_equal(sideband_new(&f->shared.sideband, f->shared.counters, f->tables.maps,
+	assert_int_equal(sideband_new(&f->shared.sideband, f->shared.counters, f->tables.maps, NULL,
 				      NULL),
 			 0);
 	atomic_init(&f->shared.tables, &f->tables);

@@ -129,7 +129,7 @@ static void open_all(struct tool *t, pid_t pid, double hz)
 	c.cpus = cpus;
 	if (counters_open(&t->counters, &c, &sys, &e))
 		die(e.text, -EINVAL);
-	if (sideband_new(&t->sideband, t->counters, t->maps, t->symbols))
+	if (sideband_new(&t->sideband, t->counters, t->maps, t->symbols, NULL))
 		die("side-band", -ENOMEM);
 	free(tids);
 	free(cpus);
