@@ -191,6 +191,13 @@ static int size_rings(struct counters *c, size_t min, struct err *e)
 	return limits_explain_ring(e, code, c->ring_size + c->side_size, c->env.nr_cpus);
 }
 
+/*
+ * After a loss the kernel writes the record about that with the next sample, and fills a ring to
+ * all but one byte: in a ring without that room no sample is ever written again. The record: its
+ * header, identifier and number; pid, time, identifier and CPU.
+ */
+#define LOSS_ROOM (3 * sizeof(uint64_t) + 5 * sizeof(uint64_t) + 1)
+
 /* At least two samples, so that one can be written while one is read. */
 static int choose_ring_size(struct counters *c, const struct counters_config *config, struct err *e)
 {
@@ -205,13 +212,14 @@ static int choose_ring_size(struct counters *c, const struct counters_config *co
 		c->ring_size = MAX(limits_data_ring(config->nr_cpus, c->side_size, want), min);
 		return size_rings(c, min, e);
 	}
-	if (config->ring_size < sample)
+	if (config->ring_size < sample + LOSS_ROOM)
 		return err_set(e, -EINVAL,
 			       "a ring of %zu bytes cannot hold one sample of up to %zu bytes\n"
 			       "  a sample carries %u bytes of stack, registers and the call "
 			       "chain\n"
 			       "  --ring %zu or more, or a smaller --stack-size",
-			       config->ring_size, sample, config->stack_size, power_of_two(sample));
+			       config->ring_size, sample, config->stack_size,
+			       power_of_two(sample + LOSS_ROOM));
 	c->ring_size = c->ring_wanted = power_of_two(config->ring_size);
 	return size_rings(c, MIN(min, c->ring_size), e);
 }

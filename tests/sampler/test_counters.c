@@ -236,6 +236,11 @@ TEST(test_refused_configs)
 
 	bad.ring_size = 16384;
 	refuse(&bad, SIZE_MAX, -EINVAL, "--ring 32768");
+	/* The sample alone has room, but not with the record of a loss. */
+	bad.ring_size = 65536;
+	bad.stack_size = 65528;
+	refuse(&bad, SIZE_MAX, -EINVAL, "--ring 131072");
+	bad.stack_size = good.stack_size;
 	refuse(&good, 1000, -ENOLCK, "perf_event_mlock_kb");
 	bad = good;
 	bad.hz = 0;
