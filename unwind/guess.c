@@ -45,7 +45,10 @@ bool fp_is_code(const struct fp_input *in, uint64_t pc)
 	return m && m->exec;
 }
 
-/* Guess the caller by the frame record {saved fp, return address} at fp. */
+/*
+ * Guess the caller by the frame record {saved fp, return address} at fp. The saved value may be a
+ * number of a caller that uses the register for other values: libc, of main().
+ */
 static struct guess guess_chain(const struct fp_input *in, const struct arch_frame *f)
 {
 	const struct arch_ops *arch = in->arch;
@@ -70,7 +73,8 @@ static struct guess guess_chain(const struct fp_input *in, const struct arch_fra
 	g.sp = fp + 2u * in->word;
 	if (!g.pc && !g.fp)
 		g.result = FP_ROOT;
-	else if (fp_is_code(in, g.pc) && (in->called_from_any || !g.fp || g.fp > fp))
+	else if (fp_is_code(in, g.pc) &&
+		 (in->called_from_any || !g.fp || g.fp > fp || (!in->first && g.fp < in->copy->sp)))
 		g.result = FP_FOUND;
 	return g;
 }

@@ -91,6 +91,24 @@ TEST(test_chain, set_up)
 	assert_int_equal(step(&f, false, false), FP_ROOT);
 }
 
+/* libc, which calls main(), has no frame pointer: main() saved a number. */
+TEST(test_caller_without_frame_pointer, set_up)
+{
+	struct arch_frame f = frame(SP + 16);
+
+	words[2] = SP + 64;
+	words[3] = CODE + 0x20;
+	words[8] = 2;
+	words[9] = CODE + 0x30;
+	assert_int_equal(step(&f, false, false), FP_FOUND);
+	assert_int_equal(step(&f, false, false), FP_FOUND);
+	assert_caller(&f, CODE + 0x30, SP + 80, 2);
+	assert_int_equal(step(&f, false, false), FP_NONE);
+	/* The register of the innermost function is no proof that there is a record. */
+	f = frame(SP + 64);
+	assert_int_equal(step(&f, true, false), FP_NONE);
+}
+
 TEST(test_root_of_zeros, set_up)
 {
 	struct arch_frame f = frame(SP + 16);
@@ -287,6 +305,27 @@ TEST(test_rewritten_frame, set_up)
 	arch_set(&from, 4, CODE + 0x80);
 	undo(&from, &to);
 	assert_int_equal(to.reg[arch_x86_64.sp], SP + 72);
+}
+
+/* libgcc's context in the frame has the caller that it had: that is compared with the slot. */
+TEST(test_context_of_libgcc, set_up)
+{
+	const struct fp_input in = {
+		.arch = &arch_x86_64, .copy = &copy, .space = &space, .word = 8
+	};
+	struct arch_frame from = frame(0), to = frame(SP + 112);
+
+	arch_set(&to, arch_x86_64.pc, CODE + 0x20);
+	arch_set(&to, arch_x86_64.sp, SP + 64);
+	/* Not made yet. */
+	assert_true(landing_pad_check(&in, CFI_EARLY, &from, &to));
+	words[4] = SP + 64;
+	words[5] = CODE + 0x20;
+	assert_true(landing_pad_check(&in, CFI_EARLY, &from, &to));
+	/* The slot has the address in the function that catches. */
+	arch_set(&to, arch_x86_64.pc, CODE + 0x30);
+	assert_false(landing_pad_check(&in, CFI_EARLY, &from, &to));
+	assert_int_equal(to.reg[arch_x86_64.pc], CODE + 0x30);
 }
 
 /* A record of the last two words, and return addresses in them: no caller begins at address 0. */
