@@ -221,7 +221,7 @@ def check_otlp():
     _, path, headers, body = server.seen[-1]
     wrong(done.returncode or said[0] != 1 or len(server.seen) != 2, f"OTLP: {done.stderr}")
     wrong(path != "/v1development/profiles" or headers["Content-Type"] != "application/x-protobuf"
-          or headers["Content-Encoding"] != "gzip", f"OTLP: {path} {headers}")
+          or headers["Content-Encoding"] != "gzip" or headers["OTLP-Profiles-Development-Version"] != "1", f"OTLP: {path} {headers}")
     profiles, dictionary = (dict(fields(gzip.decompress(body)))[n] for n in (1, 2))
     strings = [v.decode() for n, v in fields(dictionary) if n == 5]
     first = next(v for n, v in fields(dict(fields(profiles))[2]) if n == 2)

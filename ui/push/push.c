@@ -290,6 +290,10 @@ static int make_headers(struct push *push, const struct push_config *config, str
 	snprintf(type, sizeof(type), "Content-Type: %s", endpoint_type(&push->endpoint, &encoding));
 	if (encoding)
 		snprintf(encoded, sizeof(encoded), "Content-Encoding: %s", encoding);
+	/* The version of the layout; without it, 1 is assumed (opentelemetry-proto#857). */
+	if (push->endpoint.kind == ENDPOINT_OTLP && add_header(push, "OTLP-Profiles-Development-"
+								     "Version: 1"))
+		return err_set(e, -ENOMEM, "--push: out of memory");
 	if (add_header(push, type) || add_header(push, encoded) || add_header(push, "Expect:"))
 		return err_set(e, -ENOMEM, "--push: out of memory");
 	return config->headers ? headers_read(config->headers, add_header, push, e) : 0;
