@@ -154,6 +154,12 @@ static bool cfi_expr_is_word(const struct arch_ops *arch, const uint8_t *bytes, 
  * CFI does not describe.
  */
 #define CFI_REWRITE_BEFORE 136u
+/*
+ * How far before that a called function may have overwritten them: libgcc 12 returns from it 131
+ * bytes before, libgcc 14 177, with the loop over a shadow stack. There libgcc's context in the
+ * frame shows whether it has.
+ */
+#define CFI_REWRITE_EARLY 1024u
 
 /*
  * Rows of an FDE, made of the state of its registers while its instructions run; frames that their
@@ -256,7 +262,7 @@ static void make_row(const struct cfi_run *run, struct cfi_row *row)
 	if (run->cie->signal)
 		return;
 	if (s->ra.where == RULE_UNDEFINED) {
-		row->kind = CFI_END;
+		row->kind = s->sp.where == RULE_UNDEFINED ? CFI_SWITCH : CFI_END;
 		return;
 	}
 	if ((s->cfa_where != CFA_REGISTER && s->cfa_where != CFA_WORD) ||
@@ -321,12 +327,15 @@ static void note_eh_return(struct cfi_run *run, uint64_t end)
 	if (s->ra.where != RULE_OTHER || run->rewrite.from || run->cie->signal ||
 	    run->arch->ra_in_register)
 		return;
-	run->rewrite.from = MAX(run->loc, CFI_REWRITE_BEFORE + 1) - CFI_REWRITE_BEFORE;
+	run->rewrite.from = run->rewrite.late =
+		MAX(run->loc, CFI_REWRITE_BEFORE + 1) - CFI_REWRITE_BEFORE;
 	/* Not longjmp(), for example, which also has its caller's sp in a register. */
 	if (run->moves_sp && run->moves_sp < run->loc &&
 	    run->loc - run->moves_sp <= EH_RETURN_BYTES) {
 		run->rewrite.lands = run->moves_sp;
 		run->rewrite.left = UINT64_MAX;
+		run->rewrite.from =
+			MAX(run->begin, MAX(run->loc, CFI_REWRITE_EARLY + 1) - CFI_REWRITE_EARLY);
 	}
 }
 
@@ -840,7 +849,7 @@ enum cfi_doubt cfi_doubt(const struct cfi_rewrite *r, uint64_t vaddr)
 	if (vaddr >= r->lands && vaddr < r->left)
 		return r->by_callee && r->left - vaddr > CFI_LEAVE_BYTES ? CFI_LEAVING
 									 : CFI_LANDING;
-	return r->by_callee && vaddr < r->late ? CFI_EARLY : CFI_REWRITING;
+	return vaddr < r->late ? CFI_EARLY : CFI_REWRITING;
 }
 
 struct want_rule {
@@ -856,7 +865,7 @@ static void take_rule(void *ctx, const struct cfi_rule *rule)
 	*want->out = *rule;
 	want->found = true;
 	/* A frame rewritten at this distance does not concern the row. */
-	want->run->until = rule->end - 1 + CFI_REWRITE_BEFORE;
+	want->run->until = rule->end - 1 + CFI_REWRITE_EARLY;
 }
 
 enum cfi_reason cfi_rule_at(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
@@ -872,7 +881,7 @@ enum cfi_reason cfi_rule_at(const struct arch_ops *arch, const struct ehframe *e
 	*cost = run.cost;
 	if (run.reason != CFI_OK)
 		return run.reason;
-	out->sure = !run.rewrite.from;
+	out->sure = !run.rewrite.from || out->end <= run.rewrite.from;
 	return want.found ? CFI_OK : CFI_BAD_RECORD;
 }
 
@@ -935,6 +944,8 @@ uint64_t row_pack(const struct cfi_row *row)
 
 	if (row->kind == CFI_END)
 		return ROW_END;
+	if (row->kind == CFI_SWITCH)
+		return ROW_END | ROW_SWITCH;
 	if (row->kind != CFI_ROW || row->cfa_off < -(1 << 23) || row->cfa_off >= 1 << 23 ||
 	    row->ra_off % 8 || row->fp_off % 8 || row->ra_off / 8 != (int16_t)(row->ra_off / 8) ||
 	    row->fp_off / 8 != (int16_t)(row->fp_off / 8))

@@ -136,6 +136,7 @@ enum cfi_reason {
 enum cfi_kind {
 	CFI_ROW,     /* CFA = sp or fp + number, or from the word there; slots below the CFA */
 	CFI_END,     /* the return address is undefined: the root */
+	CFI_SWITCH,  /* so is sp: the stack goes on elsewhere */
 	CFI_COMPLEX, /* expressions, other registers, signal frames */
 };
 
@@ -295,7 +296,7 @@ enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh,
 uint32_t cfi_size(const struct ehframe *eh, uint32_t offset);
 /*
  * Get the row at @pc (a vaddr inside the FDE). Instructions more than
- * CFI_REWRITE_BEFORE bytes of code after that row are not read.
+ * CFI_REWRITE_EARLY bytes of code after that row are not read.
  */
 enum cfi_reason cfi_row_at(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
 			   uint64_t pc, struct cfi_row *out);
@@ -421,6 +422,8 @@ static inline enum row_kind row_kind(uint64_t row)
 }
 
 #define ROW_GUESS (1U << 7)
+/* Of ROW_END: the stack goes on elsewhere. */
+#define ROW_SWITCH (1U << 3)
 
 /* Return true if the row is to be applied, and the caller that it finds is certain. */
 static inline bool row_is_certain(uint64_t row)
@@ -606,7 +609,7 @@ void landing_pad_undo(const struct fp_input *in, const struct arch_frame *from,
  * AArch64, where a called function writes: libgcc keeps a context in the frame
  * with the original CFA and return address. Set @to to the caller in that
  * context; an fp that may be overwritten becomes unknown. Return true if the
- * frame was not rewritten: @to is certain.
+ * frame was not rewritten: @to is certain. x86-64: the same in doubt CFI_EARLY, @to is not changed.
  */
 bool landing_pad_check(const struct fp_input *in, enum cfi_doubt doubt,
 		       const struct arch_frame *from, struct arch_frame *to);

@@ -310,15 +310,19 @@ int step_new(struct step **out, const struct arch_ops *arch, struct err *e)
 		.resume = resume,
 		.get_proc_name = get_proc_name,
 	};
-	unw_accessors_t copy = accessors;
+	/* libunwind 1.8 copies three functions more than the headers of 1.6 have: none. */
+	struct {
+		unw_accessors_t known;
+		void *none[8];
+	} copy = { .known = accessors };
 	struct step *s = xcalloc(1, sizeof(*s));
 
 	s->arch = arch;
 	*out = s;
 	if (arch != arch_native())
 		return 0;
-	s->as = unw_create_addr_space(&copy, 0);
-	s->as_once = unw_create_addr_space(&copy, 0);
+	s->as = unw_create_addr_space(&copy.known, 0);
+	s->as_once = unw_create_addr_space(&copy.known, 0);
 	if (!s->as || !s->as_once) {
 		step_free(s);
 		*out = NULL;
@@ -536,7 +540,7 @@ static enum step_result end_of(struct step *s, const struct step_input *in, unw_
 	if (result != STEP_CALLER)
 		return result == STEP_BUDGET ? STEP_BUDGET : STEP_FAILED;
 	row = &rule->row;
-	if (row->kind == CFI_END)
+	if (row->kind == CFI_END || row->kind == CFI_SWITCH)
 		return STEP_ROOT;
 	if (row->kind == CFI_ROW && row->ra_where == CFI_AT_CFA &&
 	    unw_get_reg(cursor, (unw_regnum_t)s->arch->sp, &cfa) == 0 &&

@@ -238,6 +238,8 @@ const char *unwind_stop_name(enum unwind_stop stop)
 		[UNWIND_BAD_REGS] = "no registers",
 		[UNWIND_OUTSIDE] = "outside this PID namespace",
 		[UNWIND_GAP] = "truncated at unused memory",
+		[UNWIND_SWITCHED] = "truncated at a switch of stacks",
+		[UNWIND_PROBE] = "return probe of another tool",
 	};
 
 	return (unsigned int)stop < UNWIND_NR_STOPS ? names[stop] : "?";

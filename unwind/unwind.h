@@ -56,6 +56,8 @@ enum unwind_stop {
 	UNWIND_BAD_REGS,    /* registers missing or unusable */
 	UNWIND_OUTSIDE,	    /* user code of a task outside our PID namespace */
 	UNWIND_GAP,	    /* truncated: the copy ended at a page that was never used */
+	UNWIND_SWITCHED,    /* truncated: the stack goes on elsewhere, in no copy */
+	UNWIND_PROBE,	    /* the return address is that of a return probe (uprobes) */
 	UNWIND_NR_STOPS,
 };
 

@@ -171,8 +171,22 @@ static inline const struct recent_entry *caller_recent(const struct walk *w, uin
 
 #define SEGMENTS_A_READ 4
 
+/* Largest copy of a stack: no other has the words above it. */
+#define COPY_MAX (64U << 10)
+
+/* Return true if a signal frame has led to a stack that is in no copy. */
+static bool is_elsewhere(const struct walk *w)
+{
+	uint64_t at = w->f.reg[w->u->arch->sp] - w->copy.sp;
+
+	return w->crossed && arch_has(&w->f, w->u->arch->sp) &&
+	       at >= (w->copy.full ? MAX(w->copy.size, COPY_MAX) : w->copy.size);
+}
+
 static int stop_beyond(const struct walk *w)
 {
+	if (is_elsewhere(w))
+		return UNWIND_SWITCHED;
 	return w->copy.full || w->crossed ? UNWIND_TRUNCATED : UNWIND_BAD_FRAME;
 }
 
@@ -189,9 +203,9 @@ static int stop_of(const struct walk *w, enum step_result result)
 	case STEP_BEYOND:
 		return stop_beyond(w);
 	case STEP_GAP:
-		return w->crossed ? UNWIND_TRUNCATED : UNWIND_GAP;
+		return w->crossed ? stop_beyond(w) : UNWIND_GAP;
 	case STEP_BELOW:
-		return w->crossed ? UNWIND_TRUNCATED : UNWIND_BAD_FRAME;
+		return w->crossed ? stop_beyond(w) : UNWIND_BAD_FRAME;
 	case STEP_NEED_REGS:
 		/* Where libunwind cannot read, a walk without rows drops registers as well. */
 		return w->dropped && w->rows ? WALK_REDO : UNWIND_BAD_REGS;
@@ -291,6 +305,17 @@ static int by_guess(struct walk *w)
 		break;
 	}
 	return UNWIND_NO_CFI;
+}
+
+/*
+ * A function that goes on on another stack: its caller is there. As the innermost frame it may not
+ * have done so yet.
+ */
+static int by_switch(struct walk *w)
+{
+	int stop = by_guess(w);
+
+	return stop == UNWIND_NO_CFI ? UNWIND_SWITCHED : stop;
 }
 
 /*
@@ -453,7 +478,10 @@ static void after_rewrite(struct walk *w, enum cfi_doubt doubt, const struct arc
 	if (w->u->arch->nr_eh_data)
 		w->guessed = w->rewrites++ >= LANDING_PAD_FRAMES ||
 			     !landing_pad_check(&in, doubt, from, &w->f);
-	else if (doubt == CFI_REWRITING && w->out->nr <= LANDING_PAD_FRAMES)
+	else if (doubt == CFI_EARLY &&
+		 (w->out->nr > LANDING_PAD_FRAMES || landing_pad_check(&in, doubt, from, &w->f)))
+		w->guessed = false;
+	else if ((doubt == CFI_REWRITING || doubt == CFI_EARLY) && w->out->nr <= LANDING_PAD_FRAMES)
 		landing_pad_undo(&in, from, &w->f);
 }
 
@@ -500,6 +528,8 @@ static int by_cfi(struct walk *w, const struct step_input *in)
 	rows_put(u->rows, w->place, row_kind(word) == ROW_STEP ? ROW_NO_CFI : word);
 	if (row_kind(word) == ROW_SIMPLE)
 		return by_rows(w, word);
+	if (word & ROW_SWITCH && row_kind(word) == ROW_END)
+		return by_switch(w);
 	return row_kind(word) == ROW_END ? UNWIND_COMPLETE : by_guess(w);
 }
 
@@ -543,6 +573,10 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		admit(w, word | (row_kind(word) == ROW_SIMPLE ? guess : 0));
 		return WALK_AGAIN;
 	}
+	if (rule && rule->row.kind == CFI_SWITCH) {
+		admit(w, row_pack(&rule->row));
+		return by_switch(w);
+	}
 	result = step_gate(u->step, &in, &signal);
 	if (result == STEP_NO_LIBUNWIND)
 		return by_cfi(w, &in);
@@ -554,6 +588,9 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 	if (lacks_sp(w, result))
 		return by_guess(w);
 	w->steps++;
+	if (result == STEP_ROOT && !rule && step_rule(u->step, &in, &rule) == STEP_CALLER &&
+	    rule->row.kind == CFI_SWITCH)
+		return by_switch(w);
 	if (rule && step_doubt(u->step) == CFI_SURE)
 		learn(w, rule, &from, result, guess);
 	next = go_on(w, result, from.reg[u->arch->pc], from.reg[u->arch->sp], signal);
@@ -741,7 +778,7 @@ static int caller_find(struct walk *w)
 		return by_rows(w, row);
 	case ROW_END:
 		w->row_hits++;
-		return UNWIND_COMPLETE;
+		return row & ROW_SWITCH ? by_switch(w) : UNWIND_COMPLETE;
 	case ROW_NO_CFI:
 		return by_guess(w);
 	case ROW_REFUSED:
@@ -772,6 +809,19 @@ static bool find_place(struct walk *w)
 	return code;
 }
 
+/*
+ * Return true if the kernel put a return address of its own on the stack: a return probe is set on
+ * the function, and the address of its caller is known to the kernel alone.
+ */
+static bool in_return_probe(const struct walk *w)
+{
+	uint64_t pc = w->f.reg[w->u->arch->pc];
+	const struct mapping *m =
+		w->out->nr && !w->exact ? space_find(w->in->space, pc, w->in->time_ns) : NULL;
+
+	return m && m->exec && m->start == pc && m->object->identity.kind == OBJECT_UNKNOWN;
+}
+
 /* Find the place of the current pc and add it to the result. */
 static int enter_frame(struct walk *w)
 {
@@ -788,6 +838,8 @@ static int enter_frame(struct walk *w)
 		if (w->place != PLACE_NONE && !space_has_ended(w->in->space, w->mapping))
 			*recent_slot(&w->u->recent, w->serial, w->pc) =
 				(struct recent_entry){ w->pc, w->serial, w->mapping, w->place };
+	} else if (in_return_probe(w)) {
+		return UNWIND_PROBE;
 	} else {
 		out->maps_stale = true;
 		if (out->nr)

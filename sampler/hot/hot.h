@@ -222,7 +222,7 @@ struct pipeline_hot {
 struct pipeline_stats {
 	uint64_t taken; /* counted when a sample is read, the rest when it is done */
 	uint64_t complete, guessed, truncated, pending;
-	uint64_t gaps; /* of truncated: UNWIND_GAP */
+	uint64_t gaps; /* of truncated: UNWIND_GAP, UNWIND_SWITCHED */
 	uint64_t broken[UNWIND_NR_STOPS];
 	struct broken_objects ends[UNWIND_NR_STOPS]; /* of the broken ones */
 	/* Code with the first guessed caller; OBJECT_ID_UNKNOWN: generated at run time. */

@@ -200,9 +200,10 @@ static void count_outcome(struct pipeline_stats *stats, const struct pipeline *p
 		note_guess(stats, p);
 		break;
 	case UNWIND_GAP:
+	case UNWIND_SWITCHED:
 	case UNWIND_TRUNCATED:
 		stats->truncated++;
-		stats->gaps += stop == UNWIND_GAP;
+		stats->gaps += stop != UNWIND_TRUNCATED;
 		break;
 	case UNWIND_PENDING:
 		stats->pending++;
@@ -444,6 +445,11 @@ void pipeline_add_stats(struct pipeline_stats *sum, const struct pipeline_stats 
  * Runs on: sampler threads, replay.
  */
 
+/* In a chain of Linux 6.19: the callers in user code follow in another record; then its number. */
+#ifndef PERF_CONTEXT_USER_DEFERRED
+#define PERF_CONTEXT_USER_DEFERRED (-640)
+#endif
+
 /* Calls that recent hardware records. */
 #define LBR_DEPTH 32
 
@@ -585,7 +591,7 @@ static enum unwind_stop chain_frames(struct pipeline *p, const struct record_sam
 {
 	uint32_t max = p->tables->chain_max ? p->tables->chain_max : PIPELINE_CHAIN_MAX;
 	uint32_t first = *nr, nr_user;
-	uint64_t *ips = p->ips + first;
+	uint64_t *ips = p->ips + first, record;
 
 	nr_user = chain_part(s, (uint64_t)PERF_CONTEXT_USER, ips, PIPELINE_FRAMES_MAX - first);
 	/* The sample's own address alone is no guess. */
@@ -596,6 +602,9 @@ static enum unwind_stop chain_frames(struct pipeline *p, const struct record_sam
 	}
 	for (uint32_t i = 0; i < nr_user; i++)
 		p->frames[(*nr)++] = user_place(p, hit, ips[i] - (i > 0), s->time_ns);
+	/* That record is not read. */
+	if (chain_part(s, (uint64_t)PERF_CONTEXT_USER_DEFERRED, &record, 1))
+		return UNWIND_TRUNCATED;
 	return first + nr_user >= max ? UNWIND_TRUNCATED : UNWIND_COMPLETE;
 }
 

@@ -878,12 +878,13 @@ static void note_gaps(struct messages *n, const struct profile *p)
 	if (!p->account.gaps)
 		return;
 	e = messages_note(n, "gaps", MESSAGE_INFO, p->account.gaps,
-			  "stacks truncated at unused memory");
-	messages_detail(e, "stacks truncated at unused memory: the first callers of the thread are "
-			   "missing");
+			  "stacks truncated where no copy goes on");
+	messages_detail(e, "stacks truncated at unused memory or at another stack: the first "
+			   "callers of the thread are missing");
 	messages_fix(n, e, MESSAGE_NONE, 0,
-		     "none: the kernel copies a stack up to a page that was never used, as threads "
-		     "of Ruby have them; the innermost callers are right");
+		     "none: the kernel copies one stack, up to a page that was never used (Ruby); "
+		     "a signal stack or C called by Go is another one; the innermost callers are "
+		     "right");
 }
 
 /* Find a module by its id; NULL: it has no self samples, or no name. */
@@ -912,6 +913,8 @@ static const char *broken_fix(unsigned int stop, const struct profile_module *in
 				     "its unwind tables are wrong",
 		[UNWIND_BUDGET] = "please report it: its unwind tables need too many reads",
 		[UNWIND_BAD_REGS] = "32-bit code: sample that process alone with -g fp",
+		[UNWIND_PROBE] = "end the other tool's return probe (uretprobe: bpftrace, perf "
+				 "probe): the kernel hides the callers of that function",
 		[UNWIND_OUTSIDE] = "run proftop in the PID namespace of the host: docker run "
 				   "--pid=host, hostPID: true",
 	};

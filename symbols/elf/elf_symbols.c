@@ -1115,7 +1115,7 @@ int elfgo_add(struct elfsym *t, const struct elffile *f)
 
 #define STEPS_MAX     (4u << 20) /* of all functions */
 #define FLAG_TOP      1		 /* the outermost frame of a stack */
-#define FLAG_SP_WRITE 2		 /* changes to another stack: nothing is known */
+#define FLAG_SP_WRITE 2		 /* changes to another stack, where its caller is not */
 #define FLAG_ASM      4		 /* assembly: may not save the frame pointer */
 #define DEPTH_MAX     (1 << 30)
 
@@ -1305,6 +1305,19 @@ static bool put_steps(struct writer *w, struct steps *s, unsigned int flags)
 	return s->depth >= 0 && s->end;
 }
 
+/*
+ * Return true for the function by which C calls Go. It goes on on the stack of the goroutine, but
+ * with a frame of the same size there, which returns to the code that called C.
+ */
+static bool is_callback(const struct table *g, uint64_t about)
+{
+	static const char name[] = "runtime.cgocallback";
+	uint64_t at = g->names + word_at(g, about + 4, 4);
+
+	return at < g->size && g->size - at >= sizeof(name) &&
+	       !memcmp(g->bytes + at, name, sizeof(name));
+}
+
 /* Write the record of function @i, unless its stack is not described. */
 static void put_function(struct writer *w, const struct table *g, uint64_t i)
 {
@@ -1314,18 +1327,22 @@ static void put_function(struct writer *w, const struct table *g, uint64_t i)
 	uint64_t steps = word_at(g, about + 16, 4);
 	unsigned int flags = (unsigned int)word_at(g, about + (g->has_line ? 41 : 37), 1);
 	struct steps s = { .g = g, .at = g->steps + steps, .depth = -1, .first = true };
+	bool switches = flags & FLAG_SP_WRITE && !(flags & FLAG_TOP) && !is_callback(g, about);
 	size_t begin = w->size;
 
-	if (end <= start || about > g->size - 48 || !steps || g->steps >= g->size ||
-	    flags & FLAG_SP_WRITE)
+	if (end <= start || about > g->size - 48 || !steps || g->steps >= g->size)
 		return;
 	put_u32(w, 0);
 	put_u32(w, 0); /* the CIE */
 	put(w, &(uint64_t){ g->text + start }, 8);
 	put(w, &(uint64_t){ end - start }, 8);
-	if (flags & FLAG_TOP) {
+	if (flags & FLAG_TOP || switches) {
 		put_byte(w, CFA_UNDEFINED);
 		put_byte(w, RIP);
+	}
+	if (switches) {
+		put_byte(w, CFA_UNDEFINED);
+		put_byte(w, RSP);
 	}
 	if (!put_steps(w, &s, flags)) {
 		w->size = begin;

@@ -135,9 +135,9 @@ enum object_kind procfs_kind(const char *path, size_t size, uint64_t start, bool
 		return OBJECT_ANON;
 	if (equals(path, size, "[vdso]"))
 		return start >> 32 ? OBJECT_VDSO : OBJECT_FILE;
-	if (equals(path, size, "[vsyscall]"))
+	if (equals(path, size, "[vsyscall]") || equals(path, size, "[uprobes]"))
 		return OBJECT_UNKNOWN;
-	if (path[0] == '[') /* [heap], [stack], [anon:…], [uprobes]: a path has a slash */
+	if (path[0] == '[') /* [heap], [stack], [anon:…]: a path has a slash */
 		return OBJECT_ANON;
 	if (is_private && begins(path, size, "/memfd:"))
 		return OBJECT_FILE;

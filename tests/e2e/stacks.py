@@ -154,10 +154,10 @@ def judge(mode, stop, frames):
         if MATCH[mode](own):
             return "exact" if stop in ("complete", "guessed", ROOT_STOP) else "short"
     elif stop not in ("complete", "guessed"):
-        if mode == "altstack" and stop == "truncated" and names[0] in RESTORERS and \
+        if mode == "altstack" and stop.startswith("truncated") and names[0] in RESTORERS and \
                 own in OTHER_STACK:
             return "exact"		# the handler has returned, its frame is not yet left
-        if mode == "altstack" and "on_signal" in own and stop == "truncated":
+        if mode == "altstack" and "on_signal" in own and stop.startswith("truncated"):
             # One frame of the other stack is known by the registers that the kernel saved.
             at = own.index("on_signal")
             ok = prefix_of(HANDLER)(own[at:]) and own[:at] in ([], *OTHER_STACK)

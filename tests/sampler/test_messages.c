@@ -387,7 +387,7 @@ TEST(test_truncated, setup, teardown)
 	f->p.account.truncated = f->p.account.gaps = 100;
 	f->p.call_graph = CALL_GRAPH_DWARF;
 	for (int i = 0; i < 8; i++)
-		expect(f, "gaps", "truncated at unused memory", MESSAGE_NONE, 0);
+		expect(f, "gaps", "at unused memory or at another stack", MESSAGE_NONE, 0);
 	assert_true(messages_truncated(&f->n) == 0);
 	f->p.account.truncated = f->p.account.gaps = 0;
 }
@@ -409,7 +409,8 @@ TEST(test_broken_module, setup, teardown)
 	for (int i = 0; i < UNWIND_NR_STOPS; i++) {
 		const struct profile_message *n;
 
-		if (i <= UNWIND_TRUNCATED || i == UNWIND_PENDING || i == UNWIND_GAP)
+		if (i <= UNWIND_TRUNCATED || i == UNWIND_PENDING || i == UNWIND_GAP ||
+		    i == UNWIND_SWITCHED)
 			continue;
 		snprintf(key, sizeof(key), "broken-%d", i);
 		f->p.broken_by[i] = 360;
@@ -464,13 +465,14 @@ TEST(test_stacks, setup, teardown)
 	struct fixture *f = *state;
 
 	for (int i = 0; i < UNWIND_NR_STOPS; i++) {
-		if (i <= UNWIND_TRUNCATED || i == UNWIND_PENDING || i == UNWIND_GAP)
+		if (i <= UNWIND_TRUNCATED || i == UNWIND_PENDING || i == UNWIND_GAP ||
+		    i == UNWIND_SWITCHED)
 			continue;
 		f->p.broken_by[i] = f->p.account.broken = 100;
 		tick(f);
 		f->p.broken_by[i] = f->p.account.broken = 0;
 	}
-	assert_int_equal(f->p.nr_messages, UNWIND_NR_STOPS - 5);
+	assert_int_equal(f->p.nr_messages, UNWIND_NR_STOPS - 6);
 	for (uint32_t i = 0; i < f->p.nr_messages; i++)
 		assert_true(f->p.messages[i].fix[0] && f->p.messages[i].control != MESSAGE_NONE);
 	f->p.account.guessed = 900;

@@ -283,6 +283,21 @@ TEST(test_registers_alone, setup, teardown)
 	assert_int_equal(stack.stop, UNWIND_NO_USER);
 }
 
+/* Linux 6.19, "fp,defer": the callers are in another record, which is not read. */
+TEST(test_deferred_chain_is_truncated, setup, teardown)
+{
+	const uint64_t deferred[] = { (uint64_t)-640, 7 }; /* the number of that record */
+	struct fixture *f = *state;
+	struct record_sample s = sample_in(PERF_RECORD_MISC_USER, USER_LEAF, deferred, 2);
+	struct pipeline_stack stack;
+	const uint64_t leaf[] = { USER_LEAF };
+
+	map_program(f);
+	expect(f, &s, 1, leaf, 1, 0);
+	pipeline_stack(f->pipeline, &stack);
+	assert_int_equal(stack.stop, UNWIND_TRUNCATED);
+}
+
 /* Handle a sample in user code of a process that nothing is known of. */
 static void sample_unknown(struct fixture *f)
 {

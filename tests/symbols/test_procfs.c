@@ -176,7 +176,7 @@ TEST(test_kind)
 		{ "[vdso]", OBJECT_VDSO },	     { "[vdso]x", OBJECT_ANON },
 		{ "[vsyscall]", OBJECT_UNKNOWN },    { "[heap]", OBJECT_ANON },
 		{ "[stack]", OBJECT_ANON },	     { "[anon:dalvik]", OBJECT_ANON },
-		{ "[uprobes]", OBJECT_ANON },	     { "//anon", OBJECT_ANON },
+		{ "[uprobes]", OBJECT_UNKNOWN },     { "//anon", OBJECT_ANON },
 		{ "anon_inode:[bpf]", OBJECT_ANON }, { "/memfd:jit (deleted)", OBJECT_ANON },
 		{ "/dev/zero", OBJECT_ANON },	     { "/SYSV00000000 (deleted)", OBJECT_ANON },
 	};

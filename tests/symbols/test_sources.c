@@ -277,12 +277,13 @@ static struct image *go_image(const uint8_t *table, size_t size)
 }
 
 /*
- * The depth of the stack at each instruction is an unwind table: of main.main, not of main.leaf,
- * which changes to another stack.
+ * The depth of the stack at each instruction is an unwind table: of main.main; main.leaf changes to
+ * another stack.
  */
 TEST(test_go_frames)
 {
 	enum { STEPS = 0x180, MAIN = 0x240, LEAF = 0x280, PCSP = 16, FLAGS = 41, SP_WRITE = 2 };
+	enum { CALLBACK = 0x20 };
 	/* Depth 0 for 4 bytes, 24 for 32, 0 for 12. */
 	static const uint8_t steps[] = { 0, 2, 4, 48, 32, 47, 12, 0 };
 	/* After 4: CFA is rsp + 32. After 5 more: the frame pointer is in its slot. */
@@ -307,8 +308,18 @@ TEST(test_go_frames)
 	assert_true(ehframe_find(&image->eh, VADDR + 0x110, &fde));
 	assert_int_equal(fde.start, VADDR + 0x100);
 	assert_int_equal(fde.size, 0x30);
-	assert_false(ehframe_find(&image->eh, VADDR + 0x130, &fde));
+	/* Its caller is on another stack: neither that nor sp is known. */
+	assert_true(ehframe_find(&image->eh, VADDR + 0x130, &fde));
+	assert_non_null(memmem(image->eh.bytes, image->eh.size, "\x07\x10\x07\x07", 4));
 	assert_non_null(memmem(image->eh.bytes, image->eh.size, deeper, sizeof(deeper)));
+	image_free(image);
+	/* The function by which C calls Go has a frame of one size on both stacks. */
+	memcpy(table + LEAF + 4, &(uint32_t){ CALLBACK }, 4);
+	memcpy(table + GO_NAMES + CALLBACK, "runtime.cgocallback", 20);
+	image = go_image(table, sizeof(table));
+	assert_true(ehframe_find(&image->eh, VADDR + 0x130, &fde));
+	assert_int_equal(fde.start, VADDR + 0x130);
+	assert_null(memmem(image->eh.bytes, image->eh.size, "\x07\x10\x07\x07", 4));
 	image_free(image);
 	/* A depth below zero is no table. */
 	table[STEPS + 5] = 51;

@@ -103,8 +103,9 @@ static uint8_t kind_of(const void *insns, size_t size)
 TEST(test_kinds)
 {
 	assert_int_equal(KIND(0), CFI_ROW);
-	assert_int_equal(KIND(0x07, 16), CFI_END);	  /* undefined rip */
-	assert_int_equal(KIND(0x0c, 10, 0), CFI_COMPLEX); /* CFA = r10 */
+	assert_int_equal(KIND(0x07, 16), CFI_END);	       /* undefined rip */
+	assert_int_equal(KIND(0x07, 16, 0x07, 7), CFI_SWITCH); /* and rsp */
+	assert_int_equal(KIND(0x0c, 10, 0), CFI_COMPLEX);      /* CFA = r10 */
 	assert_int_equal(KIND(0x0f, 3, 0x76, 0x78, 0x06), CFI_COMPLEX);
 	assert_int_equal(KIND(0x10, 6, 2, 0x76, 0), CFI_COMPLEX);
 	assert_int_equal(KIND(0x10, 3, 2, 0x76, 0), CFI_ROW); /* rbx: not ours */
@@ -375,6 +376,44 @@ TEST(test_sure)
 		if (rule.sure != cases[i].sure)
 			fail_msg("at +%#" PRIx64, cases[i].pc - START);
 	}
+	ehframe_fini(&eh);
+}
+
+/*
+ * libgcc 14: _Unwind_Resume() has 177 bytes of code between the call that overwrites the saved
+ * registers and the row with the return address in a register.
+ */
+TEST(test_rewrites_early)
+{
+	/* At START + 0x701 the CFA is by rcx, 3 bytes later the return address is in it. */
+	static const uint8_t rewrites[] = {
+		0x41, 0x0e, 16, 0x03, 0, 7, 0x0c, 2, 8, 0x43, 0x0c, 7, 0, 0x09, 16, 2,
+	};
+	static const struct {
+		uint64_t at;
+		enum cfi_doubt doubt;
+	} cases[] = {
+		{ START + 0x10, CFI_SURE },
+		{ START + 0x704 - 1025, CFI_SURE },
+		{ START + 0x704 - 177, CFI_EARLY },
+		{ START + 0x704 - 137, CFI_EARLY },
+		{ START + 0x704 - 136, CFI_REWRITING },
+		{ START + 0x700, CFI_REWRITING },
+		{ START + 0x701, CFI_LANDING },
+		{ START + 0x704, CFI_LANDING },
+	};
+	struct cfi_fde info;
+	struct cfi_rule rule;
+	struct ehframe eh;
+	uint32_t fde = make(&eh, rewrites, sizeof(rewrites), 0x800), cost;
+
+	assert_int_equal(cfi_check(&arch_x86_64, &eh, fde, NULL, &info), CFI_OK);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(cfi_doubt(&info.rewrite, cases[i].at), cases[i].doubt);
+	/* No row is kept for code that may have rewritten its frame. */
+	assert_int_equal(cfi_rule_at(&arch_x86_64, &eh, fde, START + 0x704 - 177, &rule, &cost),
+			 CFI_OK);
+	assert_false(rule.sure);
 	ehframe_fini(&eh);
 }
 

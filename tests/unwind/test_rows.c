@@ -54,10 +54,13 @@ TEST(test_pack)
 
 TEST(test_other_kinds)
 {
-	const struct cfi_row end = { .kind = CFI_END }, complex = { .kind = CFI_COMPLEX };
+	const struct cfi_row end = { .kind = CFI_END }, complex = { .kind = CFI_COMPLEX },
+			     elsewhere = { .kind = CFI_SWITCH };
 
 	assert_int_equal(row_pack(&end), ROW_END);
 	assert_int_equal(row_pack(&complex), ROW_STEP);
+	assert_int_equal(row_pack(&elsewhere), ROW_END | ROW_SWITCH);
+	assert_int_equal(row_kind(ROW_END | ROW_SWITCH), ROW_END);
 }
 
 TEST(test_table)

@@ -272,11 +272,75 @@ TEST(test_alternate_stack_elsewhere, set_up)
 	world_load(&world, getpid());
 	in = input();
 	unwind_sample(world.row, &in, &result);
-	assert_int_equal(result.stop, UNWIND_TRUNCATED);
+	/* No larger copy has them. */
+	assert_int_equal(result.stop, UNWIND_SWITCHED);
 	/* take, the trampoline, and the pc that the kernel saved */
 	assert_true(result.nr >= 3);
 	assert_true(same_as_truth(result.nr));
 }
+
+#if defined(__x86_64__)
+/* It says that its caller is on another stack; in rbp is no frame pointer. */
+__asm__(".text\n\t.type on_other_stack, @function\non_other_stack:\n\t.cfi_startproc\n\t"
+	".cfi_undefined rip\n\t.cfi_undefined rsp\n\t"
+	"pushq %rbp\n\tmovl $1, %ebp\n\tcall *%rdi\n\tpopq %rbp\n\tret\n\t"
+	".cfi_endproc\n\t.size on_other_stack, .-on_other_stack");
+void on_other_stack(void (*fn)(void));
+
+TEST(test_switch_of_stacks, set_up)
+{
+	struct unwinder *u[] = { world.step, world.row, world.row };
+
+	on_other_stack(take);
+	world_load(&world, getpid());
+	for (size_t i = 0; i < ARRAY_SIZE(u); i++) {
+		const struct unwind_input in = input();
+
+		unwind_sample(u[i], &in, &result);
+		assert_int_equal(result.stop, UNWIND_SWITCHED);
+		assert_int_equal(result.nr, 2);
+		assert_int_equal(result.nr_guessed, 0);
+		assert_true(result.ip[0] == truth[0] && result.ip[1] == truth[1]);
+	}
+}
+
+/* The kernel replaced the return address of a function. */
+TEST(test_return_probe, set_up)
+{
+	const uint64_t at = 0x7fffffffe000;
+	const struct maps_mmap probes = {
+		.pid = getpid(),
+		.tid = getpid(),
+		.start = at,
+		.size = 4096,
+		.time_ns = time_now_ns(),
+		.prot = PROT_EXEC,
+		.filename = "[uprobes]",
+		.filename_size = 9,
+	};
+	uint64_t word = 0;
+	size_t i = 0;
+
+	recurse(2);
+	/* From the second recurse() to the third. */
+	for (; i + 8 <= shot.size && word != truth[2] + 1; i += 8)
+		memcpy(&word, shot.stack + i, 8);
+	assert_int_equal(word, truth[2] + 1);
+	memcpy(shot.stack + i - 8, &at, 8);
+	world_load(&world, getpid());
+	maps_on_mmap(world.maps, &probes);
+	world_load(&world, getpid());
+	for (i = 0; i < 2; i++) {
+		const struct unwind_input in = input();
+
+		unwind_sample(world.row, &in, &result);
+		assert_int_equal(result.stop, UNWIND_PROBE);
+		assert_false(result.maps_stale);
+		assert_int_equal(result.nr, 2);
+		assert_true(same_as_truth(2));
+	}
+}
+#endif
 
 static void *in_thread(void *arg)
 {

@@ -33,8 +33,9 @@
 
 /* The keys are part of the NDJSON contract; they follow enum unwind_stop. */
 static const char *const broken_keys[PROFILE_NR_BROKEN] = {
-	NULL,	  NULL,		 NULL,	      "too_deep", NULL,	      "no_map",
-	"no_cfi", "cfi_refused", "bad_frame", "budget",	  "bad_regs", "outside",
+	NULL,	    NULL,      NULL,	      "too_deep",  NULL,
+	"no_map",   "no_cfi",  "cfi_refused", "bad_frame", "budget",
+	"bad_regs", "outside", NULL,	      NULL,	   "return_probe",
 };
 
 const char *batch_broken_key(uint32_t stop)
