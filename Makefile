@@ -119,6 +119,8 @@ $(B)/%.o: %.c Makefile | deps
 
 # Includes it as bytes.
 $(B)/ui/export/html.o: ui/export/page.html
+# Assembler on the top level: with -flto its names would be in no object.
+$(B)/ui/export/html.o: ALL_CFLAGS += -fno-lto
 
 define room_archive
 $(B)/$(1).a: $(patsubst %.c,$(B)/%.o,$(filter-out ui/main.c,$(wildcard $(1)/*.c $(1)/*/*.c)))

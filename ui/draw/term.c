@@ -328,9 +328,18 @@ static bool init_input(struct terminal *t)
 	return true;
 }
 
+/* Get the size that the terminal reports; false: none. */
+static bool has_size(const struct terminal *t, struct winsize *size)
+{
+	*size = (struct winsize){ 0 };
+	return !ioctl(fileno(t->out), TIOCGWINSZ, size) && size->ws_row && size->ws_col;
+}
+
 int term_open(struct terminal **out, const struct term_config *config, struct err *e)
 {
 	struct terminal *t;
+	struct winsize size;
+	bool sized;
 	int rc = term_check(e);
 
 	if (rc)
@@ -349,10 +358,12 @@ int term_open(struct terminal **out, const struct term_config *config, struct er
 	}
 	/*
 	 * Query the terminal: LINES and COLUMNS of the shell may be stale, and terminfo has no size
-	 * for some terminals (the text console).
+	 * for some terminals (the text console). A serial line says 0 x 0, with which newterm() of
+	 * ncurses 6.5 fails: then the environment has it, or terminfo.
 	 */
-	use_env(FALSE);
-	use_tioctl(TRUE);
+	sized = has_size(t, &size);
+	use_env(!sized);
+	use_tioctl(sized);
 	t->screen = newterm(NULL, t->out, t->in);
 	if (!t->screen) {
 		rc = refuse(e, "cannot start curses");
@@ -475,9 +486,9 @@ int term_output_fd(const struct terminal *t)
 
 void term_size(const struct terminal *t, unsigned int *rows, unsigned int *cols)
 {
-	struct winsize size = { 0 };
+	struct winsize size;
 
-	if (ioctl(fileno(t->out), TIOCGWINSZ, &size) || !size.ws_row || !size.ws_col) {
+	if (!has_size(t, &size)) {
 		/* A serial line reports 0 x 0. */
 		size.ws_row = size.ws_row ? size.ws_row : 24;
 		size.ws_col = size.ws_col ? size.ws_col : 80;
