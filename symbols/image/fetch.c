@@ -22,8 +22,10 @@
 #include "symbols/base/thread.h"
 #include "symbols/elf/elf.h"
 
-#define LIBRARY	     "libdebuginfod.so.1"
-#define TELL_NS	     1000000000ULL
+#define LIBRARY "libdebuginfod.so.1"
+#define TELL_NS 1000000000ULL
+/* The library (0.192) asks whether to go on only once a server has answered. */
+#define CANCEL_NS    500000000ULL
 #define BUILD_ID_MAX 20U
 
 /* The functions of libdebuginfod that are used (its header need not be installed). */
@@ -40,9 +42,10 @@ struct fetch {
 	uint32_t object;
 	uint8_t build_id[BUILD_ID_MAX];
 	uint8_t build_id_size;
-	char name[64];		/* the loader's */
-	int rc;			/* result; 0: the file is in the cache */
-	bool refused;		/* without the rights of the invoking user */
+	char name[64];	    /* the loader's, as is the next */
+	uint64_t cancel_ns; /* since then it has been cancelled; 0: it is not, or was not seen */
+	int rc;		    /* result; 0: the file is in the cache */
+	bool refused;	    /* without the rights of the invoking user */
 	char missing[PATH_MAX]; /* the folder of the cache, if it was not made */
 };
 
@@ -128,9 +131,12 @@ static int find(struct fetch *f)
 		close(rc);
 	else if (rc != -ENOENT || atomic_load_explicit(&f->job.watch.cancel, memory_order_relaxed))
 		forget_failure(f);
-	/* These come before it makes the folder. */
-	if (rc < 0 && rc != -ENOSYS && rc != -ENOMEM)
+	/* This comes before it makes the folder. */
+	if (rc < 0 && rc != -ENOSYS)
 		look_for_cache(f);
+	/* 0.192 says so of any folder that it cannot make. */
+	if (rc == -ENOMEM && f->missing[0])
+		rc = -ENOENT;
 	free(path);
 	f->lib.end(client);
 	return MIN(rc, 0);
@@ -331,6 +337,16 @@ static uint32_t take_wanted(struct fetch_desk *d)
 	return OBJECT_ID_UNKNOWN;
 }
 
+/* Return whether a transfer that is cancelled goes on: its helper is left, until its time-out. */
+static bool ignores_cancel(struct fetch *f, uint64_t now_ns)
+{
+	if (!atomic_load_explicit(&f->job.watch.cancel, memory_order_relaxed))
+		return false;
+	if (!f->cancel_ns)
+		f->cancel_ns = now_ns;
+	return now_ns - f->cancel_ns >= CANCEL_NS;
+}
+
 uint32_t fetch_serve(struct fetch_desk *d, uint64_t now_ns)
 {
 	uint32_t wanted = take_wanted(d), came = OBJECT_ID_UNKNOWN;
@@ -344,7 +360,13 @@ uint32_t fetch_serve(struct fetch_desk *d, uint64_t now_ns)
 	if (!f)
 		return OBJECT_ID_UNKNOWN;
 	if (!helper_job_done(&f->job)) {
-		tell_progress(d, f, now_ns);
+		if (ignores_cancel(f, now_ns)) {
+			tell(d, "cancelled fetching debug symbols for %s", f->name);
+			helper_job_leave(&f->job);
+			d->job = NULL;
+		} else {
+			tell_progress(d, f, now_ns);
+		}
 		return OBJECT_ID_UNKNOWN;
 	}
 	tell_end(d, f);
