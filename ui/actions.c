@@ -551,7 +551,7 @@ static int start_work(struct ui_state *st, struct file_work *w)
 	int code = file_worker_start(st->files, w, time_now_ns(), &e);
 
 	if (code)
-		ui_state_say(st, code < 0, "%s", e.text);
+		actions_file_done(st, code, &e);
 	return MIN(code, 0);
 }
 
@@ -625,6 +625,18 @@ static char *screen_text(struct ui_state *st, bool picture)
 	return text;
 }
 
+void actions_file_done(struct ui_state *st, int code, const struct err *e)
+{
+	bool busy = st->prompt.kind != PROMPT_NONE || st->dialog.ops;
+
+	if (code == -EEXIST && st->written.path[0] && !busy)
+		prompt_open(st, PROMPT_REPLACE);
+	else if (code < 0)
+		ui_state_say_error(st, e);
+	else if (*e->text)
+		ui_state_say(st, false, "%s", e->text);
+}
+
 bool actions_file_result(struct ui_state *st, struct file_worker *f)
 {
 	struct err e;
@@ -632,10 +644,7 @@ bool actions_file_result(struct ui_state *st, struct file_worker *f)
 
 	if (!file_worker_take(f, &code, &e))
 		return false;
-	if (code < 0)
-		ui_state_say_error(st, &e);
-	else if (*e.text)
-		ui_state_say(st, false, "%s", e.text);
+	actions_file_done(st, code, &e);
 	return true;
 }
 
@@ -646,6 +655,8 @@ int actions_save_screen(struct ui_state *st, const char *path, bool replace)
 	char *text = screen_text(st, picture), done[TEXT_MAX];
 
 	snprintf(done, sizeof(done), "saved the screen to %s", path);
+	snprintf(st->written.path, sizeof(st->written.path), "%s", replace ? "" : path);
+	st->written.screen = true;
 	return start_work(st, file_work_text(path, text, text ? strlen(text) : 0, replace, done));
 }
 

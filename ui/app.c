@@ -772,7 +772,7 @@ void screen_draw(struct ui_state *st, struct canvas *c)
 	if (c->rows >= 10)
 		draw_status(st, c, bottom + (above != 0), above);
 	if (st->dialog.ops)
-		dialog_draw(st, c);
+		dialog_draw(st, c, above ? 3 : 2);
 }
 
 /*
@@ -901,6 +901,8 @@ static void show_whole(struct ui_state *st, const struct profile *p)
 	bool ends = p->target_gone && !st->target_gone && !st->config->replayed;
 	char span[FORMAT_MAX];
 
+	if (p->target_gone && !st->target_gone)
+		st->gone_ns = MAX(p->running_ns, p->session_ns);
 	st->target_gone = p->target_gone;
 	if (st->whole_at_end && !p->target_gone) {
 		/* Another target. */
@@ -914,6 +916,14 @@ static void show_whole(struct ui_state *st, const struct profile *p)
 	ui_state_say(st, false,
 		     "%.80s: all processes have exited; this is the whole run (z: its last %s)",
 		     p->target, format_span(span, st->config->window_ns).str);
+}
+
+/* Return how much a recording of @before bytes has grown, in KiB a second. */
+static uint64_t recorded_kb(const struct profile *p, uint64_t before)
+{
+	double bytes = (double)(p->recording.bytes - MIN(before, p->recording.bytes));
+
+	return (uint64_t)(bytes / 1024 / ((double)p->interval_ns / 1e9));
 }
 
 void model_take(struct ui_state *st, struct profile *p)
@@ -930,6 +940,10 @@ void model_take(struct ui_state *st, struct profile *p)
 		st->shown = p;
 		folds_note(st);
 	}
+	if (p->interval_ns)
+		st->recorded_kb = recorded_kb(p, before && before->recording.on
+							 ? before->recording.bytes
+							 : 0);
 	model_release(st, before);
 	note_alarms(st, p);
 	ui_state_choose_worst(st);

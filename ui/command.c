@@ -103,13 +103,17 @@ static const char *command_target_word(const struct ui_state *st, const char *be
 	return buf;
 }
 
-static int take_user(const struct ui_state *st, const char *value, uid_t *uid, struct err *e)
+static int take_user(const struct ui_state *st, const char *name, const char *value, uid_t *uid,
+		     struct err *e)
 {
 	if (value_is_uid(value))
-		return value_uid("target user", value, uid, e);
-	return users_find(st->config->users, value, uid)
-		       ? 0
-		       : err_set(e, -ENOENT, "target user %.100s: unknown user", value);
+		return value_uid(name, value, uid, e);
+	return users_find(st->config->users, value, uid) ? 0
+							 : err_set(e, -ENOENT,
+								   "%s %.100s: unknown user\n"
+								   "  give a user id, or a name "
+								   "from 'getent passwd'",
+								   name, value);
 }
 
 /* Parse the argument into @spec; the caller frees its pids. 0 or -errno with a sentence. */
@@ -126,7 +130,7 @@ static int take_value(const struct ui_state *st, struct sampler_target_spec *spe
 		spec->pids = *pids;
 		return code;
 	case TARGET_USER:
-		return take_user(st, value, &spec->uid, e);
+		return take_user(st, "target user", value, &spec->uid, e);
 	case TARGET_CGROUP:
 		spec->cgroup = value;
 		return 0;
@@ -264,7 +268,7 @@ static bool file_words_gather(struct ui_state *st, const void *of, const char *w
 
 static void run_screen(struct ui_state *st, const char *arg)
 {
-	actions_save_screen(st, arg, true);
+	actions_save_screen(st, arg, st->written.over);
 }
 
 /* Begin a recording; without an argument end it. */
@@ -278,7 +282,7 @@ static void run_record(struct ui_state *st, const char *arg)
 
 static void run_export(struct ui_state *st, const char *arg)
 {
-	actions_export(st, arg, EXPORT_NR, true);
+	actions_export(st, arg, EXPORT_NR, st->written.over);
 }
 
 /* Set a match to a typed text. Return false, with a message, if the text would be cut. */
@@ -289,6 +293,9 @@ static bool set_match(struct ui_state *st, struct match *m, const char *text)
 		return false;
 	}
 	match_set(m, text);
+	if (m->bad)
+		ui_state_say(st, false, "%.100s: not a regular expression (%s): taken as text",
+			     text, m->why);
 	return true;
 }
 
@@ -340,12 +347,12 @@ static void run_sort(struct ui_state *st, const char *arg)
 	ui_state_say(st, true, "unknown column '%s' (F6 lists them)", arg);
 }
 
-static void run_hz(struct ui_state *st, const char *arg)
+static void set_hz(struct ui_state *st, const char *name, const char *arg)
 {
 	struct err e;
 	double hz;
 
-	if (value_hz("hz", arg, sampler_max_hz(st->sampler), &hz, &e)) {
+	if (value_hz(name, arg, sampler_max_hz(st->sampler), &hz, &e)) {
 		ui_state_say_error(st, &e);
 		return;
 	}
@@ -354,6 +361,54 @@ static void run_hz(struct ui_state *st, const char *arg)
 	st->asked_hz = hz;
 	st->asked_ns = st->now_ns;
 	sampler_set_rate(st->sampler, ui_state_event(st, st->latest), hz);
+}
+
+static void run_hz(struct ui_state *st, const char *arg)
+{
+	set_hz(st, "hz", arg);
+}
+
+static void run_frequency(struct ui_state *st, const char *arg)
+{
+	set_hz(st, "frequency", arg);
+}
+
+/* Show the processes of one user; without an argument the picker opens. */
+static void run_user(struct ui_state *st, const char *arg)
+{
+	struct err e;
+	uid_t uid;
+
+	if (take_user(st, "user", arg, &uid, &e)) {
+		ui_state_say_error(st, &e);
+		return;
+	}
+	st->scope.by_user = true;
+	st->scope.uid = uid;
+	folds_forget(st->folds);
+	folds_forget_baseline(st->folds);
+	table_rebuild(st, st->view);
+}
+
+static const char *user_word(const struct ui_state *st, const char *before, unsigned int i,
+			     char buf[static COMMAND_WORD_MAX])
+{
+	return value_word(st, TARGET_USER, i, buf);
+}
+
+/* The memory of the window is set up at the start. */
+static void run_window(struct ui_state *st, const char *arg)
+{
+	uint64_t ns;
+	struct err e;
+
+	if (value_window("window", arg, &ns, &e))
+		ui_state_say_error(st, &e);
+	else
+		ui_state_say(st, true,
+			     "window %s: start with --window=%s (z: all samples; ^R %ss: a time "
+			     "ago)",
+			     arg, arg, arg);
 }
 
 static void run_pid(struct ui_state *st, const char *arg)
@@ -667,6 +722,9 @@ static const struct command command_table[] = {
 	{ "event", "NAME,... (Tab lists)", run_event, gathered_word, false, ",", gather_events },
 	{ "event-filter", "EXPR (alone: none)", run_event_filter, NULL, true, NULL, NULL },
 	{ "hz", "HZ", run_hz, NULL, false, NULL, NULL },
+	{ "frequency", "HZ", run_frequency, NULL, false, NULL, NULL },
+	{ "user", "NAME", run_user, user_word, false, NULL, NULL },
+	{ "window", "SECONDS", run_window, NULL, false, NULL, NULL },
 	{ "pid", "PID", run_pid, pid_word, false, NULL, NULL },
 	{ "baseline", "", run_baseline, NULL, false, NULL, NULL },
 	{ "rewind", "TIME", rewind_command, NULL, true, NULL, NULL },
@@ -686,10 +744,19 @@ static const struct command command_table[] = {
 	{ NULL, NULL, NULL, NULL, false, NULL, NULL },
 };
 
+/* Return whether it is to replace a file, as in ":export! FILE". */
+static bool has_bang(const char *name)
+{
+	return *name && name[strlen(name) - 1] == '!';
+}
+
 const struct command *command_find(const char *name)
 {
+	size_t size = strlen(name) - has_bang(name);
+
 	for (const struct command *c = command_table; c->name; c++)
-		if (!strcmp(c->name, name))
+		if (strlen(c->name) == size && !memcmp(c->name, name, size) &&
+		    (!name[size] || c->run == run_export || c->run == run_screen))
 			return c;
 	return NULL;
 }
@@ -760,6 +827,7 @@ void command_run(struct ui_state *st, const char *text)
 		return;
 	command = command_find(name);
 	action = action_of(name);
+	st->written.over = has_bang(name);
 	if (command && (arg[0] || command->alone))
 		command->run(st, arg);
 	else if (command && !action)

@@ -420,14 +420,15 @@ static void draw_line(const struct ui_state *st, struct canvas *c, unsigned int 
 			     (struct style){ ROLE_DIM, 0 });
 }
 
-void dialog_draw(struct ui_state *st, struct canvas *c)
+void dialog_draw(struct ui_state *st, struct canvas *c, unsigned int below)
 {
 	struct dialog *d = &st->dialog;
-	/* Leave the key bar visible. */
+	/* Leave the key bar visible, and a message of two lines. */
 	unsigned int lines = d->nr + 3 + !!d->ops->foot + !!d->ops->status;
-	unsigned int rows = MIN(MAX(lines, 12u), c->rows - (c->rows < 12 ? 1 : 2));
+	unsigned int rows = MIN(MAX(lines, 12u), c->rows - (c->rows < 12 ? 1 : below));
 	unsigned int cols = MIN(WIDTH_MAX, c->cols - (c->cols > 80 ? 4 : 2)), inner = cols - 4;
-	unsigned int row = (c->rows - 1 - rows) / 2, col = (c->cols - cols) / 2;
+	unsigned int row = (c->rows - (c->rows < 12 ? 1 : below - 1) - rows) / 2,
+		     col = (c->cols - cols) / 2;
 	unsigned int width = names_width(d, inner);
 	unsigned int foot = rows > 8 ? !!d->ops->foot + !!d->ops->status : 0;
 	char buf[128], status[128];
@@ -798,8 +799,10 @@ static bool dialog_export_use(struct ui_state *st, const struct dialog_entry *en
 
 	if (!entry) {
 		snprintf(path, sizeof(path), "%s", st->dialog.line.text);
-		actions_export(st, path, EXPORT_NR, true);
-		return true;
+		/* It may open a prompt. */
+		dialog_close(st);
+		actions_export(st, path, EXPORT_NR, false);
+		return false;
 	}
 	if (entry->value < EXPORT_NR) {
 		actions_export_here(st, (enum export_format)entry->value);

@@ -98,6 +98,8 @@ void (*actions_sampling(enum action action))(struct ui_state *st, uint32_t code)
 /* Do @action. Return false if it has no handler here. */
 bool actions_tool_do(struct ui_state *st, enum action action, uint32_t code);
 int actions_save_screen(struct ui_state *st, const char *path, bool replace);
+/* Report the result of a file. Of one that exists a prompt decides. */
+void actions_file_done(struct ui_state *st, int code, const struct err *e);
 /* Report the result of a file that was being written; false: none yet. */
 bool actions_file_result(struct ui_state *st, struct file_worker *f);
 
@@ -169,7 +171,8 @@ void dialog_refresh(struct ui_state *st);
 void dialog_key(struct ui_state *st, const struct key *key);
 /* Select the entry in shown line @at; use it if it is selected already. */
 void dialog_click(struct ui_state *st, uint32_t at);
-void dialog_draw(struct ui_state *st, struct canvas *c);
+/* Draw it; at the bottom @below lines are of others. */
+void dialog_draw(struct ui_state *st, struct canvas *c, unsigned int below);
 
 /*
  * The user's editor, at a line of a file. It owns the terminal, as a separate job, until it ends;

@@ -126,10 +126,16 @@ void actions_export(struct ui_state *st, const char *path, enum export_format fo
 			     scope.title);
 		return;
 	}
+	if (replace)
+		st->written.path[0] = '\0';
+	else
+		snprintf(st->written.path, sizeof(st->written.path), "%s", path);
+	st->written.screen = false;
+	st->written.format = (int)format;
 	code = file_worker_start(st->files, export_work(st->shown, &scope, format, path, replace),
 				 time_now_ns(), &e);
 	if (code)
-		ui_state_say(st, code < 0, "%s", e.text);
+		actions_file_done(st, code, &e);
 }
 
 void actions_export_here(struct ui_state *st, enum export_format format)

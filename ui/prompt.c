@@ -58,6 +58,7 @@ void prompt_open(struct ui_state *st, enum prompt_kind kind)
 		break;
 	case PROMPT_COMMAND:
 	case PROMPT_REWIND:
+	case PROMPT_REPLACE:
 		break;
 	default:
 		snprintf(text, sizeof(text), "%g", st->percent_limit);
@@ -114,6 +115,7 @@ void prompt_draw(struct ui_state *st, struct canvas *c, unsigned int row)
 		[PROMPT_LIMIT] = TEXT("Hide rows under percent: "),
 		[PROMPT_COMMAND] = TEXT(":"),
 		[PROMPT_REWIND] = TEXT("Rewind to: "),
+		[PROMPT_REPLACE] = TEXT("File exists. Replace it? (y/N) "),
 	};
 	const struct prompt *p = &st->prompt;
 	const struct list *list = ui_state_list(st);
@@ -128,10 +130,16 @@ void prompt_draw(struct ui_state *st, struct canvas *c, unsigned int row)
 	col += prompt_draw_line(&p->line, c, row, col, c->cols - MIN(col, c->cols),
 				(struct style){
 					text && (m->bad || missing) ? ROLE_WARN : ROLE_NORMAL, 0 });
-	if (p->kind == PROMPT_COMMAND || p->kind == PROMPT_REWIND)
+	if (p->kind == PROMPT_REPLACE)
+		canvas_elide(c, row, col + 1, c->cols - MIN(col + 1, c->cols),
+			     ui_state_clean(clean, sizeof(clean), st->written.path),
+			     (struct style){ ROLE_DIM, 0 });
+	else if (p->kind == PROMPT_COMMAND || p->kind == PROMPT_REWIND)
 		draw_candidates(p, c, row, col + 2);
 	else if (text && m->bad && p->line.size)
-		canvas_text(c, row, col + 2, c->cols, TEXT("invalid regex: used as plain text"),
+		canvas_text(c, row, col + 2, c->cols,
+			    text_format(clean, sizeof(clean),
+					"not a regular expression (%s): taken as text", m->why),
 			    (struct style){ ROLE_WARN, 0 });
 	else if (missing)
 		canvas_text(c, row, col + 2, c->cols,
@@ -238,10 +246,29 @@ static void accept(struct ui_state *st)
 	st->prompt.kind = PROMPT_NONE;
 }
 
+/* Replace the file that exists, or not. */
+static void answer(struct ui_state *st, uint32_t code)
+{
+	char path[LINE_SIZE];
+
+	st->prompt.kind = PROMPT_NONE;
+	memcpy(path, st->written.path, sizeof(path));
+	if (code != 'y' && code != 'Y')
+		ui_state_say(st, false, "not replaced: %s", path);
+	else if (st->written.screen)
+		actions_save_screen(st, path, true);
+	else
+		actions_export(st, path, (enum export_format)st->written.format, true);
+}
+
 void prompt_keys_press(struct ui_state *st, const struct key *key)
 {
 	bool changed;
 
+	if (st->prompt.kind == PROMPT_REPLACE) {
+		answer(st, key->code);
+		return;
+	}
 	switch (key_find(CTX_PROMPT, key->code)) {
 	case ACT_ACCEPT:
 		if (st->prompt.kind == PROMPT_COMMAND)

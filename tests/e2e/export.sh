@@ -39,7 +39,7 @@ gunzip -c "$checkout/checkout.data.gz" >"$TMP/checkout.data"
 for time in cpu wait all; do
 	set -- --replay "$TMP/checkout.data" --symfs "$checkout/root" --time=$time
 	"$PROFTOP" "$@" --export "$TMP/$time.folded" || wrong "--time=$time --export: exit $?"
-	"$PROFTOP" "$@" --script ":export $TMP/screen.folded<Enter>" >/dev/null
+	"$PROFTOP" "$@" --script ":export! $TMP/screen.folded<Enter>" >/dev/null
 	cmp -s "$TMP/screen.folded" "$TMP/$time.folded" || wrong "--time=$time: --export and :export differ"
 done
 
@@ -73,7 +73,7 @@ if [ "$(id -u)" = 0 ] && python3 "$HERE/perf_allowed.py"; then
 		esac
 		keys=
 		for f in $formats; do
-			keys="$keys:export $TMP/$time.$f<Enter>"
+			keys="$keys:export! $TMP/$time.$f<Enter>"
 		done
 		"$PROFTOP" --replay "$TMP/sixty.data" --time=$time --script "2$keys" >/dev/null || wrong "sixty: exports: exit $?"
 		python3 "$HERE/export.py" "$TMP/$time" "$TMP/sixty.ndjson" 50 "$event" || bad=1

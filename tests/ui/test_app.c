@@ -8,6 +8,7 @@
 
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ui/internal.h"
@@ -114,7 +115,7 @@ TEST(test_filter)
 	assert_false(b->st.quit);
 	press(b, '\\');
 	type(b, "(");
-	assert_non_null(strstr(look(b), "used as plain text"));
+	assert_non_null(strstr(look(b), "taken as text"));
 	press(b, K_ESC);
 	/* A limit hides by total. */
 	press(b, 'L');
@@ -858,6 +859,57 @@ TEST(test_reorder)
 	assert_string_equal(view_functions.columns[list->sort].title.str, "TOTAL%");
 	press(b, '<');
 	assert_string_equal(view_functions.columns[list->sort].title.str, "SELF%");
+	bench_fini(b);
+}
+
+/* Return the size of a file; -1: there is none. */
+static long size_of(const char *path)
+{
+	struct stat s;
+
+	return stat(path, &s) ? -1 : (long)s.st_size;
+}
+
+/* A file that exists is replaced after y, or by a command with '!'. */
+TEST(test_replaces_after_yes)
+{
+	static const char *const commands[] = { ":export", ":screen" };
+	struct bench *b = start(80, 24);
+	char dir[] = "/tmp/proftop-replace-XXXXXX", path[64], line[128];
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/a.folded", dir);
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		snprintf(line, sizeof(line), "%s %s\r", commands[i], path);
+		type(b, line);
+		assert_true(size_of(path) > 0);
+		assert_int_equal(truncate(path, 0), 0);
+		type(b, line);
+		assert_non_null(strstr(look(b), "File exists. Replace it? (y/N)  /tmp/proftop-"));
+		type(b, "\r");
+		assert_non_null(strstr(look(b), "not replaced: /tmp/proftop-"));
+		assert_int_equal(size_of(path), 0);
+		type(b, line);
+		type(b, "y");
+		assert_true(size_of(path) > 0);
+		assert_int_equal(truncate(path, 0), 0);
+		snprintf(line, sizeof(line), "%s! %s\r", commands[i], path);
+		type(b, line);
+		assert_true(size_of(path) > 0);
+		unlink(path);
+	}
+	/* Also of the name typed in the picker. */
+	type(b, "\x1b");
+	press(b, K_F(9));
+	type(b, path);
+	type(b, "\r");
+	assert_int_equal(truncate(path, 0), 0);
+	press(b, K_F(9));
+	type(b, path);
+	type(b, "\rn");
+	assert_int_equal(size_of(path), 0);
+	unlink(path);
+	rmdir(dir);
 	bench_fini(b);
 }
 

@@ -176,6 +176,8 @@ TEST(test_match)
 	match_init(&m);
 	match_set(&m, "[");
 	assert_true(m.bad && !m.is_regex);
+	match_set(&m, "foo(");
+	assert_non_null(strstr(m.why, "("));
 	/* Counts that would take gigabytes or forever are text. */
 	match_set(&m, "((a{200}){200}){200}");
 	assert_true(m.bad);

@@ -208,6 +208,70 @@ TEST(test_roles_of_head)
 	bench_fini(&b);
 }
 
+/* A run that has ended is sorted by its final counts, and its clock has stopped. */
+TEST(test_ended)
+{
+	/* By noise alone 12 could keep its place above 13. */
+	static const double before[] = { 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+	static const double after[] = { 1, 1, 1.04, 1, 1, 1, 1, 1, 1 };
+	struct profile *p;
+	struct bench b;
+	const struct list *list;
+
+	bench_init(&b, 110, 34, true);
+	model_take(&b.st, fake_profile(2, before));
+	for (int i = 0; i < 3; i++) {
+		p = fake_profile(2, after);
+		p->target_gone = true;
+		p->running_ns = (200 + 10 * (uint64_t)i) * 1000000000;
+		model_take(&b.st, p);
+		assert_non_null(strstr(look(&b), "ENDED"));
+		assert_non_null(strstr(look(&b), "run 00:03:20"));
+	}
+	list = &b.st.lists[VIEW_FUNCTIONS];
+	for (uint32_t i = 1; i < list->nr; i++)
+		assert_true(list->rows[i - 1].self >= list->rows[i].self);
+	bench_fini(&b);
+}
+
+/* The head says how fast a recording grows; "100%" of stacks are all of them. */
+TEST(test_growth)
+{
+	struct profile *p = fake_profile(2, NULL);
+	struct bench b;
+
+	bench_init(&b, 110, 34, true);
+	p->recording.on = true;
+	p->recording.bytes = 10 << 20;
+	model_take(&b.st, p);
+	p = fake_profile(2, NULL);
+	p->recording.on = true;
+	p->recording.bytes = 30 << 20;
+	p->account = (struct profile_account){ .taken = 1000, .complete = 999, .pending = 1 };
+	p->interval_ns = 500000000;
+	model_take(&b.st, p);
+	assert_non_null(strstr(look(&b), "rec 30 MB +40 MB/s"));
+	assert_non_null(strstr(look(&b), ">99% complete"));
+	assert_null(strstr(look(&b), "100% complete"));
+	bench_fini(&b);
+}
+
+/* Kernel rows of a timer are marked: code with interrupts off may be counted there. */
+TEST(test_timer_marks)
+{
+	struct profile *p = fake_profile(2, NULL);
+	struct bench b;
+
+	bench_init(&b, 110, 34, true);
+	p->events[0].event.clock = true;
+	model_take(&b.st, p);
+	assert_non_null(strstr(look(&b), " k*"));
+	assert_null(strstr(look(&b), " u*"));
+	p->events[0].event.clock = false;
+	assert_null(strstr(look(&b), " k*"));
+	bench_fini(&b);
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);

@@ -352,7 +352,7 @@ TEST(test_screen_file)
 	bench_init(&b, 80, 24, false);
 	model_take(&b.st, fake_profile(2, NULL));
 	want = strdup(look(&b));
-	snprintf(text, sizeof(text), "screen %s", path);
+	snprintf(text, sizeof(text), "screen! %s", path);
 	run(&b, text);
 	close(fd);
 	fd = open(path, O_RDONLY | O_CLOEXEC); /* a new file has the name */

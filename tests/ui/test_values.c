@@ -37,6 +37,9 @@ static const struct test_pair {
 	  NULL,
 	  { "1", "997", "25000", "49.5" },
 	  { "0", "0.5", "-5", "nan", "inf", "0x10", "1e3", "99Hz", ".", "25001", "1000000" } },
+	{ "-F", "frequency", NULL, { "1", "997" }, { "-5", "0", "x", "25001" } },
+	{ "--window", "window", NULL, { NULL }, { "0", "x", "-1", "3601" } },
+	{ "-u", "user", NULL, { "0", "4294967294" }, { "4294967295", "nosuch user" } },
 	{ "-d",
 	  "delay",
 	  "delay",
@@ -192,6 +195,18 @@ TEST(test_reaches)
 	assert_non_null(strstr(look(&b), "row x: must be a number from 1"));
 	command_run(&b.st, "pid abc");
 	assert_non_null(strstr(look(&b), "pid abc: not a number"));
+	command_run(&b.st, "frequency 49");
+	assert_true(b.sampler.rate == 49);
+	command_run(&b.st, "user 33");
+	assert_true(b.st.scope.by_user && b.st.scope.uid == 33);
+	b.st.scope.by_user = false;
+	command_run(&b.st, "window 60");
+	assert_non_null(strstr(look(&b), "start with --window=60"));
+	command_run(&b.st, "show a(");
+	assert_non_null(strstr(look(&b), "a(: not a regular expression (Unmatched ("));
+	b.st.message[0] = '\0';
+	command_run(&b.st, "show a.c");
+	assert_null(strstr(look(&b), "regular expression"));
 	command_run(&b.st, "ring 2M");
 	assert_int_equal(b.sampler.ring_size, 2 << 20);
 	command_run(&b.st, "ring 3M");

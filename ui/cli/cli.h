@@ -332,6 +332,8 @@ struct safe_text stacks_describe(const struct task_stack *s, char *buf, size_t s
 int value_hz(const char *name, const char *text, double max_hz, double *hz, struct err *e);
 /* Seconds between two ticks. */
 int value_delay(const char *name, const char *text, uint64_t *ns, struct err *e);
+/* Seconds of the window. */
+int value_window(const char *name, const char *text, uint64_t *ns, struct err *e);
 /* The percentage below which rows are hidden. */
 int value_limit(const char *name, const char *text, double *pct, struct err *e);
 int value_ring(const char *name, const char *text, uint64_t *size, struct err *e);

@@ -314,18 +314,17 @@ static int write_all(int fd, const char *text, size_t size)
 	return 0;
 }
 
-/* Check that @path may be replaced: a regular file only. Return 0, -EEXIST or other -errno. */
+/* Check that @path may be replaced: a regular file only. Return 0; -EEXIST: not without @replace;
+ * or other -errno. */
 static int check_target(const char *path, bool replace, struct err *e)
 {
 	struct stat st;
 
 	if (lstat(path, &st))
 		return errno == ENOENT ? 0 : err_set(e, -errno, "%s: %s", path, strerror(errno));
-	if (!replace)
-		return err_set(e, -EEXIST, "%s: %s", path, strerror(EEXIST));
 	if (!S_ISREG(st.st_mode))
-		return err_set(e, -EEXIST, "%s: not a regular file: not replaced", path);
-	return 0;
+		return err_set(e, -EINVAL, "%s: not a regular file: not replaced", path);
+	return replace ? 0 : err_set(e, -EEXIST, "%s: %s", path, strerror(EEXIST));
 }
 
 /* Create a file beside @path, its name in @name. The descriptor or -errno. */

@@ -17,8 +17,6 @@
 struct argp_option;
 struct settings;
 
-/* Parse "language", "both" or "native". Return enum profile_frames, or -EINVAL. */
-int ui_config_frames_parse(const char *text);
 /* Parse "cpu", "wait", "all" or "latency". Return enum ui_config_time, or -EINVAL. */
 int ui_config_time_parse(const char *text);
 const char *ui_config_sort_help(enum ui_config_sort sort);
@@ -28,9 +26,6 @@ bool file_work_is_left(void);
 
 /* Return the PERF_SAMPLE_* of a list of fields ("brstack,addr"), 0: unknown, which is *bad. */
 uint64_t script_fields_parse(const char *list, const char **bad);
-
-/* Seconds of the window. */
-int value_window(const char *name, const char *text, uint64_t *ns, struct err *e);
 
 /* Get the path of the system's file: in the first of $XDG_CONFIG_DIRS, or /etc/xdg. */
 int settings_system_path(char *path, size_t size);

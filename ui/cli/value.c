@@ -123,9 +123,18 @@ int value_call_graph(const char *name, const char *text, enum call_graph *mode, 
 		       name, text);
 }
 
+/* Return enum profile_frames, or -EINVAL. */
+static int frames_of(const char *text)
+{
+	for (int i = 0; i < FRAMES_NR; i++)
+		if (!strcmp(text, profile_frames_name((enum profile_frames)i)))
+			return i;
+	return -EINVAL;
+}
+
 int value_frames(const char *name, const char *text, enum profile_frames *frames, struct err *e)
 {
-	int value = ui_config_frames_parse(text);
+	int value = frames_of(text);
 
 	if (value < 0)
 		return err_set(e, -EINVAL,
@@ -205,12 +214,4 @@ int value_process_name(const char *name, const char *text, struct err *e)
 			       name, text, name);
 	regfree(&re);
 	return 0;
-}
-
-int ui_config_frames_parse(const char *text)
-{
-	for (int i = 0; i < FRAMES_NR; i++)
-		if (!strcmp(text, profile_frames_name((enum profile_frames)i)))
-			return i;
-	return -EINVAL;
 }

@@ -124,7 +124,7 @@ enum key_group {
 	  CTX_LIST, KEYS('F'), 0, KEYS(0)) \
 	X(FETCH, "fetch", ROW, "", "fetch debug symbols (debuginfod); again: cancel", \
 	  CTX_LIST, KEYS('D'), 0, KEYS(0)) \
-	X(LOCK, "lock", ROW, "", "the mutex that its threads wait for, and its owner", \
+	X(LOCK, "lock", ROW, "", "with waits (^): the mutex it waits for, and its owner", \
 	  CTX_LIST, KEYS('$'), 0, KEYS(0)) \
 	X(STACKS, "stacks", ROW, "", "the stacks of its threads at this moment", \
 	  CTX_LIST, KEYS(K_CTRL('w')), 0, KEYS(0)) \

@@ -274,6 +274,7 @@ enum prompt_kind {
 	PROMPT_LIMIT,
 	PROMPT_COMMAND,
 	PROMPT_REWIND,
+	PROMPT_REPLACE, /* a file that exists: y or another key */
 };
 
 #define PROMPT_CANDIDATES 512
@@ -381,7 +382,8 @@ struct ui_state {
 	struct profile *baseline;  /* compared with (B); owned; NULL: none */
 	const char *baseline_path; /* of its file; NULL: it was shown here */
 	bool frozen;
-	bool target_gone;     /* as it was in the last profile */
+	bool target_gone;     /* as it was in the last profile; */
+	uint64_t gone_ns;     /* the clock of the header when it became so */
 	bool whole_at_end;    /* the window became the total when the target ended */
 	struct rewind rewind; /* a range of the past is shown */
 
@@ -394,6 +396,7 @@ struct ui_state {
 	enum profile_window asked_window; /* the same, at asked_window_ns; 0: none */
 	uint64_t asked_window_ns;
 	uint64_t tick_ns;
+	uint64_t recorded_kb; /* a second, of the recording that is written */
 	bool full_names, follow, hide_header;
 	double percent_limit;
 	bool intervals;	     /* a column of error bars (~) */
@@ -414,6 +417,13 @@ struct ui_state {
 	uint32_t nr_answers, answer_seq;
 
 	struct prompt prompt;
+	/* The last file to be written, if it was not to replace one. */
+	struct {
+		char path[LINE_SIZE]; /* "": none */
+		bool screen;
+		bool over;  /* the command has a '!' */
+		int format; /* enum export_format */
+	} written;
 	struct words_list words; /* that the prompt completes */
 	struct dialog dialog;
 	struct zone zones[ZONES_MAX];

@@ -49,6 +49,7 @@ static bool affordable(const char *s)
 void match_set(struct match *m, const char *text)
 {
 	const char *pattern;
+	int code = -1;
 	size_t size;
 
 	match_fini(m);
@@ -63,9 +64,13 @@ void match_set(struct match *m, const char *text)
 			m->ignore_case = false;
 	if (!strpbrk(pattern, "^$*+?()[]{}|\\."))
 		return;
-	m->is_regex = affordable(pattern) &&
-		      !regcomp(&m->regex, pattern,
+	snprintf(m->why, sizeof(m->why), "repeats too much, or goes back");
+	if (affordable(pattern)) {
+		code = regcomp(&m->regex, pattern,
 			       REG_EXTENDED | REG_NOSUB | (m->ignore_case ? REG_ICASE : 0));
+		regerror(code, &m->regex, m->why, sizeof(m->why));
+	}
+	m->is_regex = !code;
 	m->bad = !m->is_regex;
 }
 

@@ -97,7 +97,8 @@ struct match {
 	bool negate;
 	bool ignore_case;
 	bool is_regex;
-	bool bad;      /* has metacharacters but is matched literally */
+	bool bad;      /* has metacharacters but is matched literally, */
+	char why[48];  /* because of that */
 	regex_t regex; /* if is_regex */
 };
 

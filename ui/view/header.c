@@ -890,16 +890,18 @@ static struct safe_text frozen_text(const struct profile *p)
 			      : TEXT("FROZEN");
 }
 
-/* Write the size of the recording that is written; "": there is none. */
-static struct safe_text record_text(const struct profile *p, char *buf, size_t size)
+/* Write the size of the recording that is written, and how it grows; "": there is none. */
+static struct safe_text record_text(const struct ui_state *st, char *buf, size_t size)
 {
-	char bytes[FORMAT_MAX];
+	const struct profile *p = st->latest;
+	char bytes[FORMAT_MAX], more[FORMAT_MAX];
 
 	if (!p || !p->recording.on)
 		return TEXT("");
-	return text_format(buf, size, "rec %s%s",
+	return text_format(buf, size, "rec %s%s +%s/s",
 			   format_memory(bytes, p->recording.bytes >> 10).str,
-			   p->recording.failed ? "!" : "");
+			   p->recording.failed ? "!" : "",
+			   format_memory(more, st->recorded_kb).str);
 }
 
 /* Draw the right end in @cols: state, window, tick, running time; as much as fits. Return its first
@@ -919,12 +921,14 @@ static unsigned int draw_badge(const struct ui_state *st, struct canvas *c, unsi
 				: stopped	       ? TEXT("STOPPED")
 						       : TEXT("LIVE");
 	char clock[FORMAT_MAX], run[64], span[FORMAT_MAX], tick[64], window[64], ago[64], at[32];
+	uint64_t run_ns = p && p->target_gone ? st->gone_ns
+			  : p		      ? MAX(p->running_ns, p->session_ns)
+					      : 0;
 	/* The window of the rows, the interval of ticks, the time since the start. */
 	struct safe_text live[] = {
 		window_text(st, window, sizeof(window)),
 		text_format(tick, sizeof(tick), "every %s", format_span(span, st->tick_ns).str),
-		text_format(run, sizeof(run), "run %s",
-			    format_clock(clock, p ? MAX(p->running_ns, p->session_ns) : 0).str),
+		text_format(run, sizeof(run), "run %s", format_clock(clock, run_ns).str),
 	};
 	struct safe_text past[] = {
 		ui_state_clean(ago, sizeof(ago), header_strip_ago(st, (char[64]){ 0 }, 64)),
@@ -936,7 +940,7 @@ static unsigned int draw_badge(const struct ui_state *st, struct canvas *c, unsi
 	};
 	const struct safe_text *parts = st->rewind.on ? past : live;
 	char size[48];
-	struct safe_text rec = record_text(p, size, sizeof(size));
+	struct safe_text rec = record_text(st, size, sizeof(size));
 	unsigned int width = 2 + word.width + (rec.width ? rec.width + 2u : 0), nr = 0;
 	struct pen pen = { c, 0, 0, c->cols };
 
@@ -1307,7 +1311,11 @@ static void draw_stacks(const struct ui_state *st, struct pen *pen, unsigned int
 		draw_cut_waits(source(st), pen);
 		return;
 	}
-	if (!pen_value(pen, gap, label, format_share(buf, (double)a->complete / taken),
+	/* Not "100%" if one is not. */
+	if (!pen_value(pen, gap, label,
+		       a->complete < a->taken && (double)a->complete >= 0.995 * taken
+			       ? TEXT(">99%")
+			       : format_share(buf, (double)a->complete / taken),
 		       (double)a->complete >= WELL * taken ? ROLE_OK : ROLE_VALUE))
 		return;
 	pen_text(pen, 1, TEXT("complete"), ROLE_DIM);

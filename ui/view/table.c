@@ -292,6 +292,14 @@ static const struct profile_function *function_of(const struct ui_state *st, con
 	return fn < st->shown->nr_functions ? &st->shown->functions[fn] : NULL;
 }
 
+/* Return whether samples are taken by interrupts of a timer, not of a PMU. */
+static bool is_by_timer(const struct ui_state *st)
+{
+	const struct profile *p = st->shown;
+
+	return p && p->nr_events && p->events[ui_state_event(st, p)].event.clock;
+}
+
 void common_kind(const struct ui_state *st, const struct row *row, struct canvas *c,
 		 struct view_field at)
 {
@@ -304,6 +312,9 @@ void common_kind(const struct ui_state *st, const struct row *row, struct canvas
 		kind[0] = f->kind;
 	canvas_text(c, at.row, at.col, at.cols, (struct safe_text){ kind, 1, 1 },
 		    (struct style){ theme_kind(kind[0]), 0 });
+	/* In the gap: a timer's interrupt comes when the kernel takes interrupts again. */
+	if (kind[0] == 'k' && row->self > 0 && is_by_timer(st))
+		canvas_text(c, at.row, at.col + 1, 1, TEXT("*"), (struct style){ ROLE_DIM, 0 });
 }
 
 void common_module(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -1105,6 +1116,9 @@ void table_rebuild(struct ui_state *st, enum view_id id)
 	for (uint32_t i = 0; i < list->nr; i++)
 		list->most = MAX(list->most, list->rows[i].self);
 	sort_rows(st, v, list);
+	/* The counts of a run that has ended are final. */
+	if (st->shown && st->shown->target_gone)
+		order_forget(list);
 	order_keep(st, v, list);
 	if (v->arrange)
 		v->arrange(st, list);

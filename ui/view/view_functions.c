@@ -191,8 +191,9 @@ static void draw_comm(const struct ui_state *st, const struct row *row, struct c
 static void draw_interval(const struct ui_state *st, const struct row *row, struct canvas *c,
 			  struct view_field at)
 {
-	double all = st->lists[VIEW_FUNCTIONS].count;
-	/* Around the share by weight; its width is by the number of samples. */
+	/* Around the share by weight; its width is by the number of samples. A sum that decays has
+	 * the noise of twice the number. */
+	double all = st->lists[VIEW_FUNCTIONS].count * (st->shown->window == PROFILE_DECAY ? 2 : 1);
 	struct interval i = interval_of(row->self * all, all);
 	char buf[32];
 

@@ -130,6 +130,7 @@ static const struct card_line right[] = {
 	{ "quit; no key kills (htop: F9, k)", { ACT_QUIT } },
 	{ "SYMBOLS", { 0 } },
 	{ "~ noise ! sure u user k kernel j JIT v vdso w wait", { 0 } },
+	{ "k* by a timer: or code with interrupts off before", { 0 } },
 	{ "? no name J Java y Python h PHP r Ruby l Perl n JS", { 0 } },
 	{ "strip: T trap ! lost e event f rate r reset", { 0 } },
 };
