@@ -275,23 +275,25 @@ static bool align(struct interleave *m, bool *beginning)
 	return true;
 }
 
+/* Return whether the chain is that of the thread: PHP and Perl have one for their process. */
+static bool is_of_thread(const struct interleave *m, const struct lang_process *p)
+{
+	return p->kind == LANG_PYTHON || p->kind == LANG_RUBY || m->slot->tid == m->slot->pid;
+}
+
 /*
  * Return whether the native stack ends before it reaches a C frame of the loop: code without unwind
- * tables, as that of a compiler of regular expressions, was called from the language then. The
- * chain has to be that of the thread: PHP and Perl have one for their process.
+ * tables, as that of a compiler of regular expressions, was called from the language then.
  */
 static bool ends_before_loop(const struct interleave *m, const struct lang_process *p)
 {
-	bool of_thread = p->kind == LANG_PYTHON || p->kind == LANG_RUBY;
-
-	return !m->nr_evals && m->native->stop != UNWIND_COMPLETE &&
-	       (of_thread || m->slot->tid == m->slot->pid);
+	return !m->nr_evals && m->native->stop != UNWIND_COMPLETE && is_of_thread(m, p);
 }
 
-/* Put all groups after the native frames: a guess. */
-static void put_after(struct interleave *m, const struct lang_process *p)
+/* Put all groups after the first @nr native frames: a guess. */
+static void put_after(struct interleave *m, const struct lang_process *p, uint32_t nr)
 {
-	for (uint32_t i = 0; i < m->native->nr; i++)
+	for (uint32_t i = 0; i < nr; i++)
 		put(m, i, 0);
 	for (uint32_t group = 0; group < m->nr_groups; group++)
 		put_group(m, group);
@@ -326,11 +328,15 @@ void interleave_stacks(const struct lang_process *p, const struct unwind_result 
 		m.nr_here--;
 	}
 	if (ends_before_loop(&m, p)) {
-		put_after(&m, p);
+		put_after(&m, p, native->nr);
 		return;
 	}
-	if (!m.nr_evals || !align(&m, &beginning))
+	if (!m.nr_evals || !align(&m, &beginning)) {
+		/* Guessed callers, of code that the interpreter compiled, are others' frames. */
+		if (native->nr_guessed && is_of_thread(&m, p))
+			put_after(&m, p, MIN(native->guessed_by + 1, native->nr));
 		return;
+	}
 	put_all(&m, native->stop != UNWIND_COMPLETE);
 	out->doubts = (is_whole(&m, beginning) ? 0 : INTERLEAVE_CUT) |
 		      (m.exact ? 0 : INTERLEAVE_UNALIGNED) |

@@ -251,6 +251,24 @@ TEST(test_deep)
 	expect("01abc", INTERLEAVE_GUESSED);
 }
 
+/* Callers of compiled code that were guessed, in which no group ends: the chain
+ * stays. */
+TEST(test_guessed_callers)
+{
+	make_native("nnlnl");
+	make_slot(".7.9");
+	u.slot.pid = 7;
+	u.slot.tid = 8;
+	expect("", INTERLEAVE_NONE);
+	native.nr_guessed = 3;
+	native.guessed_by = 1;
+	expect("01abcd", INTERLEAVE_GUESSED);
+	assert_int_equal(out.doubts, INTERLEAVE_CUT);
+	/* They may be right. */
+	make_slot(".2.4");
+	expect("012ab34cd", INTERLEAVE_GUESSED);
+}
+
 /* A native stack that ends before the loop: a guess, and only with the chain of the thread. */
 TEST(test_before_loop)
 {
