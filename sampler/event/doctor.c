@@ -395,7 +395,8 @@ static void judge_languages(struct findings *l, const struct doctor_facts *f)
 		const char *topic, *versions;
 		bool exact; /* without haste: its code remains in memory */
 	} all[] = {
-		{ "Java", "OpenJDK 17, 25: methods and lines; 11 to 24: untested, guessed", true },
+		{ "Java", "OpenJDK 17 to 28: methods and lines; 11 to 16: untested, guessed",
+		  true },
 		{ "Python", "CPython 3.8 to 3.15: functions and lines", false },
 		{ "PHP",
 		  "8.2, 8.4 to 8.6 without threads: functions and lines; 8.1, 8.3: "

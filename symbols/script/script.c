@@ -66,7 +66,10 @@ const char *lang_status_name(enum lang_status why)
 	return (unsigned int)why < LANG_OK ? names[why] : "?";
 }
 
-/* Names of HotSpot's own threads, as cut to 15 bytes (JDK source: os::set_native_thread_name()). */
+/*
+ * Names of HotSpot's own threads, as cut to 15 bytes (JDK source: os::set_native_thread_name()): at
+ * the end, from JDK 26 on in the middle.
+ */
 enum lang_status lang_jvm_thread(const char *comm)
 {
 	static const struct {
@@ -96,6 +99,15 @@ enum lang_status lang_jvm_thread(const char *comm)
 		{ "Service Thread", LANG_VM },
 		{ "Monitor Deflati", LANG_VM },
 		{ "Signal Dispatch", LANG_VM },
+		{ "Shenand..", LANG_GC },
+		{ "Runtime..", LANG_GC },
+		{ "StringD..", LANG_GC },
+		{ "C1 Comp..", LANG_COMPILER },
+		{ "C2 Comp..", LANG_COMPILER },
+		{ "JVMCI C..", LANG_COMPILER },
+		{ "VM Peri..", LANG_VM },
+		{ "Monitor..", LANG_VM },
+		{ "Signal ..", LANG_VM },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)

@@ -256,7 +256,12 @@ TEST(test_blind)
 	assert_false(j.vm.blobs[0].blind);
 	/* The version. */
 	assert_false(jvm_read_is_untried(&j.vm.vm, &j.remote));
-	vm_major = 21;
+	vm_major = 11;
+	assert_true(jvm_read_is_untried(&j.vm.vm, &j.remote));
+	vm_major = 27;
+	assert_false(jvm_read_is_untried(&j.vm.vm, &j.remote));
+	/* One that renames what is read at each frame. */
+	j.vm.vm.deopt_handler = UINT64_MAX;
 	assert_true(jvm_read_is_untried(&j.vm.vm, &j.remote));
 	vm_major = 17;
 	/* The option. */
@@ -553,6 +558,15 @@ static struct blob25 *put_inlined25(uint8_t *immutable, uint64_t *mutable)
 	return b;
 }
 
+static struct VMStructEntry *field25(const char *name)
+{
+	struct VMStructEntry *e = structs25;
+
+	while (strcmp(e->field, name) != 0)
+		e++;
+	return e;
+}
+
 TEST(test_jdk25)
 {
 	static struct jvm_read_frame frames[JVM_READ_FRAMES_MAX];
@@ -581,6 +595,12 @@ TEST(test_jdk25)
 	assert_int_equal(frames[0].bci, 4);
 	assert_string_equal(frames[1].name, "pkg.Class.get");
 	assert_int_equal(frames[1].bci, 7);
+	/* JDK 26. */
+	field25("_deopt_handler_offset")->field = "_deopt_handler_entry_offset";
+	assert_int_equal(read_tables(&j, &missing), 0);
+	assert_int_equal(scan(&j), 0);
+	assert_int_equal(j.vm.blobs[0].deopt, (uintptr_t)b + 280);
+	field25("_deopt_handler_entry_offset")->field = "_deopt_handler_offset";
 	/* Where code begins is in neither way. */
 	structs25[12].field = "_code_start";
 	assert_int_equal(read_tables(&j, &missing), -ENODATA);

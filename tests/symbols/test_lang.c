@@ -148,6 +148,8 @@ TEST(test_jvm_threads)
 	assert_int_equal(lang_jvm_thread("G1 Conc#0"), LANG_GC);
 	assert_int_equal(lang_jvm_thread("C2 CompilerThre"), LANG_COMPILER);
 	assert_int_equal(lang_jvm_thread("VM Thread"), LANG_VM);
+	assert_int_equal(lang_jvm_thread("C1 Comp..hread0"), LANG_COMPILER);
+	assert_int_equal(lang_jvm_thread("VM Peri..Thread"), LANG_VM);
 	assert_int_equal(lang_jvm_thread("java"), LANG_NO_FRAMES);
 	assert_int_equal(lang_jvm_thread(""), LANG_NO_FRAMES);
 	for (int i = 0; i < LANG_OK; i++)

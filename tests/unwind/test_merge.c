@@ -251,8 +251,7 @@ TEST(test_deep)
 	expect("01abc", INTERLEAVE_GUESSED);
 }
 
-/* Callers of compiled code that were guessed, in which no group ends: the chain
- * stays. */
+/* Guessed callers of compiled code, in which no group ends: the chain is kept. */
 TEST(test_guessed_callers)
 {
 	make_native("nnlnl");
