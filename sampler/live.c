@@ -984,8 +984,11 @@ static void find_task(struct sampler *s, pid_t pid, pid_t tid)
 {
 	uint64_t now_ns = time_now_ns();
 	enum task_step step = state_of(tid, tid);
+	/* Asleep, the guard of the terminal is found here alone. */
+	bool own = !s->config.include_self &&
+		   (pid == s->config.guard || pipeline_is_own(getpid(), pid));
 
-	if (step != STEP_EXIT)
+	if (step != STEP_EXIT && !own)
 		waits_found(s->store.waits, pid, tid, step, now_ns);
 }
 

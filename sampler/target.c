@@ -99,15 +99,15 @@ static int start_command(struct target *t, const struct sampler_config *config, 
 	return 0;
 }
 
-/* Remove our own processes from a list of tasks. Returns how many are left. */
+/* Remove our own threads and processes from a list of tasks. Returns how many are left. */
 static uint32_t without_self(pid_t *tids, uint32_t nr, pid_t guard)
 {
 	pid_t self = getpid();
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < nr; i++)
-		if (tids[i] != self && tids[i] != guard && !sandbox_has(tids[i]) &&
-		    !sandbox_memory_has(tids[i]))
+		if (tids[i] != guard && !sandbox_has(tids[i]) && !sandbox_memory_has(tids[i]) &&
+		    syscall(SYS_tgkill, self, tids[i], 0))
 			tids[kept++] = tids[i];
 	return kept;
 }

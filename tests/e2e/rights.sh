@@ -34,6 +34,10 @@ says '^ok *sampling *every process, user and kernel code'
 says 'without the rest no other users'
 [ "$rc" = 1 ] || [ "$rc" = 0 ] || wrong "perfmon: --check exits with $rc"
 
+# Its own threads are no rows, also when they are there before the events.
+as none -d 0.3 --size=100x30 --script='2^<tick>^<tick><tick>'
+grep -q ' proftop  *[0-9.]' "$TMP/out" && wrong "none: proftop is a row of its own: $(cat "$TMP/out")"
+
 as none -b -n 1 -d 0.5 -e cpu-clock -- sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done'
 [ "$rc" = 0 ] || wrong "none: exit $rc: $(cat "$TMP/err")"
 says 'user code only'
