@@ -260,7 +260,7 @@ TEST(test_blind)
 	assert_true(jvm_read_is_untried(&j.vm.vm, &j.remote));
 	vm_major = 27;
 	assert_false(jvm_read_is_untried(&j.vm.vm, &j.remote));
-	/* One that renames what is read at each frame. */
+	/* One that renames a field that each frame needs. */
 	j.vm.vm.deopt_handler = UINT64_MAX;
 	assert_true(jvm_read_is_untried(&j.vm.vm, &j.remote));
 	vm_major = 17;
