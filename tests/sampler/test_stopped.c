@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -19,11 +20,11 @@
 #include "symbols/base/base.h"
 #include "tests/prelude.h"
 
-#define SIGNALS 200
+#define SIGNALS 5000
 
 /* Shared with the child. */
 static struct shared {
-	atomic_int nr_signals, is_ready, nr_early;
+	atomic_int nr_signals, nr_wrong, is_ready, nr_early;
 	atomic_ulong turns;
 	atomic_int stopped_by; /* pid of the tracer */
 } * shared;
@@ -96,17 +97,32 @@ static void sleep_once(void)
 		atomic_fetch_add(&shared->nr_early, 1);
 }
 
-static void on_signal(int sig)
+/* Signals are queued: each one has its number. */
+static void on_signal(int sig, siginfo_t *info, void *context)
 {
-	atomic_fetch_add(&shared->nr_signals, 1);
+	if (info->si_code != SI_QUEUE ||
+	    info->si_value.sival_int != atomic_fetch_add(&shared->nr_signals, 1))
+		atomic_fetch_add(&shared->nr_wrong, 1);
 }
 
 static void count_signals(void)
 {
-	signal(SIGRTMIN, on_signal);
+	struct sigaction sa = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+
+	sigaction(SIGRTMIN, &sa, NULL);
 	atomic_store(&shared->is_ready, 1);
 	for (;;)
 		pause();
+}
+
+/* Send all signals, one when the one before has been taken. */
+static void send_signals(pid_t pid)
+{
+	for (int i = 0; i < SIGNALS; i++) {
+		sigqueue(pid, SIGRTMIN, (union sigval){ .sival_int = i });
+		for (int k = 0; k < 200 && atomic_load(&shared->nr_signals) <= i; k++)
+			sched_yield();
+	}
 }
 
 static void spin(void)
@@ -143,21 +159,24 @@ TEST(test_sleeper)
 	assert_int_equal(atomic_load(&shared->nr_early), 0);
 }
 
-/* No signal is lost, nor taken twice. */
+/* No signal is lost, taken twice, or another one: also one that arrives in a stop. */
 TEST(test_signals)
 {
-	pid_t pid = start(count_signals);
+	pid_t pid = start(count_signals), sender = fork();
 	struct stopped s;
 	uint64_t sp;
+	int status;
 
-	for (int i = 0; i < SIGNALS; i++) {
-		assert_int_equal(sigqueue(pid, SIGRTMIN, (union sigval){ 0 }), 0);
-		if (i % 2)
-			assert_int_equal(stopped_read(pid, &s, copy_nothing, &sp), 0);
+	if (!sender) {
+		send_signals(pid);
+		_exit(0);
 	}
+	while (!waitpid(sender, &status, WNOHANG))
+		assert_int_equal(stopped_read(pid, &s, copy_nothing, &sp), 0);
 	for (int i = 0; i < 5000 && atomic_load(&shared->nr_signals) < SIGNALS; i++)
 		nap(1);
 	assert_int_equal(atomic_load(&shared->nr_signals), SIGNALS);
+	assert_int_equal(atomic_load(&shared->nr_wrong), 0);
 	end(pid);
 }
 
