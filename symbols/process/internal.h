@@ -104,6 +104,12 @@ bool proc_watch_end(void);
  * The vdso of a 32-bit process, which @start shows, is another one: a file that cannot be read.
  */
 enum object_kind procfs_kind(const char *path, size_t size, uint64_t start, bool is_private);
+/*
+ * Find the anonymous executable mappings of @maps, of one process, that are copies of the text of a
+ * file there, and give them its object and offsets. Reads its memory, so it may hang.
+ */
+void procfs_find_copies(struct objects *objects, int dir_fd, pid_t pid, struct mapping *maps,
+			uint32_t nr);
 
 #define REQUESTS_SLOTS	 1024u
 #define REQUESTS_FILTERS 4096u

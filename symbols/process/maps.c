@@ -1442,7 +1442,9 @@ static void add_map(struct maps *m, struct maps_load_reading *r, const struct pr
 		    const struct procfs_map *seen)
 {
 	struct object_identity identity = { .maj = line->maj, .min = line->min, .ino = line->ino };
-	struct mapping mapping = { .start = line->start, .end = line->end, .exec = true };
+	struct mapping mapping = {
+		.start = line->start, .end = line->end, .exec = true, .writable = line->writable
+	};
 	char path[PATH_SIZE_MAX];
 	size_t size = procfs_unescape(path, sizeof(path), line->path, line->path_size);
 
@@ -1530,6 +1532,7 @@ static int read_maps(struct maps *m, struct maps_load_reading *r, const char *na
 	}
 	add_moved(m, r, &moved, NULL);
 	free(bytes);
+	procfs_find_copies(m->objects, r->dir_fd, r->pid, r->maps, r->nr_maps);
 	return 0;
 }
 
@@ -1547,7 +1550,7 @@ static void read_maps_of_threads(struct maps *m, struct maps_load_reading *r, co
 }
 
 /* List the ids of all threads in *@tids, malloc'ed; return their number. */
-static uint32_t list_threads(struct maps_load_reading *r, pid_t **tids)
+static uint32_t list_threads(const struct maps_load_reading *r, pid_t **tids)
 {
 	int fd = openat(r->dir_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);

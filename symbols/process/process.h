@@ -125,6 +125,7 @@ struct mapping {
 	uint64_t birth_ns;   /* 0: before the start of proftop */
 	struct object *object;
 	bool exec;
+	bool writable, copied; /* of a reading: also written to; a copy of the object's text */
 };
 
 /*
@@ -182,9 +183,9 @@ struct procfs_map {
 	uint64_t start, end, offset;
 	uint64_t ino;
 	uint32_t maj, min;
-	bool exec, is_private; /* private: writing to it changes no file */
-	const char *path;      /* in the text; the kernel writes newlines as \012 */
-	size_t path_size;      /* 0: anonymous */
+	bool writable, exec, is_private; /* private: writing to it changes no file */
+	const char *path;		 /* in the text; the kernel writes newlines as \012 */
+	size_t path_size;		 /* 0: anonymous */
 };
 
 struct procfs_text {

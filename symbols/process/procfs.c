@@ -52,6 +52,7 @@ static bool parse_map(const char *at, const char *end, struct procfs_map *m)
 		return false;
 	if (end - at < 5 || at[4] != ' ')
 		return false;
+	m->writable = at[1] == 'w';
 	m->exec = at[2] == 'x';
 	m->is_private = at[3] == 'p';
 	at += 5;
@@ -460,4 +461,109 @@ ssize_t remote_read_string(struct remote *r, uint64_t addr, char *buf, size_t si
 	}
 	buf[done] = '\0';
 	return (ssize_t)done;
+}
+
+/*
+ * Copies of text. V8 copies its builtins to memory near its code, and a program that moves its text
+ * to huge pages may choose another address: such memory is anonymous, and has no names.
+ */
+
+#define COPY_MIN    (64U << 10) /* bytes of memory that may be a copy */
+#define COPIES_MAX  4U		/* mappings looked at for one process */
+#define COPY_PAGE   4096U
+#define COPY_CHUNK  (256U << 10)
+#define COPY_SEARCH (256U << 20) /* bytes of text compared */
+
+static bool read_page(int mem, uint64_t addr, uint8_t page[static COPY_PAGE])
+{
+	return pread(mem, page, COPY_PAGE, (off_t)addr) == (ssize_t)COPY_PAGE;
+}
+
+/* Compare all pages with the text at @from but the last one, which may end in other bytes. */
+static bool is_copy(int mem, const struct mapping *copy, uint64_t from)
+{
+	uint8_t a[COPY_PAGE], b[COPY_PAGE];
+	uint64_t size = copy->end - copy->start;
+
+	for (uint64_t off = 0; off + COPY_PAGE < size; off += COPY_PAGE)
+		if (!read_page(mem, copy->start + off, a) || !read_page(mem, from + off, b) ||
+		    memcmp(a, b, COPY_PAGE) != 0)
+			return false;
+	return true;
+}
+
+/* Find the page @first in the text @file; 0: it is not there. */
+static uint64_t find_text(int mem, const struct mapping *copy, const struct mapping *file,
+			  const uint8_t *first, uint8_t *chunk)
+{
+	uint64_t size = copy->end - copy->start;
+
+	for (uint64_t at = file->start; at < file->end && size <= file->end - at;) {
+		ssize_t nr = pread(mem, chunk, MIN(COPY_CHUNK, file->end - at), (off_t)at);
+
+		if (nr < (ssize_t)COPY_PAGE)
+			return 0;
+		for (ssize_t off = 0; off + (ssize_t)COPY_PAGE <= nr; off += COPY_PAGE)
+			if (size <= file->end - at - (uint64_t)off &&
+			    !memcmp(chunk + off, first, COPY_PAGE) &&
+			    is_copy(mem, copy, at + (uint64_t)off))
+				return at + (uint64_t)off;
+		at += (uint64_t)nr / COPY_PAGE * COPY_PAGE;
+	}
+	return 0;
+}
+
+/* Find the text that @copy was made from; true: @copy has its object and offset. */
+static bool find_copy(struct objects *objects, pid_t pid, int mem, struct mapping *copy,
+		      const struct mapping *maps, uint32_t nr, uint8_t *chunk, uint64_t *left)
+{
+	uint8_t first[COPY_PAGE];
+
+	if (!read_page(mem, copy->start, first))
+		return false;
+	for (uint32_t k = 0; k < nr && *left; k++) {
+		const struct mapping *file = &maps[k];
+		uint64_t from;
+
+		if (!file->object || file->object->identity.kind != OBJECT_FILE || file->copied ||
+		    file->end - file->start < copy->end - copy->start)
+			continue;
+		*left -= MIN(*left, file->end - file->start);
+		from = find_text(mem, copy, file, first, chunk);
+		if (!from)
+			continue;
+		copy->object = objects_hold(objects, &file->object->identity,
+					    file->object->path.str, file->object->path.size, pid,
+					    file->start, file->end);
+		copy->offset = file->offset + (from - file->start);
+		copy->copied = true;
+		return true;
+	}
+	return false;
+}
+
+void procfs_find_copies(struct objects *objects, int dir_fd, pid_t pid, struct mapping *maps,
+			uint32_t nr)
+{
+	uint64_t left = COPY_SEARCH;
+	unsigned int looked = 0;
+	uint8_t *chunk = NULL;
+	int mem = -1;
+
+	for (uint32_t i = 0; i < nr && looked < COPIES_MAX; i++) {
+		struct mapping *copy = &maps[i];
+
+		if (copy->object || copy->writable || copy->end - copy->start < COPY_MIN)
+			continue;
+		if (!looked++) {
+			mem = openat(dir_fd, "mem", O_RDONLY | O_CLOEXEC);
+			chunk = malloc(COPY_CHUNK);
+		}
+		if (mem < 0 || !chunk)
+			break;
+		find_copy(objects, pid, mem, copy, maps, nr, chunk, &left);
+	}
+	free(chunk);
+	if (mem >= 0)
+		close(mem);
 }

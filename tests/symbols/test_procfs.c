@@ -6,6 +6,8 @@
 
 #include "tests/prelude.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "symbols/base/base.h"
@@ -247,6 +249,50 @@ TEST(test_stat)
 		assert_false(procfs_stat_flags(plain, cut, &flags) && flags != 2129984);
 	assert_false(procfs_stat_flags("9 (x", 4, &flags));
 	assert_false(procfs_stat_flags("", 0, &flags));
+}
+
+#define TEXT_SIZE (1024U << 10)
+#define COPY	  (128U << 10)
+
+/* A copy of text in anonymous memory has the names of the text; other memory has not. */
+TEST(test_copies)
+{
+	const struct object_identity identity = { .kind = OBJECT_FILE, .maj = 8, .ino = 77 };
+	int dir = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	uint8_t *text =
+		mmap(NULL, TEXT_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *copy =
+		mmap(NULL, COPY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *other =
+		mmap(NULL, COPY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct objects *objects;
+	struct mapping maps[4];
+	uint32_t random = 1;
+
+	assert_int_equal(objects_new(&objects), 0);
+	for (uint32_t i = 0; i < TEXT_SIZE; i++)
+		text[i] = (uint8_t)((random = random * 1664525 + 1013904223) >> 24);
+	memcpy(copy, text + 0x43000, COPY);
+	/* It begins alike. */
+	memcpy(other, text + 0x43000, COPY);
+	other[COPY / 2] ^= 1;
+	maps[0] = (struct mapping){ (uintptr_t)copy, (uintptr_t)copy + COPY, .exec = true };
+	maps[1] = (struct mapping){ (uintptr_t)text, (uintptr_t)text + TEXT_SIZE, 0x5000,
+				    .exec = true };
+	maps[1].object = objects_intern(objects, &identity, "/x/node", 7, getpid(), 0, TEXT_SIZE);
+	maps[2] = (struct mapping){ (uintptr_t)other, (uintptr_t)other + COPY, .exec = true };
+	maps[3] = maps[0];
+	maps[3].writable = true; /* code that is made there */
+	procfs_find_copies(objects, dir, getpid(), maps, 4);
+	assert_ptr_equal(maps[0].object, maps[1].object);
+	assert_int_equal(maps[0].offset, 0x5000 + 0x43000);
+	assert_null(maps[2].object);
+	assert_null(maps[3].object);
+	objects_free(objects);
+	munmap(text, TEXT_SIZE);
+	munmap(copy, COPY);
+	munmap(other, COPY);
+	close(dir);
 }
 
 int main(void)
