@@ -984,9 +984,7 @@ static void find_task(struct sampler *s, pid_t pid, pid_t tid)
 {
 	uint64_t now_ns = time_now_ns();
 	enum task_step step = state_of(tid, tid);
-	/* Asleep, the guard of the terminal is found here alone. */
-	bool own = !s->config.include_self &&
-		   (pid == s->config.guard || pipeline_is_own(getpid(), pid));
+	bool own = !s->config.include_self && pipeline_is_own(getpid(), s->config.guard, pid);
 
 	if (step != STEP_EXIT && !own)
 		waits_found(s->store.waits, pid, tid, step, now_ns);
@@ -1043,7 +1041,8 @@ static void find_all(struct sampler *s)
 		return;
 	dir = opendir("/proc");
 	while (dir && left && (d = readdir(dir)))
-		if (atoi(d->d_name) > 0 && !pipeline_is_own(getpid(), atoi(d->d_name)))
+		if (atoi(d->d_name) > 0 &&
+		    !pipeline_is_own(getpid(), s->config.guard, atoi(d->d_name)))
 			find_threads(s, atoi(d->d_name), &left);
 	if (dir)
 		closedir(dir);

@@ -111,6 +111,7 @@ struct pipeline_tables {
 	struct counts *counts;
 	struct unwind_config unwind; /* its rows are shared by all threads */
 	pid_t own_pid; /* pid of samples that are not counted (and all of the sandbox); -1: none */
+	pid_t guard;   /* the same, of the guard of the terminal; 0: none */
 	bool recorded; /* no process is read later: unknown ones are [unknown] */
 	uint32_t chain_max; /* frames that the kernel follows; 0: PIPELINE_CHAIN_MAX */
 	const struct script_functions *codes; /* functions of interpreters */
@@ -122,10 +123,14 @@ struct pipeline_tables {
 	uint32_t generation; /* of stacks, counts and tasks; places are replaced with some */
 };
 
-/* Return whether samples of @pid are of proftop: of @own_pid, its sandbox, or its readers. */
-static inline bool pipeline_is_own(pid_t own_pid, pid_t pid)
+/*
+ * Return whether samples of @pid are of proftop: of @own_pid, its sandbox, its readers, or @guard
+ * (0: none).
+ */
+static inline bool pipeline_is_own(pid_t own_pid, pid_t guard, pid_t pid)
 {
-	return pid == own_pid || (own_pid >= 0 && (sandbox_has(pid) || sandbox_memory_has(pid)));
+	return pid == own_pid || (own_pid >= 0 && ((guard && pid == guard) || sandbox_has(pid) ||
+						   sandbox_memory_has(pid)));
 }
 
 /* The result of pipeline_resolve(); borrowed until the next sample. */

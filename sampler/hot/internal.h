@@ -122,7 +122,7 @@ struct sampler_thread {
 	uint32_t nr_waits;	    /* since then */
 	uint32_t most_waits;	    /* in such a time, since the last batch */
 	struct switch_note wait;    /* the stack of the switch that follows; tid 0: none */
-	pid_t own_pid;
+	pid_t own_pid, guard;
 	bool filtered; /* the last sample was */
 	int stop_fd;
 	int kick_fd;	    /* eventfd: the reader says that the ring fills */

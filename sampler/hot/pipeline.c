@@ -354,7 +354,7 @@ void pipeline_leave_out(struct pipeline *p, struct pipeline_stats *stats,
 uint32_t pipeline_wait(struct pipeline *p, struct pipeline_stats *stats,
 		       const struct record_sample *s, int event, uint64_t regs_mask)
 {
-	if (pipeline_is_own(p->tables->own_pid, (pid_t)s->pid)) {
+	if (pipeline_is_own(p->tables->own_pid, p->tables->guard, (pid_t)s->pid)) {
 		pipeline_leave_out(p, stats, s, event, &stats->own);
 		return STACK_NONE;
 	}
@@ -365,7 +365,7 @@ uint32_t pipeline_wait(struct pipeline *p, struct pipeline_stats *stats,
 bool pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 		     const struct record_sample *s, int event, uint64_t regs_mask, bool may_wait)
 {
-	if (pipeline_is_own(p->tables->own_pid, (pid_t)s->pid)) {
+	if (pipeline_is_own(p->tables->own_pid, p->tables->guard, (pid_t)s->pid)) {
 		pipeline_leave_out(p, stats, s, event, &stats->own);
 		return true;
 	}

@@ -84,9 +84,9 @@ static bool is_recorded(const struct sampler_thread *t, const struct record *r,
 		return false;
 	if (r->type == PERF_RECORD_SAMPLE)
 		return layout->sample_type & PERF_SAMPLE_RAW ||
-		       !pipeline_is_own(t->own_pid, (pid_t)r->sample.pid);
+		       !pipeline_is_own(t->own_pid, t->guard, (pid_t)r->sample.pid);
 	return (r->type != PERF_RECORD_SWITCH && r->type != PERF_RECORD_SWITCH_CPU_WIDE) ||
-	       !pipeline_is_own(t->own_pid, (pid_t)r->pid);
+	       !pipeline_is_own(t->own_pid, t->guard, (pid_t)r->pid);
 }
 
 _Static_assert(COUNTERS_GONE == PIPELINE_EVENT_GONE, "counted under this reason");
@@ -123,7 +123,7 @@ static void put_step(struct sampler_thread *t, uint32_t pid, uint32_t tid, enum 
 		.step = step,
 	};
 
-	if (!t->queue || note.tid <= 0 || pipeline_is_own(t->own_pid, note.pid))
+	if (!t->queue || note.tid <= 0 || pipeline_is_own(t->own_pid, t->guard, note.pid))
 		return;
 	if ((step == STEP_OUT || step == STEP_PREEMPTED) && t->wait.tid == note.tid &&
 	    time_ns - MIN(t->wait.time_ns, time_ns) < STACK_NS) {
@@ -216,7 +216,7 @@ static bool on_sample(struct sampler_thread *t, struct sampler_thread_stats *sta
 		      struct record_sample *s, uint64_t regs_mask,
 		      const struct perf_event_header *h)
 {
-	bool own = pipeline_is_own(t->own_pid, (pid_t)s->pid);
+	bool own = pipeline_is_own(t->own_pid, t->guard, (pid_t)s->pid);
 	struct pipeline_member members[EVENTS_MAX];
 	int event = slot_of(t, s->id);
 	uint32_t nr;
@@ -653,6 +653,7 @@ int sampler_thread_start(struct sampler_thread **out, struct sampler_thread_shar
 	t->cpu_index = cpu_index;
 	t->cpu = counters_cpu(shared->counters, cpu_index);
 	t->own_pid = sampler_thread_tables(shared)->own_pid;
+	t->guard = sampler_thread_tables(shared)->guard;
 	atomic_init(&t->done_ns, time_now_ns());
 	if (shared->recorder)
 		t->lane = recorder_lane(shared->recorder, cpu_index);

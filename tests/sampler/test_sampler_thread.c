@@ -35,6 +35,7 @@
 #define KERNEL_IP 0xffffffff81001000ULL
 #define TIME_NS	  100
 #define OWN_PID	  9
+#define GUARD_PID 8
 
 struct waking_sample {
 	struct perf_event_header h;
@@ -105,6 +106,7 @@ static void make_tables(struct pipeline_tables *t)
 	assert_int_equal(stacks_new(&t->stacks, 64, 1 << 16), 0);
 	assert_int_equal(counts_new(&t->counts, 64, 64), 0);
 	t->own_pid = OWN_PID;
+	t->guard = GUARD_PID;
 	t->languages = lang_bit(LANG_PYTHON);
 }
 
@@ -120,6 +122,7 @@ static int setup(void **state)
 	assert_int_equal(spool_init(&f.lane.spool, 1 << 20), 0);
 	t->shared = &f.shared;
 	t->own_pid = OWN_PID;
+	t->guard = GUARD_PID;
 	t->lane = &f.lane;
 	t->notes = calloc(1, sizeof(*t->notes));
 	t->deltas = deltas_new(16);
@@ -240,6 +243,7 @@ TEST(test_last_switch, setup, teardown)
 	put_switch(f, 3, UINT32_MAX, 3000);
 	put_switch(f, 0, 0, 4000);
 	put_switch(f, OWN_PID, OWN_PID, 5000);
+	put_switch(f, GUARD_PID, GUARD_PID, 6000);
 	assert_int_equal(switch_queue_nr(q), 1);
 	note = switch_queue_first(q);
 	assert_int_equal(note->tid, 4);
