@@ -205,8 +205,6 @@ static uint32_t frames_meet(struct frames *f, const struct store *st, uint32_t i
 
 /*
  * Branches and accesses to memory of the samples of a recording. Runs on: the thread of the replay.
- *
- * Branches and accesses to memory of the samples of a recording. Runs on: the thread of the replay.
  */
 
 /* The most branches that fit in a record. */

@@ -36,8 +36,6 @@
 
 /*
  * Actions on the order of the rows. Runs on: the main thread.
- *
- * Actions on the order of the rows. Runs on: the main thread.
  */
 
 /* Return whether the rows can be sorted. Report it if not. */

@@ -818,10 +818,6 @@ static void messages_languages(struct messages *n, const struct profile *p)
  * Messages about samples: truncated and broken stacks, samples that are not counted, missing names.
  *
  * Runs on: the builder.
- *
- * Messages about samples: truncated and broken stacks, samples that are not counted, missing names.
- *
- * Runs on: the builder.
  */
 
 /* A larger share of the window's samples is a warning. */

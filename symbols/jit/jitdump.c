@@ -1000,7 +1000,7 @@ static bool is_stopping(const struct jitdumps *j)
 }
 
 /* Return true at the end of the name of a file that is mapped. */
-static bool broken_objects_name(const char *p)
+static bool is_end_of_name(const char *p)
 {
 	return !*p || *p == ' '; /* " (deleted)" */
 }
@@ -1021,9 +1021,9 @@ static bool is_dump(const char *path, uint64_t *pid)
 	if (*end == '-' && end[1] >= '0' && end[1] <= '9') {
 		*pid = strtoull(end + 1, &end, 10);
 		if (*end == '-' && strcspn(end + 1, " ") == 6)
-			return broken_objects_name(end + 7);
+			return is_end_of_name(end + 7);
 	}
-	return !strncmp(end, ".dump", 5) && broken_objects_name(end + 5);
+	return !strncmp(end, ".dump", 5) && is_end_of_name(end + 5);
 }
 
 /* Test whether the process that mapped a file may still run. */

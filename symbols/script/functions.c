@@ -1277,7 +1277,7 @@ static uint32_t char_at(const uint8_t *text, uint32_t i, bool wide)
 }
 
 /* As ECMAScript has it: LF, CR, CR LF, and two more characters. */
-static bool broken_objects_line(const uint8_t *text, uint32_t i, uint32_t nr, bool wide)
+static bool is_line_end(const uint8_t *text, uint32_t i, uint32_t nr, bool wide)
 {
 	uint32_t c = char_at(text, i, wide);
 
@@ -1308,7 +1308,7 @@ uint32_t line_ends_find(const uint8_t *text, uint32_t nr, bool wide, bool last, 
 	if (!wide && !memchr(text, '\r', nr))
 		return find_plain(text, nr, from, ends);
 	for (uint32_t i = 0; i < nr; i++)
-		if (broken_objects_line(text, i, nr, wide))
+		if (is_line_end(text, i, nr, wide))
 			ends[found++] = from + i;
 	return found;
 }

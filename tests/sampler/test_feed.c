@@ -20,7 +20,7 @@ static struct lang_frame frames[LANG_FRAMES_MAX];
 #define FUNCTIONS 600U
 
 /* Both ends of a ring. */
-struct broken_objects {
+struct channel_ends {
 	struct frame_channel_ring *ring;
 	struct script_functions *theirs, *ours; /* of the reader, of the sampler thread */
 	struct frame_channel_writer w;
@@ -39,12 +39,12 @@ static uint32_t add_function(struct script_functions *c, uint32_t n)
 	return script_functions_add(c, &key, &t);
 }
 
-static void ends_open(struct broken_objects *e)
+static void ends_open(struct channel_ends *e)
 {
-	*e = (struct broken_objects){ .ring = aligned_alloc(CACHELINE,
-							    sizeof(struct frame_channel_ring)),
-				      .theirs = script_functions_new(),
-				      .ours = script_functions_new() };
+	*e = (struct channel_ends){ .ring = aligned_alloc(CACHELINE,
+							  sizeof(struct frame_channel_ring)),
+				    .theirs = script_functions_new(),
+				    .ours = script_functions_new() };
 	assert_true(e->ring && e->theirs && e->ours);
 	memset(e->ring, 0, sizeof(*e->ring));
 	e->w = (struct frame_channel_writer){ e->ring, e->theirs, 0 };
@@ -55,7 +55,7 @@ static void ends_open(struct broken_objects *e)
 		assert_int_equal(add_function(e->theirs, i), i);
 }
 
-static void ends_close(struct broken_objects *e)
+static void ends_close(struct channel_ends *e)
 {
 	frame_channel_fini(&e->f);
 	script_functions_free(e->theirs);
@@ -63,7 +63,7 @@ static void ends_close(struct broken_objects *e)
 	free(e->ring);
 }
 
-static bool put(struct broken_objects *e, uint64_t time_ns, uint16_t nr)
+static bool put(struct channel_ends *e, uint64_t time_ns, uint16_t nr)
 {
 	const struct lang_slot slot = {
 		.time_ns = time_ns, .pid = 1, .tid = 2, .nr = nr, .none = LANG_OK, .process = 7
@@ -76,7 +76,7 @@ static bool put(struct broken_objects *e, uint64_t time_ns, uint16_t nr)
 	return frame_channel_put(&e->w, &slot, frames);
 }
 
-static void check(struct broken_objects *e, const struct lang_slot *slot, uint64_t time_ns,
+static void check(struct channel_ends *e, const struct lang_slot *slot, uint64_t time_ns,
 		  uint16_t nr)
 {
 	assert_int_equal(slot->nr, nr);
@@ -90,7 +90,7 @@ static void check(struct broken_objects *e, const struct lang_slot *slot, uint64
 	}
 }
 
-static void expect(struct broken_objects *e, uint64_t time_ns, uint16_t nr)
+static void expect(struct channel_ends *e, uint64_t time_ns, uint16_t nr)
 {
 	const struct lang_slot *slot = frame_channel_find(&e->f, time_ns, 1, 2);
 
@@ -101,7 +101,7 @@ static void expect(struct broken_objects *e, uint64_t time_ns, uint16_t nr)
 
 TEST(test_order)
 {
-	struct broken_objects e;
+	struct channel_ends e;
 
 	ends_open(&e);
 	assert_null(frame_channel_find(&e.f, 5, 1, 2));
@@ -120,7 +120,7 @@ TEST(test_order)
 
 TEST(test_around)
 {
-	struct broken_objects e;
+	struct channel_ends e;
 
 	ends_open(&e);
 	for (uint64_t t = 1; t < 5000; t++) {
@@ -133,7 +133,7 @@ TEST(test_around)
 
 TEST(test_full)
 {
-	struct broken_objects e;
+	struct channel_ends e;
 	uint64_t t = 1;
 
 	ends_open(&e);
@@ -175,7 +175,7 @@ static void *put_all(void *arg)
 /* A reader puts while the sampler thread looks: a slot that is found is whole. */
 TEST(test_threads)
 {
-	struct broken_objects e;
+	struct channel_ends e;
 	pthread_t reader;
 
 	ends_open(&e);
@@ -195,7 +195,7 @@ TEST(test_threads)
 TEST(test_unknown_function)
 {
 	const struct lang_slot *slot;
-	struct broken_objects e;
+	struct channel_ends e;
 
 	ends_open(&e);
 	assert_true(put(&e, 10, 3));
@@ -217,7 +217,7 @@ TEST(test_unknown_function)
 	ends_close(&e);
 }
 
-static bool put_one(struct broken_objects *e, uint64_t time_ns, uint32_t code)
+static bool put_one(struct channel_ends *e, uint64_t time_ns, uint32_t code)
 {
 	const struct lang_slot slot = {
 		.time_ns = time_ns, .pid = 1, .tid = 2, .nr = 1, .none = LANG_OK, .process = 7
@@ -249,7 +249,7 @@ TEST(test_refused_function)
 	static const uint8_t table[V8_TABLE_MAX + 1];
 	uint32_t refused, compiled, last;
 	const struct lang_slot *slot;
-	struct broken_objects e;
+	struct channel_ends e;
 
 	ends_open(&e);
 	refused = add_table(e.theirs, 7001, LANG_PYTHON, table, 20 << 10);
@@ -275,7 +275,7 @@ TEST(test_inlined)
 	const struct v8_inlined calls[] = { { 3, 11, V8_NOT_INLINED }, { 123456, 12, 0 } };
 	struct v8_inlined call;
 	const struct code_text *text;
-	struct broken_objects e;
+	struct channel_ends e;
 	uint32_t code;
 
 	ends_open(&e);
@@ -304,7 +304,7 @@ TEST(test_process)
 	struct code_text t = {
 		.language = LANG_PERL, .user = 9, .name = "late", .name_size = 4, .file = ""
 	};
-	struct broken_objects e;
+	struct channel_ends e;
 	uint32_t code;
 
 	ends_open(&e);
@@ -326,7 +326,7 @@ TEST(test_budget)
 		uint32_t kind, size;
 	} padding = { 0, sizeof(padding) };
 	uint64_t tail = 0, calls = 0;
-	struct broken_objects e;
+	struct channel_ends e;
 
 	ends_open(&e);
 	for (uint32_t at = 0; at < FRAME_CHANNEL_SIZE; at += sizeof(padding))
@@ -355,7 +355,7 @@ static uint32_t next_random(uint32_t *seed)
 }
 
 /* Check that a slot of any bytes is within its bounds. */
-static void check_sane(const struct broken_objects *e, const struct lang_slot *s)
+static void check_sane(const struct channel_ends *e, const struct lang_slot *s)
 {
 	assert_in_range(s->nr, 0, LANG_FRAMES_MAX);
 	assert_in_range(s->none, 0, LANG_OK);
@@ -373,7 +373,7 @@ TEST(test_hostile)
 	uint64_t nr_bad = 0;
 
 	for (uint32_t round = 0; round < 400; round++) {
-		struct broken_objects e;
+		struct channel_ends e;
 
 		ends_open(&e);
 		for (uint64_t t = 1; t < 40; t++) {

@@ -190,7 +190,7 @@ __attribute__((noreturn, noinline)) static void never_returns(void)
 }
 
 /* The call is the last instruction: its return address is behind the function. */
-NOINLINE static void broken_objects_in_a_call(void)
+NOINLINE static void last_call_never_returns(void)
 {
 	never_returns();
 }
@@ -198,7 +198,7 @@ NOINLINE static void broken_objects_in_a_call(void)
 TEST(test_noreturn_last_call, set_up)
 {
 	if (!setjmp(after_noreturn))
-		broken_objects_in_a_call();
+		last_call_never_returns();
 	assert_true_chain(5);
 }
 

@@ -744,7 +744,7 @@ static bool first_part(struct part *path, struct part *out)
 	return out->size;
 }
 
-static bool broken_objects_in(struct part p, const char *suffix)
+static bool has_suffix(struct part p, const char *suffix)
 {
 	size_t size = strlen(suffix);
 
@@ -753,7 +753,7 @@ static bool broken_objects_in(struct part p, const char *suffix)
 
 static bool is_unit(struct part p)
 {
-	return broken_objects_in(p, ".service") || broken_objects_in(p, ".scope");
+	return has_suffix(p, ".service") || has_suffix(p, ".scope");
 }
 
 /* Take the parts of @path up to its first service or scope; false: it has none. */
@@ -800,12 +800,12 @@ static struct safe_text unit_of(const struct profile_process *process, char buf[
 	struct part p, slice = { NULL, 0 }, inner;
 	bool more;
 
-	while ((more = first_part(&rest, &p)) && broken_objects_in(p, ".slice"))
+	while ((more = first_part(&rest, &p)) && has_suffix(p, ".slice"))
 		slice = p;
 	if (!more)
 		return slice.size ? part_text(slice, buf) : TEXT("(no unit)");
 	if (p.size > strlen("user@.service") && !memcmp(p.str, "user@", 5) &&
-	    broken_objects_in(p, ".service"))
+	    has_suffix(p, ".service"))
 		return unit_of_user(p, rest, buf);
 	if (container.size && first_unit(&rest, &inner))
 		return unit_at(inner, container, buf);
