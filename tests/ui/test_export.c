@@ -525,36 +525,66 @@ TEST(test_firefox, setup, teardown)
 
 /* ---- text ---- */
 
+/* Check a line as flamegraph.pl and difffolded.pl read it; return its count, and end its text. */
+static long long folded_line(char *line, uint32_t nr_frames)
+{
+	char *end = strchr(line, '\n'), *number = end;
+	uint32_t separators = 0;
+
+	assert_non_null(end);
+	*end = '\0';
+	while (isdigit((unsigned char)number[-1]))
+		number--;
+	assert_true(number < end && number[-1] == ' ');
+	/* No second number, which difffolded.pl would read. */
+	assert_false(isdigit((unsigned char)number[-2]) && number[-3] == ' ');
+	for (const char *at = line; at < end; at++) {
+		assert_true((unsigned char)*at >= ' ');
+		assert_false(*at == ';' && (at == line || at[1] == ';'));
+		separators += *at == ';';
+	}
+	assert_true(nr_frames == UINT32_MAX || separators == nr_frames);
+	number[-1] = '\0';
+	return strtoll(number, NULL, 10);
+}
+
+/* A stack is one line, also of several threads and of several lines of one function. */
 TEST(test_folded, setup, teardown)
 {
 	const struct fixture *f = *state;
-	struct out o = export_all(f->p, EXPORT_FOLDED);
+	struct out all = export_all(f->p, EXPORT_FOLDED);
 	struct snapshot_scope scope = all_of(0);
-	struct snapshot s;
-	char *line = o.data;
+	struct snapshot s, alone;
+	const char *before = "";
+	uint32_t nr = 0;
 
 	assert_int_equal(snapshot_make(&s, f->p, &scope), 0);
-	for (uint32_t i = 0; i < s.nr_stacks; i++) {
-		char *end = strchr(line, '\n'), *number = end;
-		uint32_t separators = 0;
+	alone = s;
+	alone.nr_stacks = 1;
+	for (char *line = all.data, *next; *line; line = next, nr++) {
+		long long sum;
 
-		assert_non_null(end);
-		while (isdigit((unsigned char)number[-1]))
-			number--;
-		assert_true(number < end && number[-1] == ' ');
-		assert_int_equal(strtoll(number, NULL, 10), llround(s.stacks[i].weight));
-		/* No second number, which difffolded.pl would read. */
-		assert_false(isdigit((unsigned char)number[-2]) && number[-3] == ' ');
-		for (const char *at = line; at < end; at++) {
-			assert_true((unsigned char)*at >= ' ');
-			separators += *at == ';';
+		next = strchr(line, '\n') + 1;
+		sum = folded_line(line, UINT32_MAX);
+		assert_true(strcmp(before, line) < 0);
+		before = line;
+		for (uint32_t i = 0; i < s.nr_stacks; i++) {
+			struct out o = { .failed = false };
+			long long count;
+
+			alone.stacks = &s.stacks[i];
+			assert_int_equal(folded_write(&o, &alone), 0);
+			out_bytes(&o, "", 1);
+			count = folded_line(o.data, s.stacks[i].nr);
+			assert_int_equal(count, llround(s.stacks[i].weight));
+			sum -= strcmp(o.data, line) ? 0 : count;
+			out_fini(&o);
 		}
-		assert_int_equal(separators, s.stacks[i].nr);
-		line = end + 1;
+		assert_int_equal(sum, 0);
 	}
-	assert_int_equal(*line, '\0');
+	assert_in_range(nr, 2, s.nr_stacks - 1);
 	snapshot_fini(&s);
-	out_fini(&o);
+	out_fini(&all);
 }
 
 static uint32_t count_of(const char *text, const char *what)

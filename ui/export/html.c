@@ -416,23 +416,64 @@ static void put_frame(struct out *o, const struct profile_function *fn, bool las
 				      : "");
 }
 
-int folded_write(struct out *o, const struct snapshot *s)
+/* A line without its count, in the text of all. */
+struct folded_line {
+	size_t at, size;
+	double weight;
+};
+
+static int compare_lines(const void *a, const void *b, void *texts)
+{
+	const struct folded_line *x = a, *y = b;
+	const char *text = texts;
+	int order = memcmp(text + x->at, text + y->at, MIN(x->size, y->size));
+
+	return order ? order : (x->size > y->size) - (x->size < y->size);
+}
+
+/* Stacks of several threads, or of other lines and places of the same functions, are one line. */
+static void put_sums(struct out *o, struct out *texts, struct folded_line *lines, uint32_t nr)
 {
 	double rest = 0;
 
-	for (uint32_t i = 0; i < s->nr_stacks; i++) {
+	if (nr)
+		qsort_r(lines, nr, sizeof(*lines), compare_lines, texts->data);
+	for (uint32_t i = 0, next; i < nr; i = next) {
+		double weight = lines[i].weight;
+		long long whole;
+
+		for (next = i + 1;
+		     next < nr && !compare_lines(&lines[i], &lines[next], texts->data); next++)
+			weight += lines[next].weight;
+		whole = snapshot_whole(weight, &rest);
+		if (!whole)
+			continue;
+		out_bytes(o, texts->data + lines[i].at, lines[i].size);
+		out_format(o, " %lld\n", whole);
+	}
+}
+
+int folded_write(struct out *o, const struct snapshot *s)
+{
+	struct folded_line *lines = calloc(MAX(s->nr_stacks, 1u), sizeof(*lines));
+	struct out texts = { .max = o->max };
+
+	for (uint32_t i = 0; lines && i < s->nr_stacks; i++) {
 		const struct snapshot_stack *stack = &s->stacks[i];
 		const struct profile_process *process = snapshot_process_of(s, stack->task);
-		long long weight = snapshot_whole(stack->weight, &rest);
 
-		if (!weight)
-			continue;
-		put_name(o, process ? process->comm : TEXT("?"), !stack->nr);
+		lines[i] = (struct folded_line){ .at = texts.size, .weight = stack->weight };
+		put_name(&texts, process ? process->comm : TEXT("?"), !stack->nr);
 		for (uint32_t k = 0; k < stack->nr; k++)
-			put_frame(o, snapshot_function(s, s->calls[stack->first + k]),
+			put_frame(&texts, snapshot_function(s, s->calls[stack->first + k]),
 				  k + 1 == stack->nr);
-		out_format(o, " %lld\n", weight);
+		lines[i].size = texts.size - lines[i].at;
 		out_progress(o, i, s->nr_stacks);
 	}
+	o->failed |= !lines || texts.failed;
+	if (!o->failed)
+		put_sums(o, &texts, lines, s->nr_stacks);
+	out_fini(&texts);
+	free(lines);
 	return o->failed ? -ENOMEM : 0;
 }
