@@ -7,11 +7,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -41,17 +43,27 @@ static void nap(long ms)
 	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000 }, NULL);
 }
 
+/* As fork(); the child ends with this process, also when a test fails: it holds standard output. */
+static pid_t fork_child(void)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	if (!pid && (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent))
+		_exit(1);
+	assert_true(pid >= 0);
+	return pid;
+}
+
 static pid_t start(void (*run)(void))
 {
 	pid_t pid;
 
 	*shared = (struct shared){ 0 };
-	pid = fork();
+	pid = fork_child();
 	if (!pid) {
 		run();
 		_exit(0);
 	}
-	assert_true(pid > 0);
 	while (!atomic_load(&shared->is_ready))
 		nap(1);
 	return pid;
@@ -162,7 +174,7 @@ TEST(test_sleeper)
 /* No signal is lost, taken twice, or another one: also one that arrives in a stop. */
 TEST(test_signals)
 {
-	pid_t pid = start(count_signals), sender = fork();
+	pid_t pid = start(count_signals), sender = fork_child();
 	struct stopped s;
 	uint64_t sp;
 	int status;
@@ -229,7 +241,7 @@ static void die(void *ctx, const struct stopped *s, uint64_t deadline_ns)
 /* When the tracer is killed, the kernel lets the task run. */
 TEST(test_tracer_that_dies)
 {
-	pid_t pid = start(spin), tracer = fork();
+	pid_t pid = start(spin), tracer = fork_child();
 	unsigned long was;
 	int status;
 
@@ -259,7 +271,7 @@ TEST(test_refused)
 	char c;
 
 	assert_int_equal(pipe(fds), 0);
-	tracer = fork();
+	tracer = fork_child();
 	if (!tracer) {
 		c = ptrace(PTRACE_SEIZE, pid, NULL, NULL) ? 'f' : 'o';
 		_exit(write(fds[1], &c, 1) != 1 || pause());
@@ -272,6 +284,28 @@ TEST(test_refused)
 	assert_int_equal(stopped_read(pid, &s, copy_nothing, &sp), -ESRCH);
 	close(fds[0]);
 	close(fds[1]);
+}
+
+/* A failed test leaves its child: it does not hold the pipe of the output open. */
+TEST(test_left_child)
+{
+	struct pollfd end = { .events = POLLIN };
+	int fds[2], status;
+	pid_t pid;
+	char c;
+
+	assert_int_equal(pipe(fds), 0);
+	pid = fork_child();
+	if (!pid) {
+		start(count_signals);
+		_exit(0);
+	}
+	close(fds[1]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	end.fd = fds[0];
+	assert_int_equal(poll(&end, 1, 10000), 1);
+	assert_int_equal(read(fds[0], &c, 1), 0);
+	close(fds[0]);
 }
 
 int main(void)
