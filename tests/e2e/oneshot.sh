@@ -21,4 +21,10 @@ for try in $(seq 30); do
 	[ "$taken" -ge 20 ] && [ $((pending * 100)) -le "$taken" ] && good=$try && break
 done
 [ "$good" ] || wrong "no try has 20 samples, and at most 1 % of them pending"
+
+# A command in a tick that is longer: one table has the whole run, which ends with it.
+timeout 20 "$PROFTOP" -b -d 3600 --rows=1 -- sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done' >"$TMP/out" 2>&1 ||
+	wrong "whole run: exit $?"
+grep -q '^proftop .* target gone$' "$TMP/out" && [ "$(grep -c '^samples [1-9]' "$TMP/out")" = 1 ] ||
+	wrong "whole run: not one table: $(cat "$TMP/out")"
 finish

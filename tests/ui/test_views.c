@@ -1117,6 +1117,22 @@ TEST(test_empty_reasons)
 		assert_null(strstr(look(&b), " Why "));
 		bench_fini(&b);
 	}
+	/* Programs of --name that have ended may start again: their profile is two keys away. */
+	for (int has = 0; has < 2; has++) {
+		p = fake_profile(2, NULL);
+		p->nr_counts = 0;
+		p->ring_size = 1 << 20;
+		p->account_total.taken = has ? 1574 : 0;
+		strcpy(p->target, "name make");
+		bench_init(&b, 100, 24, true);
+		model_take(&b.st, p);
+		assert_non_null(strstr(look(&b), "'make' ran in the last 5 s"));
+		assert_int_equal(!!strstr(look(&b), "(z z: the whole run)"), has);
+		press(&b, 'z');
+		press(&b, 'z');
+		assert_int_equal(b.sampler.window, PROFILE_TOTAL);
+		bench_fini(&b);
+	}
 	p = fake_profile(2, NULL);
 	p->window_samples = p->window_no_stack = 198019;
 	p->window_unnamed = p->nr_frames = 0;

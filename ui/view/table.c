@@ -1408,6 +1408,21 @@ static struct safe_text start_text(const struct ui_state *st, char buf[static ID
 	return ui_state_clean(buf, IDLE_MAX, text);
 }
 
+/* Return why the target has no samples; and the key for earlier ones, which its end has no use for.
+ */
+static struct safe_text idle_target(const struct ui_state *st, uint32_t event,
+				    char buf[static IDLE_MAX])
+{
+	const struct profile *p = st->shown;
+	char idle[IDLE_MAX];
+
+	if (p->window == PROFILE_TOTAL || p->past_end_ns || p->target_gone ||
+	    !p->account_total.taken)
+		return idle_text(p, event, buf);
+	return text_format(buf, IDLE_MAX, "%s (%s: the whole run)", idle_text(p, event, idle).str,
+			   p->window == PROFILE_WINDOW ? "z z" : "z");
+}
+
 /* Return why there are no rows, in @buf if need be. */
 static struct safe_text empty_text(const struct ui_state *st, char buf[static IDLE_MAX])
 {
@@ -1429,7 +1444,7 @@ static struct safe_text empty_text(const struct ui_state *st, char buf[static ID
 	if (!p->sampling)
 		return TEXT("sampling is stopped (S starts it)");
 	if (!p->nr_counts)
-		return idle_text(p, event, buf);
+		return idle_target(st, event, buf);
 	if (is_without_stacks(st))
 		return text_format(buf, IDLE_MAX, "%s samples, none with a stack (2: processes)",
 				   format_count(n, p->window_no_stack).str);
