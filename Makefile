@@ -71,7 +71,7 @@ LIBS_unwind  := $(B)/unwind.a $(LIBS_symbols)
 LIBS_sampler := $(B)/sampler.a $(LIBS_unwind)
 LIBS_ui      := $(B)/ui.a $(LIBS_sampler)
 
-TESTS     := $(foreach r,$(ROOMS),$(patsubst %.c,$(B)/%,$(wildcard tests/$(r)/test_*.c)))
+TESTS     := $(foreach r,$(ROOMS),$(patsubst %.c,$(B)/%,$(wildcard tests/$(r)/test_*.c tests/$(r)/*/test_*.c)))
 PROGRAMS  := $(patsubst tests/programs/%.c,$(B)/tests/programs/%,$(wildcard tests/programs/*.c)) \
 	$(patsubst tests/programs/%.cc,$(B)/tests/programs/%,$(wildcard tests/programs/*.cc))
 FUZZERS   := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -133,7 +133,7 @@ $(B)/proftop: $(B)/ui/main.o $(LIBS_ui)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
 
-# tests/ROOM/test_x.c links ROOM and the rooms to its right, nothing else.
+# tests/ROOM/test_x.c and tests/ROOM/FOLDER/test_x.c link ROOM and the rooms to its right, nothing else.
 define room_tests
 $(B)/tests/$(1)/%: $(B)/tests/$(1)/%.o $(LIBS_$(1))
 	$$(call say,LD,$$@)
@@ -143,7 +143,7 @@ $(foreach r,$(ROOMS),$(eval $(call room_tests,$(r))))
 # Steps through the lazy binding of functions as well.
 $(B)/tests/unwind/test_truth: HARDENLD := -Wl,-z,relro,-z,lazy
 # Compares with the library itself.
-$(B)/tests/sampler/test_libpfm: TEST_LIBS += $(if $(HAVE_PFM),-lpfm)
+$(B)/tests/sampler/event/test_libpfm: TEST_LIBS += $(if $(HAVE_PFM),-lpfm)
 
 # A truth program that records itself: see there.
 $(B)/tests/tools/selfrecord: $(B)/tests/tools/truth.o

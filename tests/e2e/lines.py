@@ -193,7 +193,7 @@ def programs():
                 built.append(hot(f"{cc}{level}", "-g", "-DINLINED", f"-DNAME=hot{level[2]}", level, cc=cc))
             except Missing:
                 counts["not built"] += 1
-    return built + [names.PROFTOP] + [f for f in glob.glob(os.path.join(names.B, "tests", "symbols", "test_*")) if "." not in os.path.basename(f)][:12]
+    return built + [names.PROFTOP] + [f for f in glob.glob(os.path.join(names.B, "tests", "symbols", "**", "test_*"), recursive=True) if "." not in os.path.basename(f)][:12]
 
 
 def libraries():

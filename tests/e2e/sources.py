@@ -254,7 +254,7 @@ def dlang():
 
 @case("kernel module", None, "", slow=True)
 def module():
-    # The names of modules are lines of kallsyms as any other; see tests/symbols/test_kallsyms.c.
+    # The names of modules are lines of kallsyms as any other; see tests/symbols/kernel/test_kallsyms.c.
     raise Missing("no module here can be made hot" if os.path.exists("/proc/modules") else
                   "this kernel has no modules")
 

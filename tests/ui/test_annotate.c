@@ -3,7 +3,7 @@
  * One function, instruction by instruction: lines without gaps from any
  * bytes, samples at their instructions, and the keys of the view.
  */
-#include "golden.h"
+#include "tests/ui/golden.h"
 
 #include <elf.h>
 

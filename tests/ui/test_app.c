@@ -4,7 +4,7 @@
  */
 #include <signal.h>
 
-#include "fake.h"
+#include "tests/ui/fake.h"
 
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"

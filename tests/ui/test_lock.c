@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* :lock, of a mutex that a thread of this process waits for and this thread holds; its box. */
-#include "golden.h"
+#include "tests/ui/golden.h"
 
 #include "ui/internal.h"
 #include "symbols/base/base.h"

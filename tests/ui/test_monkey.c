@@ -4,7 +4,7 @@
  * (made for the sanitizers), and no tick and no resize ever moves the selection to another row.
  * MONKEY_SEED (1); MONKEY_SECONDS (6000 steps).
  */
-#include "folded.h"
+#include "tests/ui/folded.h"
 
 #include <dirent.h>
 #include <time.h>

@@ -2,7 +2,7 @@
 /*
  * The heat strip and rewind: screens, keys, mouse, commands and requests.
  */
-#include "golden.h"
+#include "tests/ui/golden.h"
 
 #include "ui/internal.h"
 #include "ui/text/text.h"

@@ -3,7 +3,7 @@
  * The actions of a row: the menu lists and does each; the source of a row, and the editor that is
  * run for it.
  */
-#include "golden.h"
+#include "tests/ui/golden.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 /*
  * Scripts, the command line, and the commands in reach of both.
  */
-#include "fake.h"
+#include "tests/ui/fake.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
  * stretch on a slower one.
  * Sanitizers make code many times slower: there the limit is not checked.
  */
-#include "large.h"
+#include "tests/ui/large.h"
 
 #include "tests/yardstick.h"
 #include "symbols/base/base.h"

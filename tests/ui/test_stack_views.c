@@ -3,8 +3,8 @@
  * Call tree, flame graph, callers and callees: whole screens, the effect of keys, and that the
  * selection keeps its function.
  */
-#include "folded.h"
-#include "golden.h"
+#include "tests/ui/folded.h"
+#include "tests/ui/golden.h"
 
 #include <math.h>
 #include <time.h>

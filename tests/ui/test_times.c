@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The views where waits are shown, alone (wait) and with CPU time (all), or latency. */
-#include "golden.h"
+#include "tests/ui/golden.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
  * Whole screens from profiles made by hand, compared with files.
  * GOLDEN=update writes them; look at the difference before committing.
  */
-#include "golden.h"
+#include "tests/ui/golden.h"
 #include "ui/fold/internal.h"
 #include "ui/view/internal.h"
 

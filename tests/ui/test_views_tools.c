@@ -3,7 +3,7 @@
  * The views around the functions: CPUs, modules, messages, threads; whole screens and their data.
  * GOLDEN=update writes the screens.
  */
-#include "golden.h"
+#include "tests/ui/golden.h"
 
 #include <unistd.h>
 

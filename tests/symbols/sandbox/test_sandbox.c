@@ -462,7 +462,7 @@ static bool begin_hanging(struct hanging *h)
 	assert_true(size > 0 && !pipe2(in, O_CLOEXEC) && !pipe2(out, O_CLOEXEC));
 	assert_non_null(mkdtemp(h->folder));
 	program[size] = '\0';
-	strcpy(strstr(program, "/symbols/test_sandbox"), "/programs/hangfs");
+	strcpy(strstr(program, "/symbols/sandbox/test_sandbox"), "/programs/hangfs");
 	h->pid = fork();
 	if (!h->pid) {
 		dup2(in[0], STDIN_FILENO);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Probes of programs: the main thread does not read the file. */
-#include "fake.h"
+#include "tests/ui/fake.h"
 
 #include <poll.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
  * first 20 rows, how many are at another place a second later, in a steady program and in a
  * compiler.
  */
-#include "fake.h"
+#include "tests/ui/fake.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
  * Settings: read as written, the rest of the file left alone; themes;
  * completion of every option.
  */
-#include "fake.h"
+#include "tests/ui/fake.h"
 
 #include <argp.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 /*
  * The table of keys: complete, without doubles, and in step with the handlers.
  */
-#include "fake.h"
+#include "tests/ui/fake.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
 #include "symbols/code/code.h"

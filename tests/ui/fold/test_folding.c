@@ -5,7 +5,7 @@
  * large profile nor a large baseline is folded for a key.
  */
 #define LARGE_STACKS 21000u
-#include "large.h"
+#include "tests/ui/large.h"
 
 #include <poll.h>
 #include <sched.h>
