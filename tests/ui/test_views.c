@@ -1188,27 +1188,38 @@ TEST(test_target)
 	bench_fini(&b);
 }
 
-/* Addresses of an object that is being read are no rows: their share is in a word. */
+/* Addresses of an object that is being read, or of new code of one, are no rows: their share is in
+ * a word. */
 TEST(test_loading)
 {
-	struct profile *p = fake_profile(2, NULL);
-	struct bench b;
+	static const enum profile_module_state states[] = { PROFILE_MODULE_LOADING,
+							    PROFILE_MODULE_READY,
+							    PROFILE_MODULE_FAILED };
 
-	p->modules = calloc(1, sizeof(*p->modules));
-	p->modules[0] = (struct profile_module){ .state = PROFILE_MODULE_LOADING,
-						 .name = TEXT("libvendor.so"),
-						 .path = TEXT("libvendor.so"),
-						 .source = "",
-						 .reason = "",
-						 .fix = "" };
-	p->nr_modules = 1;
-	for (uint32_t i = 0; i < p->nr_functions; i++)
-		p->functions[i].unnamed = p->functions[i].id == 17;
-	bench_init(&b, 120, 30, false);
-	model_take(&b.st, p);
-	assert_null(strstr(look(&b), "0x00007f31c2a41b60"));
-	assert_non_null(strstr(look(&b), "loading symbols: 2% of samples"));
-	bench_fini(&b);
+	for (size_t s = 0; s < ARRAY_SIZE(states); s++) {
+		bool shown = states[s] == PROFILE_MODULE_FAILED;
+		struct profile *p = fake_profile(2, NULL);
+		struct bench b;
+
+		p->modules = calloc(1, sizeof(*p->modules));
+		p->modules[0] = (struct profile_module){ .state = states[s],
+							 .name = TEXT("libvendor.so"),
+							 .path = TEXT("libvendor.so"),
+							 .source = "",
+							 .reason = "",
+							 .fix = "" };
+		p->nr_modules = 1;
+		for (uint32_t i = 0; i < p->nr_functions; i++)
+			if (p->functions[i].id == 17) {
+				p->functions[i].unnamed = true;
+				p->functions[i].id |= ASSEMBLE_PLACE;
+			}
+		bench_init(&b, 120, 30, false);
+		model_take(&b.st, p);
+		assert_int_equal(!!strstr(look(&b), "0x00007f31c2a41b60"), shown);
+		assert_int_equal(!strstr(look(&b), "loading symbols: 2% of samples"), shown);
+		bench_fini(&b);
+	}
 }
 
 /* Loud while it happens, remembered, then calm but not forgotten. */

@@ -593,11 +593,19 @@ static bool left_out(const struct ui_state *st, uint32_t function)
 	       (module >= st->shown->nr_modules || st->shown->modules[module].id != st->only.id);
 }
 
-/* Return whether the row is an address of an object that is loading: another row a moment later. */
+/*
+ * Return whether the row is an address that may have a name a moment later: of an object that is
+ * loading, or just read. Also an address without a symbol gets a name of its own then.
+ */
 static bool is_loading(const struct profile *p, const struct profile_function *f)
 {
-	return f->unnamed && f->module_index < p->nr_modules &&
-	       p->modules[f->module_index].state == PROFILE_MODULE_LOADING;
+	enum profile_module_state state;
+
+	if (!f->unnamed || f->module_index >= p->nr_modules)
+		return false;
+	state = p->modules[f->module_index].state;
+	return state == PROFILE_MODULE_LOADING ||
+	       (state == PROFILE_MODULE_READY && f->id & ASSEMBLE_PLACE);
 }
 
 /* One row per function that has samples. */
