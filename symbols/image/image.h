@@ -153,7 +153,8 @@ struct object {
 	atomic_uint nr_evicted; /* number of evictions */
 	uint64_t load_ns;	/* how long the last load took; of the loader */
 	atomic_ulong memory;	/* bytes of the image */
-	atomic_uint loop; /* image->loop, once it was loaded; written by the loader, relaxed */
+	atomic_uint loop;   /* image->loop, once it was loaded; written by the loader, relaxed */
+	atomic_bool no_elf; /* written by the loader, relaxed: a file of code that is no ELF */
 	atomic_bool interpreter; /* written by the loader, relaxed: it runs code of a language */
 	/* Static texts; written by the loader, relaxed: why functions of that have no names, or
 	 * NULL. */

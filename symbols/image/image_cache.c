@@ -693,6 +693,7 @@ static void explain(const struct image_cache *o, struct object *object, int code
 		{ -ERANGE, "cannot be read", NULL },
 	};
 
+	atomic_store_explicit(&object->no_elf, code == -ENOEXEC, memory_order_relaxed);
 	if (!explain_recorded(o, object, code) &&
 	    !object_explain_code(object, code, words, ARRAY_SIZE(words)))
 		object_explain(object, "cannot be opened", NULL);

@@ -484,7 +484,10 @@ void naming_fini(struct naming *n)
 	demangler_fini(&n->demangler);
 }
 
-/* Name code of a file or the vdso: by its symbol, else its FDE, else its address. */
+/*
+ * Name code of a file or the vdso: by its symbol, else its FDE, else its address; where a runtime
+ * maps its code from a file of its own, by page, as code of a JIT.
+ */
 static int find_in_image(const struct object *object, const struct naming_question *q,
 			 struct naming_found *f)
 {
@@ -496,7 +499,9 @@ static int find_in_image(const struct object *object, const struct naming_questi
 
 	f->text.kind = '?';
 	naming_found_module(f, object->name.str, object->name.size);
-	if (!image || !image_vaddr(image, q->offset, &vaddr)) {
+	if (!image && atomic_load_explicit(&object->no_elf, memory_order_relaxed)) {
+		naming_found_made_up(f, object->name, "+0x", q->offset & ~(NAMING_PAGE - 1));
+	} else if (!image || !image_vaddr(image, q->offset, &vaddr)) {
 		naming_found_made_up(f, object->name, "+0x", q->offset);
 	} else if ((s = image_find(image, vaddr))) {
 		f->key.start = s->vaddr;

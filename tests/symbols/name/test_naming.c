@@ -179,6 +179,30 @@ TEST(test_unnamed_function, setup, teardown)
 	script_functions_free(codes);
 }
 
+static const char *name_in(struct fixture *f, const struct object *object, uint64_t offset)
+{
+	const struct naming_question q = { .object = object->id, .offset = offset };
+	struct naming_answer a;
+
+	assert_int_equal(naming_find(&f->naming, &q, &a), 0);
+	return symtab_at(f->symtab, a.symbol)->name.str;
+}
+
+/* Code in a file that is no ELF, as in sbcl.core, is by page; of an ELF file, by address. */
+TEST(test_no_elf, setup, teardown)
+{
+	struct fixture *f = *state;
+	const struct object_identity identity = { .kind = OBJECT_FILE, .ino = 5 };
+	struct object *object = objects_intern(f->objects, &identity, "/x/my.core", 10, 0, 0, 0);
+
+	atomic_store(&object->state, OBJECT_FAILED);
+	assert_string_equal(name_in(f, object, 0x1b47948), "my.core+0x1b47948");
+	atomic_store(&object->no_elf, true);
+	assert_string_equal(name_in(f, object, 0x1b47948), "my.core+0x1b47000");
+	assert_ptr_equal(name_in(f, object, 0x1b47951), name_in(f, object, 0x1b4794c));
+	assert_string_equal(name_in(f, object, 0x1b48000), "my.core+0x1b48000");
+}
+
 TEST(test_hidden, setup, teardown)
 {
 	struct fixture *f = *state;
