@@ -265,7 +265,7 @@ TEST(test_probe)
 	if (rc == -EACCES || rc == -EPERM || rc == -ENOSYS)
 		skip_test("not permitted: perf_event_open(2)");
 	assert_int_equal(rc, 0);
-	ev = parse("cycles");
+	ev = parse("cycles:u");
 	ev.type = 9999;
 	assert_int_equal(event_probe(&ev, 0, -1), -ENOENT);
 	ev = parse("cpu-clock:u");
