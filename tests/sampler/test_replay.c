@@ -499,6 +499,8 @@ static void sort_functions(const struct profile *p, uint32_t order[static ARRAY_
 		order[at] = i;
 		nr++;
 	}
+	if (nr == 1 && geteuid())
+		skip_test("not permitted: addresses of kernel functions");
 	assert_int_equal(nr, ARRAY_SIZE(mix));
 	for (uint32_t i = 0; i < nr; i++)
 		order[i] = fold.rows[order[i]].function;
