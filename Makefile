@@ -29,7 +29,7 @@ PKGS      := ncursesw libunwind-generic libdw libelf liburcu-qsbr libutf8proc ja
 TEST_PKGS := cmocka
 # Used where they are found (libpfm4 has no .pc file); build/config.mk says which (made once the packages are there, by "deps").
 WANTED_PKGS := libzstd liblzma libdeflate capstone libmicrohttpd libcurl
-ifneq ($(filter-out clean help layering style figures uninstall deps dist deb check,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out clean help layering style uninstall deps dist deb check,$(or $(MAKECMDGOALS),all)),)
 include build/$(FLAVOUR)config.mk
 endif
 # What Debian calls them; libiberty and the test tools have no .pc file.
