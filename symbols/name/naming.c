@@ -485,6 +485,17 @@ void naming_fini(struct naming *n)
 }
 
 /*
+ * Return the symbol at @vaddr. A signal handler returns to the start of its restorer, no code has
+ * called it: the look-up pc is the byte before.
+ */
+static const struct image_symbol *symbol_at(const struct image *image, uint64_t vaddr,
+					    bool *restorer)
+{
+	*restorer = image->sigreturn_size && vaddr + 1 - image->sigreturn <= image->sigreturn_size;
+	return image_find(image, *restorer ? image->sigreturn : vaddr);
+}
+
+/*
  * Name code of a file or the vdso: by its symbol, else its FDE, else its address; where a runtime
  * maps its code from a file of its own, by page, as code of a JIT.
  */
@@ -496,6 +507,7 @@ static int find_in_image(const struct object *object, const struct naming_questi
 	struct ehframe_fde fde;
 	const struct image_symbol *s;
 	uint64_t vaddr;
+	bool restorer;
 
 	f->text.kind = '?';
 	naming_found_module(f, object->name.str, object->name.size);
@@ -503,12 +515,16 @@ static int find_in_image(const struct object *object, const struct naming_questi
 		naming_found_made_up(f, object->name, "+0x", q->offset & ~(NAMING_PAGE - 1));
 	} else if (!image || !image_vaddr(image, q->offset, &vaddr)) {
 		naming_found_made_up(f, object->name, "+0x", q->offset);
-	} else if ((s = image_find(image, vaddr))) {
+	} else if ((s = symbol_at(image, vaddr, &restorer))) {
 		f->key.start = s->vaddr;
 		f->text.kind = object->identity.kind == OBJECT_VDSO ? 'v' : 'u';
 		f->image = image;
 		f->symbol = s;
 		f->by_name = true;
+	} else if (restorer) {
+		f->key.start = image->sigreturn;
+		f->text.kind = 'u';
+		naming_found_name(f, "__restore_rt", strlen("__restore_rt"));
 	} else {
 		naming_found_made_up(f, object->name, "+0x",
 				     ehframe_find(&image->eh, vaddr, &fde) ? fde.start : vaddr);

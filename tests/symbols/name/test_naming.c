@@ -157,6 +157,52 @@ TEST(module_replaced, setup, teardown)
 	assert_false(naming_kernel_take_news(&f->naming.kernel));
 }
 
+/* A signal handler returns to the start of its restorer: the byte before is another function's. */
+TEST(test_restorer, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct image_segment segment = { .mem_size = 0x1000, .file_size = 0x1000, .exec = true };
+	struct image_symbol symbols[] = { { .vaddr = 0x80, .size = 0x80, .name = 0 },
+					  { .vaddr = 0x100, .size = 9, .name = 7 } };
+	struct image image = { .sigreturn = 0x100,
+			       .sigreturn_size = 9,
+			       .segments = &segment,
+			       .nr_segments = 1,
+			       .symbols = symbols,
+			       .nr_symbols = 1,
+			       .names = "before\0runtime.sigreturn",
+			       .names_size = 25 };
+	const struct {
+		uint64_t offset;
+		uint32_t nr_symbols;
+		const char *name;
+	} cases[] = { { 0xfe, 1, "before" },
+		      { 0xff, 0, "__restore_rt" },
+		      { 0x107, 0, "__restore_rt" },
+		      { 0xff, 2, "runtime.sigreturn" },
+		      { 0x109, 0, "libc.so.6+0x109" } };
+
+	struct safe_text names[ARRAY_SIZE(cases)];
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct object_identity identity = { .kind = OBJECT_FILE, .ino = i };
+		struct object *object =
+			objects_intern(f->objects, &identity, "/lib/libc.so.6", 14, 0, 0, 0);
+		const struct naming_question q = { .object = object->id,
+						   .offset = cases[i].offset };
+		struct naming_answer a = { .symbol = SYMBOL_NONE };
+
+		atomic_store(&object->image, &image);
+		atomic_store(&object->state, OBJECT_READY);
+		image.nr_symbols = cases[i].nr_symbols;
+		naming_find(&f->naming, &q, &a);
+		names[i] = symtab_at(f->symtab, a.symbol)->name;
+		atomic_store(&object->image, NULL); /* it is not to be freed */
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_string_equal(names[i].str, cases[i].name);
+}
+
 /* A function of a script that found no place in the table: one symbol, and the reason. */
 TEST(test_unnamed_function, setup, teardown)
 {
