@@ -73,8 +73,11 @@ struct thread {
 	uint64_t sp, pc, time_ns, stop_ns;
 	uint8_t *bytes; /* of the stack; NULL: no copy */
 	size_t size;
-	struct lang_slot *slot; /* NULL: none */
-	int code;		/* of the last stop: 0 or -errno */
+	uint64_t nr_runs;		       /* when it was copied without a stop */
+	struct unwind_interrupted interrupted; /* the stack behind a signal handler */
+	uint64_t interrupted_sp;	       /* as unwound last; 0: in no other stack */
+	struct lang_slot *slot;		       /* NULL: none */
+	int code;			       /* of the last stop: 0 or -errno */
 	/* As unwound last. */
 	enum unwind_stop stop;
 	enum pipeline_lang lang;
@@ -105,6 +108,7 @@ struct stop_for {
 	struct reader *r;
 	struct thread *t;
 	size_t size;
+	struct unwind_interrupted interrupted;
 };
 
 const char *task_stacks_state_name(enum task_stacks_state state)
@@ -232,6 +236,7 @@ static void close_tables(struct reader *r)
 	free(r->scratch);
 	for (uint32_t i = 0; i < r->nr; i++) {
 		free(r->threads[i].bytes);
+		free((void *)r->threads[i].interrupted.bytes);
 		free(r->threads[i].slot);
 	}
 	free(r->threads);
@@ -393,6 +398,36 @@ static void keep_bytes(struct reader *r, struct thread *t, size_t size)
 		memcpy(t->bytes, r->scratch, size);
 }
 
+/* Copy the stack that a signal handler has interrupted, if the last walk led to one. */
+static struct unwind_interrupted copy_interrupted(const struct reader *r, const struct thread *t)
+{
+	struct unwind_interrupted s = { .sp = t->interrupted_sp };
+	uint8_t *bytes = s.sp ? malloc(ASLEEP_COPY_MAX) : NULL;
+
+	if (bytes)
+		s.size = asleep_copy_stack(r->want->pid, s.sp, bytes, ASLEEP_COPY_MAX);
+	s.bytes = bytes;
+	return s;
+}
+
+/* The same of a thread that was not stopped, if it did not run since its stack was copied. */
+static bool add_interrupted(struct reader *r, struct thread *t)
+{
+	struct unwind_interrupted s;
+	uint64_t nr_runs;
+
+	if (!t->interrupted_sp || t->mask == unwind_regs_mask() || t->interrupted.size)
+		return false;
+	s = copy_interrupted(r, t);
+	if (!s.size || !asleep_runs(t->tid, &nr_runs) || nr_runs != t->nr_runs) {
+		free((void *)s.bytes);
+		return false;
+	}
+	free((void *)t->interrupted.bytes);
+	t->interrupted = s;
+	return true;
+}
+
 /* Copy a thread that does not run, without a stop. False: it runs, or may not be read. */
 static bool copy_asleep(struct reader *r, struct thread *t)
 {
@@ -415,6 +450,7 @@ static bool copy_asleep(struct reader *r, struct thread *t)
 	take_slot(r, t);
 	if (size && asleep_runs(t->tid, &after) && before == after) {
 		keep_bytes(r, t, size);
+		t->nr_runs = before;
 		return t->bytes != NULL;
 	}
 	free(t->slot);
@@ -433,6 +469,7 @@ static void copy_stopped(void *ctx, const struct stopped *s, uint64_t deadline_n
 	t->sp = s->sp;
 	t->time_ns = time_now_ns();
 	f->size = asleep_copy_stack(f->r->want->pid, t->sp, f->r->scratch, ASLEEP_COPY_MAX);
+	f->interrupted = copy_interrupted(f->r, t);
 	if (f->size)
 		ask_language(f->r, t, f->r->scratch, f->size, deadline_ns);
 }
@@ -441,7 +478,7 @@ static void copy_stopped(void *ctx, const struct stopped *s, uint64_t deadline_n
 static void stop_thread(struct reader *r, struct thread *t)
 {
 	struct thread was = *t;
-	struct stop_for f = { r, t, 0 };
+	struct stop_for f = { .r = r, .t = t };
 	struct stopped s;
 
 	t->bytes = NULL;
@@ -453,6 +490,8 @@ static void stop_thread(struct reader *r, struct thread *t)
 		t->code = s.whole ? -EFAULT : -ETIME;
 	if (!t->code) {
 		keep_bytes(r, t, f.size);
+		t->interrupted = f.interrupted;
+		f.interrupted = was.interrupted;
 		free(was.bytes);
 		free(was.slot);
 	} else {
@@ -461,6 +500,7 @@ static void stop_thread(struct reader *r, struct thread *t)
 		free(t->slot);
 		*t = was;
 	}
+	free((void *)f.interrupted.bytes);
 	t->stop_ns += s.stop_ns;
 }
 
@@ -471,11 +511,15 @@ static void resolve(struct reader *r, struct thread *t, struct pipeline_stack *s
 {
 	const struct record_sample s = sample_of(r, t);
 
-	pipeline_set_slot(r->pipeline, t->slot);
+	pipeline_set_slot(r->pipeline, t->slot, &t->interrupted);
 	pipeline_resolve(r->pipeline, &s, t->mask);
-	pipeline_set_slot(r->pipeline, NULL);
+	pipeline_set_slot(r->pipeline, NULL, NULL);
 	pipeline_stack(r->pipeline, stack);
 	t->stop = stack->stop;
+	/* At a pointer into this copy the walk has not left it: it is Go's or a fiber's own switch.
+	 */
+	t->interrupted_sp = t->stop == UNWIND_SWITCHED && stack->sp - t->sp >= t->size ? stack->sp
+										       : 0;
 	t->guessed = stack->nr_guessed;
 	t->lang = stack->lang;
 	t->lang_status = stack->lang_status;
@@ -541,6 +585,23 @@ static bool is_worth_a_stop(const struct reader *r, const struct thread *t)
 	return t->stop != UNWIND_DEPTH && !(is_rooted(t) && !t->guessed && has_language(r, t));
 }
 
+/* Stop the threads with cut stacks. @again: which were stopped, for the stack behind a handler. */
+static void stop_threads(struct reader *r, bool again)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < r->nr && !is_cancelled(r); i++) {
+		struct thread *t = &r->threads[i];
+
+		if (!is_worth_a_stop(r, t) || (again && !t->interrupted_sp))
+			continue;
+		stop_thread(r, t);
+		any = true;
+	}
+	if (any)
+		settle(r);
+}
+
 static void read_stacks(struct reader *r)
 {
 	bool any = false;
@@ -549,14 +610,12 @@ static void read_stacks(struct reader *r)
 		if (r->threads[i].state != 'Z')
 			copy_asleep(r, &r->threads[i]);
 	settle(r);
-	for (uint32_t i = 0; i < r->nr && r->want->stop && !is_cancelled(r); i++) {
-		if (!is_worth_a_stop(r, &r->threads[i]))
-			continue;
-		stop_thread(r, &r->threads[i]);
-		any = true;
-	}
+	for (uint32_t i = 0; i < r->nr && !is_cancelled(r); i++)
+		any |= add_interrupted(r, &r->threads[i]);
 	if (any)
 		settle(r);
+	for (int again = 0; r->want->stop && again < 2; again++)
+		stop_threads(r, again);
 }
 
 /* ---- the result ---- */
@@ -600,6 +659,8 @@ static void say_why(const struct reader *r, const struct thread *t, struct task_
 		text = strerror(-t->code);
 	else if (!t->bytes && t->state == 'D')
 		text = "it waits for a disk (state D), and cannot be read";
+	else if (t->bytes && t->state == 'D' && t->stop == UNWIND_BAD_REGS)
+		text = "in state D it cannot be stopped to read its registers, as in vfork()";
 	else if (t->bytes && !is_rooted(t))
 		text = unwind_stop_name(t->stop);
 	else if (t->bytes && r->reason)

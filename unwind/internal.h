@@ -247,6 +247,7 @@ struct stack_copy {
 	const uint8_t *bytes;
 	uint64_t size; /* valid bytes */
 	bool full;     /* the stack may continue beyond them */
+	struct unwind_interrupted interrupted;
 };
 
 /* The usual limit of a stack (RLIMIT_STACK). */
@@ -266,11 +267,17 @@ static inline bool stack_copy_gap(const struct stack_copy *d, uint64_t addr)
 /* Read the word at @addr; false outside the copy. */
 static inline bool stack_copy_read(const struct stack_copy *d, uint64_t addr, uint64_t *value)
 {
-	uint64_t at = addr - d->sp;
+	uint64_t at = addr - d->sp, size = d->size;
+	const uint8_t *bytes = d->bytes;
 
-	if (d->size < sizeof(*value) || at > d->size - sizeof(*value))
-		return false;
-	memcpy(value, d->bytes + at, sizeof(*value));
+	if (size < sizeof(*value) || at > size - sizeof(*value)) {
+		at = addr - d->interrupted.sp;
+		size = d->interrupted.size;
+		bytes = d->interrupted.bytes;
+		if (size < sizeof(*value) || at > size - sizeof(*value))
+			return false;
+	}
+	memcpy(value, bytes + at, sizeof(*value));
 	return true;
 }
 

@@ -61,6 +61,13 @@ enum unwind_stop {
 	UNWIND_NR_STOPS,
 };
 
+/* A second copy of a stack: of the one that a signal handler on a stack of its own interrupted. */
+struct unwind_interrupted {
+	uint64_t sp; /* address of the first byte */
+	const uint8_t *bytes;
+	size_t size; /* 0: none */
+};
+
 /* Borrowed from the record in the ring. */
 struct unwind_input {
 	const uint64_t *regs; /* packed in mask order; may be unaligned: read with memcpy */
@@ -73,6 +80,7 @@ struct unwind_input {
 	uint64_t time_ns;
 	uint32_t pid;		       /* shares one allowance of reads among its samples */
 	const struct lang_process *v8; /* V8 in the process; NULL: none */
+	struct unwind_interrupted interrupted;
 };
 
 /* A frame in code of V8, by its index, with the frame pointer in it. */

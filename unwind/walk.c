@@ -177,9 +177,10 @@ static inline const struct recent_entry *caller_recent(const struct walk *w, uin
 /* Return true if a signal frame has led to a stack that is in no copy. */
 static bool is_elsewhere(const struct walk *w)
 {
-	uint64_t at = w->f.reg[w->u->arch->sp] - w->copy.sp;
+	uint64_t sp = w->f.reg[w->u->arch->sp], at = sp - w->copy.sp;
 
 	return w->crossed && arch_has(&w->f, w->u->arch->sp) &&
+	       sp - w->in->interrupted.sp >= MAX(w->in->interrupted.size, COPY_MAX) &&
 	       at >= (w->copy.full ? MAX(w->copy.size, COPY_MAX) : w->copy.size);
 }
 
@@ -877,7 +878,7 @@ int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_
 	w.word = in->regs_abi == PERF_SAMPLE_REGS_ABI_32 ? 4 : 8;
 	w.rows = rows && w.word == 8;
 	w.copy = (struct stack_copy){ w.f.reg[u->arch->sp], in->stack, in->stack_size,
-				      in->stack_full };
+				      in->stack_full, in->interrupted };
 	w.exact = !caller_in_sigreturn(&w);
 	while (stop == WALK_ON) {
 		stop = enter_frame(&w);

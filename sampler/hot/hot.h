@@ -151,6 +151,7 @@ struct pipeline_stack {
 	} lang;
 	enum lang_status lang_status;
 	uint32_t doubts; /* of guessed ones: enum interleave_doubt */
+	uint64_t sp;	 /* in the outermost native frame */
 };
 
 /* The places of both ends of a branch. */
@@ -257,10 +258,11 @@ uint32_t pipeline_counted(const struct pipeline *p, uint32_t *task);
 /* Switch to another generation of tables; the rest is as before. */
 void pipeline_use(struct pipeline *p, const struct pipeline_tables *tables);
 /*
- * Use these frames of a language for the sample that they are of, instead of the reader's. Borrowed
- * until the next call; NULL: none.
+ * Use these frames of a language for the sample that they are of, instead of the reader's, and this
+ * stack behind a signal handler. Borrowed until the next call; NULL: none.
  */
-void pipeline_set_slot(struct pipeline *p, const struct lang_slot *slot);
+void pipeline_set_slot(struct pipeline *p, const struct lang_slot *slot,
+		       const struct unwind_interrupted *stack);
 /*
  * Replay: use these frames for the sample they are of, if it is the next one; numbers are ids of
  * the table of codes. Borrowed until the next call; NULL: none.

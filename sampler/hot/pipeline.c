@@ -54,6 +54,7 @@ struct pipeline {
 	bool asked;		      /* the loader has a request */
 	struct langreader *reader;    /* NULL: this CPU has none */
 	const struct lang_slot *slot; /* instead of the reader's; NULL: none */
+	struct unwind_interrupted interrupted;
 
 	/* The current sample. */
 	struct unwind_result user;
@@ -107,9 +108,11 @@ void pipeline_set_reader(struct pipeline *p, struct langreader *reader)
 	p->reader = reader;
 }
 
-void pipeline_set_slot(struct pipeline *p, const struct lang_slot *slot)
+void pipeline_set_slot(struct pipeline *p, const struct lang_slot *slot,
+		       const struct unwind_interrupted *stack)
 {
 	p->slot = slot;
+	p->interrupted = stack ? *stack : (struct unwind_interrupted){ 0 };
 }
 
 void pipeline_set_frames(struct pipeline *p, const struct lang_frames *frames)
@@ -551,6 +554,7 @@ static enum unwind_stop unwind_user(struct pipeline *p, const struct record_samp
 		.v8 = hit->lang && hit->lang->kind == LANG_NODE ? hit->lang : NULL,
 		.time_ns = s->time_ns,
 		.pid = s->pid,
+		.interrupted = p->interrupted,
 	};
 
 	unwind_sample(p->unwinder, &in, &p->user);
@@ -960,6 +964,7 @@ void pipeline_stack(struct pipeline *p, struct pipeline_stack *out)
 		.lang = p->lang,
 		.doubts = p->merged.doubts,
 		.lang_status = p->lang_status,
+		.sp = p->user.nr ? p->user.sp[p->user.nr - 1] : 0,
 	};
 }
 

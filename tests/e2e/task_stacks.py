@@ -6,7 +6,7 @@ Usage: task_stacks.py chains FILE... | cut FILE | python FILE
 import json
 import sys
 
-CALLS = ("nap", "read", "poll", "epoll", "mutex", "cond", "accept", "spin")
+CALLS = ("nap", "read", "poll", "epoll", "mutex", "cond", "accept", "spin", "handler")
 MOST_MS = 5.0
 
 

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@
 #include <unistd.h>
 
 #define NOINLINE __attribute__((noinline, noclone))
-#define PIPES	 8
+#define PIPES	 9
 
 static volatile int sink;
 static atomic_int nr_disturbed;
@@ -139,6 +140,23 @@ static void spin(void)
 		sink++;
 }
 
+static NOINLINE void on_signal(int sig)
+{
+	usleep((useconds_t)(seconds * 1e6));
+	sink = sig;
+}
+
+/* In a signal handler on another stack. */
+static void wait_handler(void)
+{
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_ONSTACK };
+	stack_t stack = { .ss_sp = malloc(1 << 16), .ss_size = 1 << 16 };
+
+	check("sigaltstack", stack.ss_sp && !sigaltstack(&stack, NULL));
+	sigaction(SIGUSR1, &action, NULL);
+	pthread_kill(pthread_self(), SIGUSR1);
+}
+
 CHAIN(nap, nap())
 CHAIN(read, read_pipe())
 CHAIN(poll, wait_poll())
@@ -147,6 +165,7 @@ CHAIN(mutex, wait_mutex())
 CHAIN(cond, wait_cond())
 CHAIN(accept, wait_accept())
 CHAIN(spin, spin())
+CHAIN(handler, wait_handler())
 
 /* The owner of the mutex sleeps. */
 static NOINLINE void hold_mutex(void)
@@ -175,8 +194,9 @@ static void finish_read_and_accept(struct sockaddr_un *addr, socklen_t size)
 
 int main(int argc, char **argv)
 {
-	void *(*const run[])(void *) = { outer_nap,   outer_read, outer_poll,	outer_epoll,
-					 outer_mutex, outer_cond, outer_accept, outer_spin };
+	void *(*const run[])(void *) = { outer_nap,    outer_read,  outer_poll,
+					 outer_epoll,  outer_mutex, outer_cond,
+					 outer_accept, outer_spin,  outer_handler };
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	socklen_t size = sizeof(addr.sun_family);
 	pthread_t threads[PIPES], holder;

@@ -54,11 +54,16 @@ static _Unwind_Reason_Code on_frame(struct _Unwind_Context *c, void *arg)
 	return _URC_NO_REASON;
 }
 
+/* The stack that a handler interrupted; stack_end 0: none. */
+static struct shot interrupted;
+
 /* The innermost function of all chains: take the sample and libgcc's stack. */
 NOINLINE static void take(void)
 {
 	shot_regs(&shot);
 	shot_stack(&shot);
+	if (interrupted.stack_end)
+		shot_stack(&interrupted);
 	nr_truth = 0;
 	gcc.backtrace(on_frame, NULL);
 	truth[0] = shot.regs[SHOT_IP];
@@ -255,17 +260,21 @@ TEST(test_alternate_stack_inside, set_up)
 	assert_true_chain(8);
 }
 
-/* On a separate stack, the copy ends with it: the interrupted frames cannot be read. */
+/* On a separate stack, the copy ends with it: the interrupted frames are in a second copy only. */
 TEST(test_alternate_stack_elsewhere, set_up)
 {
+	struct unwinder *u[] = { world.step, world.row, world.row };
 	size_t size = 1 << 16;
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	stack_t alt = { .ss_sp = memory, .ss_size = size };
 	struct unwind_input in;
 
+	interrupted.regs[SHOT_SP] = (uint64_t)__builtin_frame_address(0) - (8 << 10);
+	interrupted.stack_end = shot.stack_end;
 	shot.stack_end = (uint64_t)memory + size;
 	assert_int_equal(sigaltstack(&alt, NULL), 0);
 	raise_with(SA_ONSTACK);
+	interrupted.stack_end = 0;
 	alt.ss_flags = SS_DISABLE;
 	sigaltstack(&alt, NULL);
 	munmap(memory, size);
@@ -277,6 +286,19 @@ TEST(test_alternate_stack_elsewhere, set_up)
 	/* take, the trampoline, and the pc that the kernel saved */
 	assert_true(result.nr >= 3);
 	assert_true(same_as_truth(result.nr));
+	in.interrupted = (struct unwind_interrupted){ interrupted.regs[SHOT_SP], interrupted.stack,
+						      interrupted.size };
+	for (size_t i = 0; i < ARRAY_SIZE(u); i++) {
+		unwind_sample(u[i], &in, &result);
+		assert_int_equal(result.stop, UNWIND_COMPLETE);
+		assert_int_equal(result.nr, nr_truth);
+		assert_true(same_as_truth(result.nr));
+	}
+	/* It ends early. */
+	in.interrupted.size = result.sp[result.nr - 3] - in.interrupted.sp;
+	unwind_sample(world.row, &in, &result);
+	assert_int_equal(result.stop, UNWIND_TRUNCATED);
+	assert_true(result.nr >= 3 && same_as_truth(result.nr));
 }
 
 #if defined(__x86_64__)
