@@ -514,7 +514,9 @@ static void assert_fails(struct fixture *f, const char *path, const char *reason
 	assert_int_equal(atomic_load(&object->state), OBJECT_FAILED);
 	assert_string_equal(atomic_load(&object->reason), reason);
 	assert_null(atomic_load(&object->image));
-	snprintf(expected, sizeof(expected), "%s+0x1234", strrchr(path, '/') + 1);
+	/* Code in a file of another format may be made at run time: one row for a page. */
+	snprintf(expected, sizeof(expected), "%s+%s", strrchr(path, '/') + 1,
+		 strcmp(reason, "not an ELF file") ? "0x1234" : "0x1000");
 	assert_string_equal(symbol_of(f, place)->name.str, expected);
 }
 
