@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib"
 need_perf
 library=$PROGRAMS/failmalloc
-points=${POINTS:-40}
+points=${POINTS:-24}
 LD_PRELOAD=$library "$PROFTOP" --version >/dev/null 2>&1 || skip "not on this machine: a library preloaded into this build"
 start "$PROGRAMS/recurse" 60 >/dev/null
 "$PROFTOP" -b -n 2 -d 0.3 -p "$last" --record "$TMP/data" >/dev/null 2>&1 || skip "not permitted: a recording"

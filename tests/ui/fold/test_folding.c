@@ -376,7 +376,7 @@ TEST(test_random)
 	bench_init(&b, 100, 30, false);
 	b.st.folding = folding_new();
 	model_take(&b.st, large_profile(1));
-	for (int i = 0; i < 300; i++) {
+	for (int i = 0; i < 150; i++) {
 		uint32_t n = large_next(&seed);
 
 		press(&b, n % 16 ? (unsigned char)keys[n / 16 % (sizeof(keys) - 1)] : K_ENTER);
