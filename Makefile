@@ -41,7 +41,7 @@ CFLAGS   ?= -O2 -g
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wundef -Wvla \
 	-Wno-unused-parameter $(if $(filter 1,$(WERROR)),-Werror)
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
-# Foreign bytes that are read outside of the cage (doc/SECURITY.md). A sanitizer finds the same, earlier; HARDEN= is without.
+# Foreign bytes that are read outside of the sandbox (doc/SECURITY.md). A sanitizer finds the same, earlier; HARDEN= is without.
 HARDEN   ?= $(if $(SAN),,-fstack-protector-strong -fstack-clash-protection $(if $(filter -O1 -O2 -O3 -Os,$(CFLAGS)),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
 HARDENLD := $(if $(HARDEN),-Wl$(comma)-z$(comma)relro$(comma)-z$(comma)now)
 # assert() checks invariants in debug and sanitizer builds.
@@ -285,7 +285,7 @@ bench-past: $(B)/tests/bench_past $(B)/tests/tools/nightsize ## from key to scre
 		code=$$?; rm -rf "$$dir"; exit $$code
 
 .PHONY: pictures
-bench-cage: $(TOOLS) $(B)/proftop ## CPU time of readers of foreign bytes in the cage, compared with the calling thread
+bench-cage: $(TOOLS) $(B)/proftop ## CPU time of readers of foreign bytes in the sandbox, compared with the calling thread
 	$(Q)ls $(B)/proftop /usr/bin/perf /usr/bin/gdb /usr/bin/gcc /lib/*/libc.so.6 /usr/lib/*/lib[a-m]*.so.?  2>/dev/null >$(B)/cagecost.list; \
 	for what in "images $(B)/cagecost.list" "names $$($(CXX) -print-file-name=libstdc++.so)" 'lines $(B)/proftop' 'perfmap 600000'; do \
 		$(B)/tests/tools/cagecost $$what $(or $(ROUNDS),15) | tail -n 1; done

@@ -403,7 +403,7 @@ void rates_rebase(struct rates *r, struct counters *counters, uint32_t index, ui
 #define THREADS_MAX 256
 
 /* Clocks may be read later than the events of the same tasks; and events miss forks and exits. */
-#define PREFETCH_MAX_NS 10000000.0
+#define AHEAD_MAX_NS 10000000.0
 
 /* The times of ended children are whole clock ticks: of user and of system. */
 #define CHILDREN_MIN_NS 20000000.0
@@ -625,7 +625,7 @@ static uint64_t first_ns(const struct cpu_times *t)
 
 /*
  * Add time of a task between @since_ns and @until_ns, evenly to the slices. Clocks are read one
- * after the other: what a slice has no place for is in the nearest one before.
+ * after the other, so a slice may be full: the rest goes to the nearest earlier one.
  */
 static void count_ns(struct cpu_times *t, uint32_t task, uint32_t event, double ns)
 {
@@ -1075,7 +1075,7 @@ static void count_left(struct cpu_times *t)
 	t->until_ns = now_of(t);
 	inherit(t);
 	if (t->in->all_ns) {
-		t->left_ns = MAX(MIN(left, 0.0), -PREFETCH_MAX_NS);
+		t->left_ns = MAX(MIN(left, 0.0), -AHEAD_MAX_NS);
 		left -= count_children(t, MISSED_MAX * left);
 		if (left > 0 && t->nr_ended)
 			share_out(t, t->ended, t->nr_ended, left);

@@ -920,7 +920,8 @@ static void fill_replay_cpus(const struct sampler *s, struct profile *p,
 }
 
 /* Name the machine of a stream, and how late its samples are shown. */
-static void detect_stream(const struct sampler *s, struct profile *p, const struct replay_result *r)
+static void describe_stream(const struct sampler *s, struct profile *p,
+			    const struct replay_result *r)
 {
 	char late[32] = "";
 
@@ -943,7 +944,7 @@ void tick_replay(struct sampler *s, const struct replay_result *result)
 	if (!s->config.follow)
 		s->ticks.total = (struct profile_account){ 0 };
 	tick_fill_state(s, p, time_now_ns());
-	detect_stream(s, p, result);
+	describe_stream(s, p, result);
 	p->time_ns = result->date_ns;
 	p->running_ns = result->span_ns;
 	p->session_ns = 0;

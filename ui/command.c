@@ -693,7 +693,7 @@ static void run_event(struct ui_state *st, const char *arg)
 static void run_event_filter(struct ui_state *st, const char *arg)
 {
 	if (st->latest && st->latest->nr_events)
-		event_change_change(st, ui_state_event(st, st->latest), NULL, arg);
+		event_change_edit(st, ui_state_event(st, st->latest), NULL, arg);
 }
 
 static bool gather_events(struct ui_state *st, const void *of, const char *word)

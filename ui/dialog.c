@@ -672,7 +672,7 @@ static void change_levels(struct ui_state *st, uint32_t at)
 	char modifiers[8];
 
 	format_levels(&st->dialog.levels, modifiers, sizeof(modifiers));
-	event_change_change(st, at, modifiers, NULL);
+	event_change_edit(st, at, modifiers, NULL);
 }
 
 static bool levels_are_chosen(const struct dialog_levels *l)
@@ -687,8 +687,8 @@ static bool dialog_event_use(struct ui_state *st, const struct dialog_entry *ent
 
 	if (entry && entry->value) {
 		if (d->in_field)
-			return event_change_change(st, (uint32_t)entry->value - 1, NULL,
-						   d->field.text);
+			return event_change_edit(st, (uint32_t)entry->value - 1, NULL,
+						 d->field.text);
 		if (add)
 			event_change_take_out(st, (uint32_t)entry->value - 1);
 		else if (levels_are_chosen(&st->dialog.levels))

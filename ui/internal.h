@@ -351,8 +351,7 @@ void event_change_take_out(struct ui_state *st, uint32_t at);
  * Give event number @at the modifiers "u", "kpp" or "", and keep its rate; or, if @filter is not
  * NULL, that filter, "": none. False: refused, with a message.
  */
-bool event_change_change(struct ui_state *st, uint32_t at, const char *modifiers,
-			 const char *filter);
+bool event_change_edit(struct ui_state *st, uint32_t at, const char *modifiers, const char *filter);
 
 /* Draw everything on @c; the zones of the mouse are noted in the state. */
 void screen_draw(struct ui_state *st, struct canvas *c);

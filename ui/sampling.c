@@ -442,8 +442,7 @@ static int set_filter(struct event *ev, const char *filter, struct err *e)
 	return err_set(e, 0, "%s has no filter", ev->name);
 }
 
-bool event_change_change(struct ui_state *st, uint32_t at, const char *modifiers,
-			 const char *filter)
+bool event_change_edit(struct ui_state *st, uint32_t at, const char *modifiers, const char *filter)
 {
 	struct event events[EVENTS_MAX];
 	uint32_t nr = others(st, UINT32_MAX, events);

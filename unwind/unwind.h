@@ -105,9 +105,9 @@ struct unwind_result {
 	uint64_t sp[UNWIND_FRAMES_MAX];
 	uint32_t nr_v8, nr_v8_guessed; /* guessed: also in nr_guessed */
 	struct unwind_v8 v8[UNWIND_FRAMES_MAX];
-	uint32_t nr_java;	/* frames of Java methods, inlined ones aside */
-	bool new_code;		/* it ends in JIT code that was not read yet */
-	bool held_samples_code; /* of a runtime whose other code was read */
+	uint32_t nr_java; /* frames of Java methods, inlined ones aside */
+	bool new_code;	  /* it ends in JIT code that was not read yet */
+	bool unread_code; /* of a runtime whose other code was read */
 };
 
 /* Counted over the life of the unwinder; read by any thread (relaxed). */

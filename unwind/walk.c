@@ -680,7 +680,7 @@ static int by_codemap(struct walk *w)
 	struct java_caller c;
 
 	w->out->new_code = !code;
-	w->out->held_samples_code = map && !code;
+	w->out->unread_code = map && !code;
 	if (!map || w->word != 8 || arch->java_bcp == ARCH_NO_REG)
 		return by_guess(w);
 	/* Code that was made lately. The runtime uses the frame pointer for other values. */
@@ -870,7 +870,7 @@ int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_
 	out->nr = out->nr_guessed = 0;
 	out->nr_v8 = out->nr_v8_guessed = 0;
 	out->nr_java = 0;
-	out->new_code = out->held_samples_code = false;
+	out->new_code = out->unread_code = false;
 	arch_load(&u->order, &w.f, in->regs_mask, in->regs);
 	if (!arch_has(&w.f, u->arch->pc) || !arch_has(&w.f, u->arch->sp))
 		return UNWIND_BAD_REGS;

@@ -325,10 +325,10 @@ int counts_swap(struct counts *c, struct count **out, uint32_t *nr)
 #define SLOTS_SMALL (1u << 11)
 
 /* Minimum reserve for the next tick: unwritten memory is not resident. */
-#define PREFETCH_STACKS (1u << 16)
+#define AHEAD_STACKS (1u << 16)
 
-#define PREFETCH_WORDS (1u << 22)
-#define MEMORY_MAX     (16ULL << 30)
+#define AHEAD_WORDS (1u << 22)
+#define MEMORY_MAX  (16ULL << 30)
 
 struct entry {
 	_Atomic(const uint32_t *) words; /* nr, then the places, innermost first */
@@ -633,8 +633,8 @@ static void chunks_add(struct stacks *s, uint64_t nr, uint64_t words)
 /* Report whether so little room is left that new tables are needed. */
 static bool is_full(const struct stacks *s, uint64_t room_stacks, uint64_t room_words)
 {
-	return room_stacks <= MIN(PREFETCH_STACKS / 4, s->intern.max_ids / 16) ||
-	       room_words <= MIN(PREFETCH_WORDS / 4, s->max_memory / sizeof(uint32_t) / 16);
+	return room_stacks <= MIN(AHEAD_STACKS / 4, s->intern.max_ids / 16) ||
+	       room_words <= MIN(AHEAD_WORDS / 4, s->max_memory / sizeof(uint32_t) / 16);
 }
 
 /* Set the crowded limits: half of the room, or full slots. */
@@ -644,7 +644,7 @@ static void stacks_set_crowded(struct stacks *s, uint32_t nr, uint64_t words, ui
 	bool full = is_full(s, room_stacks, room_words);
 	uint64_t half = intern_slots_nr(&s->intern) / 2 + 1;
 	/* Still over half full: out of memory, which is not retried at each stack. */
-	uint64_t at = MIN(nr + room_stacks / 2, half > nr ? half : nr + PREFETCH_STACKS / 16);
+	uint64_t at = MIN(nr + room_stacks / 2, half > nr ? half : nr + AHEAD_STACKS / 16);
 
 	atomic_store_explicit(&s->crowded_at, full ? UINT32_MAX : (unsigned int)at,
 			      memory_order_relaxed);
@@ -672,8 +672,8 @@ bool stacks_grow(struct stacks *s)
 	/* Slots first: the rest needs them. */
 	if (fits(s, intern_growth(&s->intern)))
 		intern_grow(&s->intern);
-	chunks_add(s, nr + MAX((uint64_t)PREFETCH_STACKS, 2 * stacks_tick),
-		   words + MAX((uint64_t)PREFETCH_WORDS, 2 * words_tick));
+	chunks_add(s, nr + MAX((uint64_t)AHEAD_STACKS, 2 * stacks_tick),
+		   words + MAX((uint64_t)AHEAD_WORDS, 2 * words_tick));
 	room_stacks = MIN((uint64_t)s->nr_entry_chunks * ENTRY_CHUNK, s->intern.max_ids) - nr;
 	room_words = (uint64_t)nr_word_chunks(s) * s->chunk_words - words;
 	stacks_set_crowded(s, nr, words, room_stacks, room_words);

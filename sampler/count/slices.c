@@ -182,7 +182,7 @@ int64_t slice_check(const uint8_t *bytes, size_t size, uint32_t max_nr, uint64_t
 #define SHARP_NS (15 * SECOND)
 
 /* Counts of slices that become one: they are sorted in a third of a second. */
-#define INTERLEAVE_MAX (1u << 20)
+#define MERGE_MAX (1u << 20)
 
 struct slices {
 	struct slice *list; /* the first in use is @first */
@@ -415,7 +415,7 @@ static uint32_t last_of_span(const struct slices *s, uint32_t i, uint64_t span_n
 	while (to + 2 < s->nr && joins(s, to, span_ns) &&
 	       at(s, i)->begin_ns / span_ns == at(s, to + 1)->begin_ns / span_ns) {
 		nr += at(s, to + 1)->nr;
-		if (nr > INTERLEAVE_MAX)
+		if (nr > MERGE_MAX)
 			break;
 		to++;
 	}

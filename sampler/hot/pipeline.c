@@ -374,7 +374,7 @@ bool pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 	}
 	pipeline_resolve(p, s, regs_mask);
 	if (may_wait && p->lang != PIPELINE_LANG_NO && p->lang_kind == LANG_JAVA &&
-	    p->user.held_samples_code) {
+	    p->user.unread_code) {
 		p->asked = true; /* its place is in the queue of the loader, which reads the code */
 		return false;
 	}
@@ -659,7 +659,7 @@ static enum unwind_stop user_frames(struct pipeline *p, const struct record_samp
 	enum unwind_stop stop;
 	p->user.nr = 0;
 	p->user.nr_guessed = p->user.nr_java = 0;
-	p->user.new_code = p->user.held_samples_code = false;
+	p->user.new_code = p->user.unread_code = false;
 	if ((pid_t)s->pid < 0) /* ended and unhashed: its process is unknown */
 		return UNWIND_NO_USER;
 	if (!hit->known) {

@@ -53,7 +53,7 @@ struct wait_task {
 	uint8_t nr_looks;		  /* for its stack, while it is found asleep */
 	uint16_t nr_pending;		  /* looks that are not among them */
 	bool wants_kind;		  /* that of its wait, which has no stack */
-	bool held_samples; /* its switch left no stack, or a cut one, and its wait lasts: it is read
+	bool unread; /* its switch left no stack, or a cut one, and its wait lasts: it is read
 			as one found asleep */
 	uint32_t unknown_ticks;
 	uint64_t switched_ns; /* its last step but wake-ups */
@@ -390,7 +390,7 @@ static void begin_wait(struct waits *w, const struct waits_tables *t, struct wai
 		return;
 	task->began_ns = note->time_ns;
 	task->stack = has ? note->stack : STACK_NONE;
-	task->held_samples = false;
+	task->unread = false;
 	task->period = MAX(note->period, 1u);
 	/* A stack of the kernel is better than one from /proc. */
 	task->nr_looks = has && !waits_is_cut(t, note->stack) ? LOOKS_DONE : 0;
@@ -924,7 +924,7 @@ static uint32_t bare_stack(struct waits *w, const struct waits_tables *t, struct
 		return waits_stack_of_kind(w, t, stack, WAIT_QUEUE);
 	if (stack == STACK_NONE) {
 		/* Of the switches only some have a stack then. */
-		if (w->estimated || task->held_samples)
+		if (w->estimated || task->unread)
 			waits_want_kind(w, task);
 		return stack_of_none(w, t);
 	}
@@ -968,10 +968,10 @@ static bool has_time(const struct wait_task *task)
 /* Note that the wait of @task has no stack, or a cut one, and lasts: a look may find it. */
 static void note_unread(struct waits *w, const struct waits_tables *t, struct wait_task *task)
 {
-	if (task->found || task->held_samples || task->time.state != TASK_SLEEPING ||
+	if (task->found || task->unread || task->time.state != TASK_SLEEPING ||
 	    task->nr_looks >= LOOKS_MAX || !waits_is_long(task) || !waits_is_cut(t, task->stack))
 		return;
-	task->held_samples = w->has_unread = true;
+	task->unread = w->has_unread = true;
 }
 
 /* End the time of each task. @ids: by index, of its task. */
@@ -1240,7 +1240,7 @@ bool waits_take_unread(struct waits *w)
 /* Test whether there is a reason to look at @task now, and set it. */
 static bool is_due(const struct wait_task *task, enum waits_look *look)
 {
-	bool before = (task->found || task->held_samples) && task->nr_looks < LOOKS_MAX;
+	bool before = (task->found || task->unread) && task->nr_looks < LOOKS_MAX;
 
 	if (*look == LOOK_KIND)
 		return task->wants_kind && task->time.state != TASK_GONE;
@@ -1282,7 +1282,7 @@ static void set_kind(struct wait_task *task, uint32_t stack, uint64_t time_ns)
 		return;
 	if (task->last[CLASS_SLEEP] == STACK_NONE)
 		task->last[CLASS_SLEEP] = stack;
-	if ((task->found || task->held_samples) && task->time.state == TASK_SLEEPING &&
+	if ((task->found || task->unread) && task->time.state == TASK_SLEEPING &&
 	    task->stack == STACK_NONE && time_ns >= task->began_ns) {
 		task->stack = stack;
 		task->period = 1;
@@ -1316,11 +1316,11 @@ void waits_slept(struct waits *w, const struct waits_tables *t, const struct wai
 		add_look(w, task, stack);
 		return;
 	}
-	if (!(task->found || task->held_samples) || task->nr_looks == LOOKS_DONE ||
+	if (!(task->found || task->unread) || task->nr_looks == LOOKS_DONE ||
 	    task->time.state != TASK_SLEEPING || time_ns < task->began_ns)
 		return;
 	task->nr_looks = LOOKS_DONE;
-	task->held_samples = false;
+	task->unread = false;
 	if (!is_better(t, stack, task->stack))
 		return;
 	task->stack = task->last[CLASS_SLEEP] = stack;

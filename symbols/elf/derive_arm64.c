@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define SP   31u /* also the register of zero, where an operand cannot be the stack pointer */
+#define SP   31u /* an operand that cannot be the stack pointer is zero */
 #define FP   29u
 #define LINK 30u
 

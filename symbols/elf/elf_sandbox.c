@@ -39,7 +39,7 @@ struct elf_sandbox_request {
 /* A smaller file is copied as a whole, of another one that many bytes at both ends. */
 #define WHOLE_SIZE (256UL << 10)
 
-#define BROKEN_OBJECTS_SIZE (64UL << 10)
+#define ENDS_SIZE (64UL << 10)
 
 /* Files with fewer bytes to copy are read without regard to others: a few are read at a time. */
 #define SMALL_SIZE (16ULL << 20)
@@ -200,7 +200,7 @@ static int make_copy(struct elf_sandbox_file *s)
 int elf_sandbox_open(struct elf_sandbox *c, int i, int fd, uint64_t size)
 {
 	struct elf_sandbox_file *s = &c->files[i];
-	uint64_t part = size <= WHOLE_SIZE ? size : BROKEN_OBJECTS_SIZE;
+	uint64_t part = size <= WHOLE_SIZE ? size : ENDS_SIZE;
 	const struct elfpart ends[2] = { { 0, part }, { size - part, size } };
 	int rc = 0;
 

@@ -675,7 +675,7 @@ static bool is_better(const struct process *p, const struct lang_desc *desc)
 {
 	const struct lang_desc *before = atomic_load_explicit(&p->lang, memory_order_relaxed);
 
-	return !before || (before->info.reason && !desc->info.reason && !p->held_samples);
+	return !before || (before->info.reason && !desc->info.reason && !p->unread);
 }
 
 void maps_describe(struct maps *m, pid_t pid, uint32_t process, struct lang_desc *desc)
@@ -687,7 +687,7 @@ void maps_describe(struct maps *m, pid_t pid, uint32_t process, struct lang_desc
 	/* Else: ended, replaced, or described by its other file. */
 	if (p && p->id == process && is_better(p, desc)) {
 		/* Readers may use the one before. */
-		p->held_samples = atomic_load_explicit(&p->lang, memory_order_relaxed);
+		p->unread = atomic_load_explicit(&p->lang, memory_order_relaxed);
 		/* Publishes the description; pairs with maps_find(). */
 		atomic_store_explicit(&p->lang, desc, memory_order_release);
 		desc = NULL;

@@ -158,7 +158,7 @@ static void free_process(struct reclaim *head)
 
 	reclaim_grace_over();
 	lang_desc_put(atomic_load_explicit(&p->lang, memory_order_relaxed));
-	lang_desc_put(p->held_samples);
+	lang_desc_put(p->unread);
 	for (size_t i = 0; i < ARRAY_SIZE(p->interpreters); i++)
 		object_put(p->interpreters[i].object);
 	free(p);

@@ -566,7 +566,7 @@ void sandbox_server_main(int sock, pid_t parent,
 	sigset_t none;
 	size_t size;
 
-	prctl(PR_SET_NAME, "proftop-cage");
+	prctl(PR_SET_NAME, "proftop-sandbox");
 	setpriority(PRIO_PROCESS, 0, HELPERS_NICE); /* needs CAP_SYS_NICE */
 	for (int sig = 1; sig < NSIG; sig++)
 		signal(sig, SIG_DFL);

@@ -3,7 +3,7 @@
 
 usage: killmatrix.py PROFTOP FOLDER TIMES [SEED]
 
-Each time the guard, proftop, one of its threads, the server of the cage, its worker, the server of the readers of
+Each time the guard, proftop, one of its threads, the server of the sandbox, its worker, the server of the readers of
 interpreters or one of these readers gets KILL, SEGV, STOP, TERM or HUP. Then the terminal is as before (mode,
 screen, cursor, mouse), no process is left, and a recording can be replayed.
 """
@@ -21,7 +21,7 @@ import termios
 import time
 
 VICTIMS = ("guard", "main", "thread", "server", "worker", "readers", "reader")
-SERVERS = {"server": "proftop-cage", "readers": "proftop-readers"}
+SERVERS = {"server": "proftop-sandbox", "readers": "proftop-readers"}
 # An interpreter, which has readers.
 SPIN = "while True: sum(range(1000))"
 SIGNALS = ("KILL", "SEGV", "STOP", "TERM", "HUP")
@@ -203,7 +203,7 @@ def once(number, seed, proftop, folder):
         tree |= set(below(t.guard)) if alive(t.guard) else set()
         if name == "STOP" and target and alive(target):
             send(target, signal.SIGCONT)
-        # It goes on without its cage: end it as a user does.
+        # It goes on without its sandbox: end it as a user does.
         if alive(t.guard):
             send(t.guard, signal.SIGTERM)
         if not t.run(END_SECONDS, lambda: not any(alive(p) for p in tree)):

@@ -16,7 +16,7 @@ with open(sys.argv[1], "wb") as f:
         f.write(records)
 EOF
 
-# reader_of PID: the worker of its cage that reads recordings.
+# reader_of PID: the worker of its sandbox that reads recordings.
 reader_of() {
 	for server in $(cat /proc/"$1"/task/*/children 2>/dev/null); do
 		for worker in $(cat /proc/"$server"/task/*/children 2>/dev/null); do

@@ -669,7 +669,7 @@ static bool has_root(const char *text)
 }
 
 struct java_result {
-	uint32_t matched, elsewhere, failed, skipped, cut, held_samples, at_call;
+	uint32_t matched, elsewhere, failed, skipped, cut, unread, at_call;
 	uint32_t by_sure[2][3]; /* native frames exact to the root; compare_texts() */
 };
 
@@ -708,7 +708,7 @@ static void judge_entry(struct tool *t, const struct truth_entry *e, struct java
 	sure = s->stop == UNWIND_COMPLETE && !s->nr_guessed;
 	r->cut += s->stop != UNWIND_COMPLETE;
 	read = our_text(t, s, ours);
-	r->held_samples += !read;
+	r->unread += !read;
 	differ = compare_texts(ours, theirs);
 	if (differ && equal_at_call(t, s, ours, theirs)) {
 		r->at_call++;
@@ -742,7 +742,7 @@ static int judge_java(struct tool *t)
 	       "unread %u at_call %u certain %u wrong %u wrong_edge %u guessed %u guessed_right %u "
 	       "guessed_edge %u\n",
 	       t->nr_samples, t->nr_pending, nr, r.matched, r.elsewhere, r.failed, r.skipped, r.cut,
-	       r.held_samples, r.at_call, sure[0] + sure[1] + sure[2], sure[2], sure[1],
+	       r.unread, r.at_call, sure[0] + sure[1] + sure[2], sure[2], sure[1],
 	       guess[0] + guess[1] + guess[2], guess[0], guess[1]);
 	return sure[2] != 0;
 }

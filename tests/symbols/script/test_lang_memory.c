@@ -101,16 +101,16 @@ TEST(test_behind_unreadable)
 TEST(test_without_calls)
 {
 	struct lang_memory *m = begin();
-	int piece, held_samples;
+	int piece, unread;
 
 	for (uint32_t i = 1; i < LANG_CALLS_MAX; i++)
 		lang_memory_want(m, GONE, 8);
 	piece = lang_memory_want(m, 0x10000, 8);
 	lang_memory_want(m, GONE, 8);
-	held_samples = lang_memory_want(m, 0x11000, 1000);
+	unread = lang_memory_want(m, 0x11000, 1000);
 	assert_false(lang_memory_fetch(m));
 	assert_int_equal(nr_calls, LANG_CALLS_MAX);
-	assert_null(lang_memory_piece(m, held_samples));
+	assert_null(lang_memory_piece(m, unread));
 	expect_clean(m, piece);
 	free(m);
 }
