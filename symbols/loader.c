@@ -992,7 +992,7 @@ void loader_stats(const struct loader *l, struct symbols_stats *out)
 	out->nr_waiting = atomic_load_explicit(&l->nr_left, memory_order_relaxed);
 	out->nr_lines = atomic_load_explicit(&l->lines.nr_found, memory_order_relaxed);
 	process_readers_hung(l->readers, &out->hung);
-	out->nr_lines_waiting = atomic_load_explicit(&l->lines.nr_waiting, memory_order_relaxed);
+	out->nr_lines_waiting = atomic_load_explicit(&l->lines.nr_waiting, memory_order_acquire);
 	out->memory = atomic_load_explicit(&l->images.memory, memory_order_relaxed) +
 		      atomic_load_explicit(&l->naming.kernel.memory, memory_order_relaxed) +
 		      atomic_load_explicit(&l->naming.jit.perfmaps.memory, memory_order_relaxed) +

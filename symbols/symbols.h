@@ -87,7 +87,7 @@ struct symbols_stats {
 	size_t image_memory, image_memory_max; /* bytes used by images, and their limit */
 	uint64_t nr_named, nr_unnamed;	       /* places with a name, with only an address */
 	uint64_t nr_waiting;		       /* places without a symbol yet */
-	uint64_t nr_lines, nr_lines_waiting;   /* places with source lines; without a look-up yet */
+	uint64_t nr_lines, nr_lines_waiting;   /* places with source lines; not looked up yet */
 	struct symbols_hung hung;	       /* readers of /proc */
 	size_t memory;			       /* bytes of images and names */
 };

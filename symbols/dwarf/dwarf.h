@@ -99,7 +99,7 @@ struct lines {
 	uint32_t nr_list;
 	uint32_t *by_object; /* index in list + 1; 0: none */
 	uint32_t nr_by_object;
-	atomic_ulong nr_found, nr_waiting; /* written here, relaxed */
+	atomic_ulong nr_found, nr_waiting; /* written here, relaxed and release */
 	struct demangler demangler;
 };
 

@@ -171,7 +171,8 @@ static struct lines_object *object_of(struct lines *l, uint32_t object)
 
 static void count_waiting(struct lines *l, long nr)
 {
-	atomic_fetch_add_explicit(&l->nr_waiting, (unsigned long)nr, memory_order_relaxed);
+	/* Pairs with loader_stats(): of a place that waits no longer, the lines are there. */
+	atomic_fetch_add_explicit(&l->nr_waiting, (unsigned long)nr, memory_order_release);
 }
 
 void lines_add(struct lines *l, uint32_t id)
@@ -437,6 +438,7 @@ static bool lend(struct lines *l, struct lines_object *o, struct lines_job *j, u
 	if (helpers_start(l->images->helpers, &j->job)) {
 		for (uint32_t i = 0; i < j->nr; i++)
 			lines_add(l, j->places[i]);
+		count_waiting(l, -(long)j->nr);
 		o->file = j->file;
 		j->file = NULL;
 		j->job.drop(&j->job);
@@ -482,7 +484,8 @@ static bool begin_look_up(struct lines *l, struct lines_object *o, uint64_t now_
 	}
 	o->nr -= taken;
 	memmove(o->queue, o->queue + taken, o->nr * sizeof(*o->queue));
-	count_waiting(l, -(long)taken);
+	/* The ones that are looked up wait until end_job(). */
+	count_waiting(l, (long)j->nr - (long)taken);
 	return lend(l, o, j, now_ns);
 }
 
@@ -551,6 +554,7 @@ static void take(struct lines *l, struct lines_job *j, uint64_t now_ns)
 static bool end_job(struct lines *l, uint64_t now_ns)
 {
 	struct lines_job *j = l->job;
+	uint32_t nr = j->nr;
 
 	if (helper_job_done(&j->job)) {
 		take(l, j, now_ns);
@@ -561,6 +565,7 @@ static bool end_job(struct lines *l, uint64_t now_ns)
 	} else {
 		return false;
 	}
+	count_waiting(l, -(long)nr);
 	l->job = NULL;
 	return true;
 }

@@ -196,6 +196,23 @@ TEST(test_source, setup, teardown)
 	assert_int_equal(stats.nr_lines_waiting, 0);
 }
 
+/* A place waits while its lines are looked up: --stacks prints them then. */
+TEST(test_waits_for_lines, setup, teardown)
+{
+	struct fixture *f = *state;
+	uint32_t place = place_of(f, (uint64_t)(uintptr_t)test_symbols_spot), nr = 0;
+	struct symbols_stats stats;
+	struct err e;
+
+	assert_int_equal(symbols_start(f->symbols, &e), 0);
+	do
+		symbols_stats(f->symbols, &stats);
+	while (!stats.nr_named || stats.nr_waiting || stats.nr_lines_waiting);
+	symbols_source(f->symbols, place, &nr);
+	symbols_stop(f->symbols);
+	assert_int_equal(nr, 2);
+}
+
 TEST(test_no_inline, setup, teardown)
 {
 	struct fixture *f = *state;
