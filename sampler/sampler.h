@@ -274,9 +274,10 @@ enum task_stacks_state {
 };
 
 struct task_stack {
-	pid_t tid;
+	pid_t tid;	       /* 0: a goroutine that no thread runs */
+	uint64_t goroutine;    /* its number; 0: a thread */
 	struct safe_text comm; /* owned by the result */
-	char state;	       /* as in /proc/PID/stat: S, R, D ...; 0: not known */
+	char state;	       /* as in /proc/PID/stat: S, R, D ...; P: parked; 0: not known */
 	enum task_stacks_state result;
 	uint32_t stack;	  /* index in the stacks of the profile; UINT32_MAX: none */
 	uint64_t stop_ns; /* that it was stopped; 0: it was not */
@@ -290,7 +291,8 @@ struct task_stacks {
 	struct safe_text comm, command; /* command line; "": none */
 	struct profile *profile;	/* each thread with a stack counts once */
 	uint32_t nr;
-	struct task_stack *list; /* by tid, the first thread first */
+	struct task_stack *list; /* by tid, the first thread first; then goroutines */
+	char note[160];		 /* which goroutines are not shown; "": none is left out */
 	struct text_arena *texts;
 };
 

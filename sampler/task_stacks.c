@@ -11,6 +11,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <signal.h>
@@ -31,6 +32,7 @@
 #include "symbols/base/file.h"
 #include "symbols/base/text.h"
 #include "symbols/code/code.h"
+#include "symbols/elf/elf.h"
 #include "symbols/image/image.h"
 #include "symbols/name/name.h"
 #include "symbols/process/process.h"
@@ -66,6 +68,7 @@
 /* One thread. */
 struct thread {
 	pid_t tid;
+	uint64_t goroutine; /* its number; 0: a thread */
 	char state;
 	char comm[64];
 	size_t comm_size;
@@ -96,8 +99,11 @@ struct reader {
 	struct langreader_shared languages;
 	struct langreader *langreader; /* NULL: no interpreter */
 	enum lang_kind kind;
-	bool is_kernel;	    /* a thread of the kernel */
-	const char *reason; /* static: why functions of the language are missing; NULL */
+	bool is_kernel;		   /* a thread of the kernel */
+	const char *reason;	   /* static: why functions of the language are missing; NULL */
+	const char *no_goroutines; /* static: why they are not shown; NULL */
+	uint32_t nr_parked;	   /* goroutines, shown or not */
+	size_t parked_size;	   /* of their copies */
 	struct thread *threads;
 	uint32_t nr;
 	uint8_t *scratch; /* ASLEEP_COPY_MAX */
@@ -504,6 +510,199 @@ static void stop_thread(struct reader *r, struct thread *t)
 	t->stop_ns += s.stop_ns;
 }
 
+/* ---- goroutines that no thread runs ---- */
+
+/* Fields at the begin of Go's struct g: stack.lo, stack.hi, m, sched.sp, sched.pc, sched.g. */
+enum { G_LO = 0, G_HI = 8, G_M = 48, G_SP = 56, G_PC = 64, G_SELF = 72, G_SIZE = 168 };
+
+/* The others, by version: runtime2.go of Go 1.19, 1.24 and 1.27. Proven on each process. */
+static const struct go_layout {
+	uint16_t status, number;
+} go_layouts[] = {
+	{ 144, 152 }, /* to 1.22; from 1.25 */
+	{ 152, 160 }, /* 1.23 and 1.24, with syscallbp */
+};
+
+/* atomicstatus: _Grunnable, _Gwaiting, _Gpreempted; the bit is set while the stack is scanned. */
+#define GO_PARKED     (1U << 1 | 1U << 4 | 1U << 9)
+#define GO_SCAN	      0x1000U
+#define GO_STATUS_MAX 15U
+
+#define GOROUTINES_MAX 1000000U /* looked at */
+
+struct goroutine {
+	uint64_t lo, hi, m, sp, pc, number;
+	uint32_t status;
+};
+
+/* Open the file of the program, mapped at *@start. */
+static bool open_program(pid_t pid, struct untrusted_file *file, uint64_t *start)
+{
+	struct procfs_map m = { .path_size = 0 };
+	char path[4096], *text = NULL;
+	size_t size = 0;
+	struct err e;
+	bool found;
+
+	if (untrusted_read_proc(pid, "maps", PROCFS_MAPS_SIZE_MAX, &text, &size))
+		return false;
+	found = procfs_next_map(&(struct procfs_text){ .at = text, .end = text + size }, &m) &&
+		m.path_size && !m.offset;
+	*start = m.start;
+	if (found) {
+		path[procfs_unescape(path, sizeof(path) - 1, m.path, m.path_size)] = '\0';
+		found = !untrusted_open(&(struct untrusted_want){ .pid = pid,
+								  .start = m.start,
+								  .end = m.end,
+								  .path = path,
+								  .maj = m.maj,
+								  .min = m.min,
+								  .ino = m.ino },
+					file, &e);
+	}
+	free(text);
+	return found;
+}
+
+/* Find the table of goroutines of a Go program: its variable; 0: none. */
+static uint64_t find_goroutines(pid_t pid)
+{
+	struct elfvar var = { .name = "runtime.allgs" };
+	struct untrusted_file file;
+	struct elffacts facts;
+	uint64_t start, found = 0;
+
+	if (!open_program(pid, &file, &start))
+		return 0;
+	if (!elffacts_read(&facts, &(struct elffacts_input){ .fd = file.fd,
+							     .size = file.size,
+							     .vars = &var,
+							     .nr_vars = 1 }) &&
+	    facts.has_vaddr && var.vaddr)
+		found = start + (var.vaddr - facts.vaddr);
+	close(file.fd);
+	return found;
+}
+
+static bool read_goroutine(struct remote *mem, uint64_t at, const struct go_layout *layout,
+			   struct goroutine *g)
+{
+	uint8_t bytes[G_SIZE];
+	uint64_t self;
+
+	if (remote_read(mem, at, bytes, sizeof(bytes)))
+		return false;
+	memcpy(&self, bytes + G_SELF, 8);
+	memcpy(&g->lo, bytes + G_LO, 8);
+	memcpy(&g->hi, bytes + G_HI, 8);
+	memcpy(&g->m, bytes + G_M, 8);
+	memcpy(&g->sp, bytes + G_SP, 8);
+	memcpy(&g->pc, bytes + G_PC, 8);
+	g->pc--; /* in the call that it returns from */
+	memcpy(&g->number, bytes + layout->number, 8);
+	memcpy(&g->status, bytes + layout->status, 4);
+	g->status &= ~GO_SCAN;
+	return self == at;
+}
+
+/* Find the layout by which goroutines have a number and a status, the first one number 1; NULL. */
+static const struct go_layout *prove_layout(struct remote *mem, uint64_t table, uint64_t nr)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(go_layouts); i++) {
+		const uint64_t looked_at = MIN(nr, 16u);
+		struct goroutine g;
+		uint64_t k = 0, at;
+
+		while (k < looked_at && !remote_read_u64(mem, table + 8 * k, &at) &&
+		       read_goroutine(mem, at, &go_layouts[i], &g) && g.status <= GO_STATUS_MAX &&
+		       (k ? g.number > 1 : g.number == 1))
+			k++;
+		if (k && k == looked_at)
+			return &go_layouts[i];
+	}
+	return NULL;
+}
+
+static bool is_parked(const struct goroutine *g)
+{
+	return g->status < 32 && GO_PARKED >> g->status & 1 && !g->m && g->lo < g->hi &&
+	       g->sp >= g->lo && g->sp < g->hi && g->pc;
+}
+
+/* Copy the stack of the goroutine at @at, if it is parked before and after. */
+static void add_goroutine(struct reader *r, struct remote *mem, uint64_t at,
+			  const struct go_layout *layout)
+{
+	struct thread *t = &r->threads[r->nr];
+	struct goroutine g = { 0 }, after = { 0 };
+	size_t size;
+
+	if (!read_goroutine(mem, at, layout, &g) || !is_parked(&g))
+		return;
+	r->nr_parked++;
+	if (r->nr == TASK_STACKS_MAX || r->parked_size > STACKS_MEMORY)
+		return;
+	size = asleep_copy_stack(r->want->pid, g.sp, r->scratch, MIN(g.hi - g.sp, ASLEEP_COPY_MAX));
+	if (!size || !read_goroutine(mem, at, layout, &after) || memcmp(&g, &after, sizeof(g)))
+		return;
+	*t = (struct thread){ .tid = r->want->pid,
+			      .goroutine = g.number,
+			      .state = 'P',
+			      .regs = { g.sp, g.pc },
+			      .mask = unwind_regs_mask_of_stack(),
+			      .sp = g.sp,
+			      .pc = g.pc,
+			      .time_ns = time_now_ns(),
+			      .stop = UNWIND_NR_STOPS };
+	keep_bytes(r, t, size);
+	r->parked_size += t->size;
+	r->nr += t->bytes != NULL;
+}
+
+/* Add the goroutines that no thread runs: their registers and stacks are in memory. */
+static void add_goroutines(struct reader *r)
+{
+	uint64_t variable = r->is_kernel || r->want->tids ? 0 : find_goroutines(r->want->pid);
+	int dir_fd = variable ? untrusted_open_proc(r->want->pid) : -1;
+	struct remote mem = { .fd = dir_fd < 0 ? -1 : remote_open(dir_fd) };
+	const struct go_layout *layout = NULL;
+	uint64_t table, nr, at;
+
+	r->no_goroutines = "the program has no symbol runtime.allgs, as with -ldflags=-s";
+	if (mem.fd >= 0) {
+		if (!remote_read_u64(&mem, variable, &table) &&
+		    !remote_read_u64(&mem, variable + 8, &nr))
+			layout = prove_layout(&mem, table, nr);
+		r->no_goroutines = layout ? NULL : "this version of Go is not known";
+		for (uint64_t i = 0; layout && i < MIN(nr, GOROUTINES_MAX) && !is_cancelled(r); i++)
+			if (!remote_read_u64(&mem, table + 8 * i, &at))
+				add_goroutine(r, &mem, at, layout);
+		close(mem.fd);
+	}
+	if (dir_fd >= 0)
+		close(dir_fd);
+}
+
+/* Say which goroutines are not shown, if it is a Go program. */
+static void note_goroutines(const struct reader *r, struct task_stacks *out)
+{
+	const struct profile *p = out->profile;
+	uint32_t shown = 0;
+	bool is_go = false;
+
+	for (uint32_t i = 0; i < r->nr; i++)
+		shown += r->threads[i].goroutine != 0;
+	for (uint32_t i = 0; p && i < p->nr_functions && !is_go; i++)
+		is_go = !strncmp(p->functions[i].name.str, "runtime.mstart", 14);
+	if (is_go && r->no_goroutines)
+		snprintf(out->note, sizeof(out->note),
+			 "goroutines that no thread runs are not shown: %s", r->no_goroutines);
+	else if (shown < r->nr_parked)
+		snprintf(out->note, sizeof(out->note),
+			 "%" PRIu32 " of %" PRIu32 " goroutines that no thread runs are shown",
+			 shown, r->nr_parked);
+}
+
 /* ---- the stacks ---- */
 
 /* Unwind the copy of a thread. */
@@ -578,7 +777,7 @@ static void settle(struct reader *r)
 /* Report whether a stop may find more of the stack of a thread. */
 static bool is_worth_a_stop(const struct reader *r, const struct thread *t)
 {
-	if (r->is_kernel || t->state == 'Z' || t->state == 'X' || t->state == 'D')
+	if (r->is_kernel || t->goroutine || t->state == 'Z' || t->state == 'X' || t->state == 'D')
 		return false;
 	if (!t->bytes)
 		return true;
@@ -607,7 +806,7 @@ static void read_stacks(struct reader *r)
 	bool any = false;
 
 	for (uint32_t i = 0; i < r->nr && !is_cancelled(r); i++)
-		if (r->threads[i].state != 'Z')
+		if (r->threads[i].state != 'Z' && !r->threads[i].goroutine)
 			copy_asleep(r, &r->threads[i]);
 	settle(r);
 	for (uint32_t i = 0; i < r->nr && !is_cancelled(r); i++)
@@ -788,7 +987,8 @@ static int begin_result(struct reader *r, struct task_stacks *out)
 		return -ENOMEM;
 	out->nr = r->nr;
 	for (uint32_t i = 0; i < r->nr; i++) {
-		out->list[i].tid = r->threads[i].tid;
+		out->list[i].goroutine = r->threads[i].goroutine;
+		out->list[i].tid = r->threads[i].goroutine ? 0 : r->threads[i].tid;
 		r->threads[i].out = &out->list[i];
 	}
 	return 0;
@@ -811,6 +1011,7 @@ static int make_result(struct reader *r, struct task_stacks *out)
 		s->result = state_of(r, t);
 		say_why(r, t, s);
 	}
+	note_goroutines(r, out);
 	return code;
 }
 
@@ -845,6 +1046,8 @@ int task_stacks_read(struct task_stacks **out, const struct task_stacks_want *wa
 		code = open_tables(&r, e);
 	if (!code)
 		code = read_process(&r, e);
+	if (!code)
+		add_goroutines(&r);
 	if (!code && begin_result(&r, t))
 		code = err_set(e, -ENOMEM, "out of memory");
 	if (!code) {

@@ -1495,7 +1495,11 @@ static void add_thread(struct dialog *d, const struct task_stacks *t, const stru
 	if (!entry)
 		return;
 	entry->first = *role == 'h';
-	snprintf(entry->name, sizeof(entry->name), "%s%.64s %d", role, s->comm.str, (int)s->tid);
+	if (s->goroutine)
+		snprintf(entry->name, sizeof(entry->name), "goroutine %" PRIu64, s->goroutine);
+	else
+		snprintf(entry->name, sizeof(entry->name), "%s%.64s %d", role, s->comm.str,
+			 (int)s->tid);
 	snprintf(entry->detail, sizeof(entry->detail), "%.127s",
 		 stacks_describe(s, how, sizeof(how)).str);
 	add_frames(d, t, s);
@@ -1575,12 +1579,15 @@ static void fill_lock(struct ui_state *st)
 static void fill_stacks(struct ui_state *st)
 {
 	const struct asked_stacks *a = st->dialog.data;
+	struct dialog_entry *note;
 
 	if (!a)
 		return;
 	offer_stop(&st->dialog, a);
 	for (uint32_t i = 0; a->stacks && i < a->stacks->nr; i++)
 		add_thread(&st->dialog, a->stacks, &a->stacks->list[i], "");
+	if (a->stacks && a->stacks->note[0] && (note = add(&st->dialog, 0, true)))
+		snprintf(note->name, sizeof(note->name), "%s", a->stacks->note);
 }
 
 /* Drill into a thread, if it is in the shown profile. */

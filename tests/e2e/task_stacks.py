@@ -12,7 +12,7 @@ MOST_MS = 5.0
 
 def read(path):
     with open(path, encoding="utf-8") as f:
-        return {t["comm"]: t for t in map(json.loads, f)}
+        return {t["comm"] or t["goroutine"]: t for t in map(json.loads, f)}
 
 
 def names(thread):
@@ -43,6 +43,10 @@ def chains():
     for run in runs:
         if not has_chain(run["holder"], ("hold_mutex", "hold")) or run["holder"]["stack"] != "complete":
             bad.append(f"holder: {names(run['holder'])}")
+        if [t["goroutine"] for t in run.values() if "goroutine" in t] != [1]:
+            bad.append(f"goroutines: {list(run)}")
+        elif not has_chain(run[1], ("inner_go", "middle_go", "outer_go")) or run[1]["stack"] != "complete":
+            bad.append(f"goroutine 1: {run[1]['stack']}, {names(run[1])}")
     print("longest stop", max(t["stopped_ms"] for run in runs for t in run.values()), "ms")
     return bad
 

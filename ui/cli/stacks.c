@@ -34,6 +34,8 @@ static const char *state_word(char state)
 		return "stopped";
 	case 't':
 		return "traced";
+	case 'P':
+		return "parked";
 	case 'Z':
 	case 'X':
 		return "ended";
@@ -98,8 +100,11 @@ static void print_thread(FILE *out, const struct task_stacks *t, const struct ta
 	char how[256];
 	uint32_t nr = 0;
 
-	fprintf(out, "\nThread %d %s (%s)\n", (int)s->tid, s->comm.str,
-		stacks_describe(s, how, sizeof(how)).str);
+	stacks_describe(s, how, sizeof(how));
+	if (s->goroutine)
+		fprintf(out, "\nGoroutine %" PRIu64 " (%s)\n", s->goroutine, how);
+	else
+		fprintf(out, "\nThread %d %s (%s)\n", (int)s->tid, s->comm.str, how);
 	print_kernel(out, s->kernel, &nr);
 	for (uint32_t i = 0; at && i < at->nr; i++) {
 		struct frame f = frame_at(t->profile, at, i);
@@ -137,6 +142,8 @@ void stacks_print_text(FILE *out, const struct task_stacks *t)
 	fprintf(out, "\n");
 	for (uint32_t i = 0; i < t->nr; i++)
 		print_thread(out, t, &t->list[i]);
+	if (t->note[0])
+		fprintf(out, "\n%s\n", t->note);
 	print_missing(out, t->profile);
 }
 
@@ -185,7 +192,10 @@ void stacks_print_ndjson(FILE *out, const struct task_stacks *t)
 		json_object_set_new(o, "schema", json_integer(SCHEMA));
 		json_object_set_new(o, "type", json_string("stack"));
 		json_object_set_new(o, "pid", json_integer(t->pid));
-		json_object_set_new(o, "tid", json_integer(s->tid));
+		if (s->goroutine)
+			json_object_set_new(o, "goroutine", json_integer((json_int_t)s->goroutine));
+		else
+			json_object_set_new(o, "tid", json_integer(s->tid));
 		json_object_set_new(o, "comm", text(s->comm));
 		json_object_set_new(o, "state", json_string(state));
 		json_object_set_new(o, "stack", json_string(task_stacks_state_name(s->result)));
