@@ -62,20 +62,20 @@ static void find_groups(struct interleave *m)
 
 /*
  * Return whether the last group is a main program that does not run: C code that embeds Perl calls
- * subs without perl_run(). The chain of Perl has its frame at the end in any case. Alone it is
- * code that perl_eval_pv() runs.
+ * subs without perl_run(). The chain of Perl has its frame at the end in any case. Alone it may be
+ * code that perl_eval_pv() runs. Where the native stack does not say it, the program does.
  */
 static bool is_main_idle(const struct interleave *m, const struct lang_process *p)
 {
 	const struct unwind_result *native = m->native;
+	uint32_t nr = m->nr_groups < 2 ? LANG_MAIN_MAX : LANG_MAIN_EVAL;
 
-	if (!p->nr_main || m->nr_groups < 2 || m->begin[m->nr_groups - 1] != m->nr - 1 ||
-	    native->stop != UNWIND_COMPLETE || native->nr_guessed || m->slot->deep)
+	if (!p->nr_main || m->begin[m->nr_groups - 1] != m->nr - 1 || m->slot->deep)
 		return false;
 	for (uint32_t i = 0; i < native->nr; i++)
-		if (lang_is_main(p, native->ip[i]))
+		if (lang_is_main(p, nr, native->ip[i]))
 			return false;
-	return true;
+	return !p->program || (native->stop == UNWIND_COMPLETE && !native->nr_guessed);
 }
 
 static uint32_t group_end(const struct interleave *m, uint32_t group)
@@ -325,7 +325,9 @@ void interleave_stacks(const struct lang_process *p, const struct unwind_result 
 	if (is_main_idle(&m, p)) {
 		m.nr--;
 		m.nr_groups--;
-		m.nr_here--;
+		m.nr_here -= m.nr_here != 0;
+		if (!m.nr)
+			return;
 	}
 	if (ends_before_loop(&m, p)) {
 		put_after(&m, p, native->nr);

@@ -13,6 +13,8 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -186,6 +188,22 @@ static void read_status(pid_t pid, struct lang_process *p)
 		p->nested = *end == '\t';
 	}
 	free(text);
+}
+
+/* Return whether the process executes a program with such a name, not one that embeds it. */
+static bool runs_program(pid_t pid, const char *name)
+{
+	char link[32], path[PATH_MAX];
+	ssize_t size;
+	const char *slash;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
+	size = readlink(link, path, sizeof(path) - 1);
+	if (size < 0)
+		return false;
+	path[size] = 0;
+	slash = strrchr(path, '/');
+	return begins_with(slash ? slash + 1 : path, name);
 }
 
 /* Set the reason by errno. */
@@ -396,6 +414,7 @@ static int detect_process(struct detect *job, const struct detect_file *d)
 	p->nr_main = d->nr_main;
 	set_ranges(p->eval, d->eval, d->nr_eval, d->bias);
 	set_ranges(p->main, d->main, d->nr_main, d->bias);
+	p->program = runs_program(job->where.pid, detect_names(p->kind)->program);
 	read_status(job->where.pid, p);
 	set_version(p, d, job->where.pid);
 	p->untried |= d->machine != EM_X86_64;
@@ -566,20 +585,17 @@ static void add_eval(struct detect_file *d, uint64_t start, uint64_t size, bool 
  */
 static void add_main(struct detect_file *d, const Elf64_Sym *s, const char *name)
 {
-	static const char *const names[LANG_MAIN_MAX] = { "perl_run", "perl_parse",
-							  "perl_destruct" };
+	static const char *const names[LANG_MAIN_MAX] = {
+		"perl_run", "perl_parse", "perl_destruct", [LANG_MAIN_EVAL] = "Perl_eval_sv"
+	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		if (strcmp(name, names[i]) != 0)
 			continue;
-		if (i)
+		if (i && i != LANG_MAIN_EVAL)
 			add_eval(d, s->st_value, s->st_size, false);
-		for (uint32_t k = 0; k < d->nr_main; k++)
-			if (d->main[k].start == s->st_value)
-				return;
-		if (d->nr_main < LANG_MAIN_MAX)
-			d->main[d->nr_main++] =
-				(struct lang_range){ s->st_value, s->st_value + s->st_size };
+		d->main[i] = (struct lang_range){ s->st_value, s->st_value + s->st_size };
+		d->nr_main = LANG_MAIN_MAX;
 	}
 }
 

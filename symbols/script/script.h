@@ -392,7 +392,10 @@ struct ruby_layout {
 
 /* Functions of the interpreter loop in one process: a hot part, and cold ones. */
 #define LANG_EVAL_MAX 4
-#define LANG_MAIN_MAX 3
+/* Functions of Perl that run code outside of subs: the main program, then that of perl_eval_pv().
+ */
+#define LANG_MAIN_MAX  4
+#define LANG_MAIN_EVAL 3
 
 struct lang_range {
 	uint64_t start, end; /* addresses, end exclusive */
@@ -409,9 +412,10 @@ struct lang_process {
 	uint32_t user; /* its real uid; UINT32_MAX: unknown */
 	struct lang_range eval[LANG_EVAL_MAX];
 	uint32_t nr_eval;
-	/* Functions of Perl that run the main program; one of an embedder is not in any. */
+	/* A main program of an embedder is in none of them. */
 	struct lang_range main[LANG_MAIN_MAX];
 	uint32_t nr_main; /* 0: unknown */
+	bool program;	  /* the process executes the program of the interpreter */
 	uint64_t runtime; /* address of _PyRuntime; executor_globals of PHP; ruby_current_vm_ptr */
 	uint64_t code_type; /* address of PyCode_Type; Ruby: an address in the loop */
 	struct py_layout py;
@@ -445,10 +449,10 @@ static inline bool lang_is_eval(const struct lang_process *p, uint64_t ip)
 	return lang_in_ranges(p->eval, p->nr_eval, ip);
 }
 
-/* Return whether @ip is in a function that runs the main program. */
-static inline bool lang_is_main(const struct lang_process *p, uint64_t ip)
+/* Return whether @ip is in one of the first @nr functions that run code outside of subs. */
+static inline bool lang_is_main(const struct lang_process *p, uint32_t nr, uint64_t ip)
 {
-	return lang_in_ranges(p->main, p->nr_main, ip);
+	return lang_in_ranges(p->main, nr < p->nr_main ? nr : p->nr_main, ip);
 }
 
 /* Why a sample of such a process has no frames of the language. */

@@ -108,8 +108,10 @@ static const struct lang_process perl = {
 	.kind = LANG_PERL,
 	.eval = { { LOOP, LOOP + 0x10000 }, { MAIN + 0x1000, MAIN + 0x2000 } },
 	.nr_eval = 2,
-	.main = { { MAIN, MAIN + 0x1000 }, { MAIN + 0x1000, MAIN + 0x2000 } },
-	.nr_main = 2
+	.main = { { MAIN, MAIN + 0x1000 },
+		  { MAIN + 0x1000, MAIN + 0x2000 },
+		  [LANG_MAIN_EVAL] = { MAIN + 0x2000, MAIN + 0x3000 } },
+	.nr_main = LANG_MAIN_MAX
 };
 
 /* The last frame of a chain of Perl is the main program: not of C code that calls subs. */
@@ -149,11 +151,49 @@ TEST(test_embedded)
 	make_native("nn");
 	make_slot("?");
 	expect("", INTERLEAVE_NONE);
-	/* The root of the stack was not copied: it is not known. */
-	make_native("lnn");
-	native.stop = UNWIND_TRUNCATED;
+	interpreter = &python;
+}
+
+/* Of a stack without its root, the program says whether Perl is embedded. */
+TEST(test_embedded_without_root)
+{
+	struct lang_process script = perl;
+
+	script.program = true;
 	make_slot(".??");
-	expect("0ab12c", INTERLEAVE_GUESSED);
+	for (int i = 0; i < 3; i++) {
+		make_native("lnn");
+		native.stop = i ? UNWIND_TRUNCATED : UNWIND_COMPLETE;
+		native.nr_guessed = i != 1;
+		interpreter = &perl;
+		expect("0ab12", INTERLEAVE_GUESSED);
+		interpreter = &script;
+		expect(i ? "0ab12c" : "0c12", INTERLEAVE_GUESSED);
+	}
+	/* The loop is not reached. */
+	make_native("nn");
+	native.stop = UNWIND_GAP;
+	interpreter = &perl;
+	expect("01ab", INTERLEAVE_GUESSED);
+	interpreter = &python;
+}
+
+/* A sub that is about to begin has no frame; perl_eval_pv() runs code outside of subs. */
+TEST(test_embedded_alone)
+{
+	interpreter = &perl;
+	make_slot("?");
+	make_native("lnn");
+	expect("", INTERLEAVE_NONE);
+	native.ip[1] = MAIN + 0x2008;
+	expect("0a12", INTERLEAVE_CERTAIN);
+	native.ip[1] = MAIN + 8;
+	expect("0a12", INTERLEAVE_CERTAIN);
+	/* A sub that calls perl_eval_pv(), which has a loop and no frame. */
+	make_native("lnln");
+	native.ip[1] = MAIN + 0x2008;
+	make_slot("??");
+	expect("012a3", INTERLEAVE_CERTAIN);
 	interpreter = &python;
 }
 
