@@ -257,7 +257,7 @@ static int dwarf_inflate(Elf *elf, bool lines, size_t max, uint8_t **out, size_t
 {
 	const unsigned char native = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB
 									       : ELFDATA2MSB;
-	struct section list[NR_NAMES] = { { NULL } };
+	struct section list[NR_NAMES] = { 0 };
 	GElf_Ehdr ehdr;
 	uint8_t *image;
 	size_t sum;
@@ -356,7 +356,7 @@ int dwarf_open_begin(struct dwarf_opened *out, int fd, bool lines)
 	size_t size;
 	int rc;
 
-	*out = (struct dwarf_opened){ NULL };
+	*out = (struct dwarf_opened){ 0 };
 	elf_version(EV_CURRENT);
 	out->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	if (!out->elf)
@@ -379,7 +379,7 @@ void dwarf_open_end(struct dwarf_opened *d)
 	dwarf_end(d->dw);
 	elf_end(d->elf);
 	free(d->image);
-	*d = (struct dwarf_opened){ NULL };
+	*d = (struct dwarf_opened){ 0 };
 }
 
 const Elf_Data *dwarf_open_section(Dwarf *dw, const char *name)
