@@ -813,7 +813,12 @@ static void say_governed(struct sampler *s, bool lowered)
 	const struct governor *g = &s->rates.governor;
 	double hz = rates_fastest(&s->rates, s->config.nr_events) * g->factor;
 
-	if (!lowered)
+	if (!lowered && g->fixed)
+		mailbox_add(&s->mailbox,
+			    "proftop uses %.1f%% of a CPU, limit %.1f%%, at a lower rate as well: "
+			    "rate back at %.0f Hz",
+			    s->ticks.own_pct, g->max_pct, hz);
+	else if (!lowered)
 		mailbox_add(&s->mailbox, "rate raised to %.0f Hz, %.0f%% of the requested one", hz,
 			    100 * g->factor);
 	else

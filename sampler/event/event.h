@@ -88,7 +88,10 @@ struct governor {
 	unsigned int over;    /* steps in a row above the limit */
 	uint64_t over_ns;     /* time in a row above the cap */
 	unsigned int calm;    /* steps in a row well below the limits */
-	double cost_ns;	      /* CPU time since the last step */
+	double from; /* the factor before the last lower one, while the cost is too high; 0: none */
+	double from_pct;    /* and the cost then */
+	unsigned int fixed; /* steps for which the factor is not lowered: it did not help */
+	double cost_ns;	    /* CPU time since the last step */
 	uint64_t span_ns, taken, lost;
 };
 

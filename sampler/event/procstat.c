@@ -337,14 +337,16 @@ void procstat_free(struct procstat *p)
 /* Shorter stretches say little about the cost. */
 #define SPAN_NS 500000000ULL
 
-#define AIM	   0.8 /* of the limit: the cost swings */
-#define CALM_BELOW 0.6
-#define CALM_STEPS 6
-#define RAISE	   1.25
-#define STEP_MIN   0.2 /* the cost of one stretch may be a fluke */
-#define FACTOR_MIN 0.001
-#define CLIMB	   2.0
-#define CLIMB_MIN  1.05
+#define AIM	    0.8 /* of the limit: the cost swings */
+#define CALM_BELOW  0.6
+#define CALM_STEPS  6
+#define RAISE	    1.25
+#define STEP_MIN    0.2 /* the cost of one stretch may be a fluke */
+#define FACTOR_MIN  0.001
+#define HELPED	    0.25 /* of what a lower rate should save, or it is not the samples that cost */
+#define FIXED_STEPS 30
+#define CLIMB	    2.0
+#define CLIMB_MIN   1.05
 
 /* Above GOVERNOR_STALL_HZ: how long a tick may be, and the cost be above the cap. */
 #define FAST_NS 1000000000ULL
@@ -404,11 +406,30 @@ static bool lasts(struct governor *g, uint64_t span_ns)
 	return true;
 }
 
-/* The cost is almost proportional to the number of samples. */
+/* The last step saved a part of the cost that it should have saved. */
+static bool helped(const struct governor *g, double pct)
+{
+	return g->from_pct - pct >= HELPED * g->from_pct * (1 - g->factor / g->from);
+}
+
+/*
+ * The cost is almost proportional to the number of samples; or it is not the samples that cost, but
+ * new programs whose symbols are read, or records of what they do: then the last step is undone.
+ */
 static bool lower(struct governor *g, double pct)
 {
 	double factor = g->factor * MAX(AIM * g->max_pct / pct, STEP_MIN);
+	double from = g->from;
 
+	if (!g->is_cap && from > g->factor && !helped(g, pct)) {
+		g->from = 0;
+		g->fixed = FIXED_STEPS;
+		return set_factor(g, from);
+	}
+	if (g->fixed)
+		return false;
+	g->from = g->factor;
+	g->from_pct = pct;
 	g->capped |= g->is_cap && g->factor > g->least;
 	return set_factor(g, MAX(factor, MIN(g->least, g->factor)));
 }
@@ -436,8 +457,10 @@ static bool step(struct governor *g, uint64_t span_ns, double pct, double loss)
 {
 	if (g->climbs)
 		return climb(g, pct);
+	g->fixed -= g->fixed > 0;
 	if (pct > g->max_pct)
 		return lasts(g, span_ns) && lower(g, pct);
+	g->from = 0;
 	g->over = 0;
 	g->over_ns = 0;
 	if (!g->is_cap && loss > GOVERNOR_LOSS_MAX)

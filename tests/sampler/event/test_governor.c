@@ -36,6 +36,27 @@ TEST(test_down)
 	}
 }
 
+/* What is not the samples' cost does not make them fewer; what is, does, in the same sum. */
+TEST(test_fixed_cost)
+{
+	static const struct {
+		double full, fixed, least, most;
+	} cases[] = { { 0.5, 30, 0.9, 1 }, { 20, 20, 0.05, 0.5 }, { 40, 10, 0.01, 0.13 } };
+
+	for (size_t k = 0; k < ARRAY_SIZE(cases); k++) {
+		struct governor g;
+		double sum = 0;
+
+		governor_init(&g, 15, 2, 99);
+		for (int i = 0; i < 300; i++) {
+			governor_tick(&g, S, cost(&g, cases[k].full, cases[k].fixed), 1000, 0);
+			sum += g.factor;
+		}
+		print_message("%.0f + %.0f: %.3f\n", cases[k].full, cases[k].fixed, sum / 300);
+		assert_true(sum / 300 >= cases[k].least && sum / 300 <= cases[k].most);
+	}
+}
+
 TEST(test_up)
 {
 	struct governor g;
@@ -213,7 +234,7 @@ TEST(test_cap_least)
 	for (int i = 0; i < 100; i++)
 		assert_false(governor_tick(&g, S, 99, 1000, 0));
 	for (int i = 0; i < 100; i++)
-		governor_tick(&g, S, 200, 1000, 0);
+		governor_tick(&g, S, cost(&g, 1000, 0), 1000, 0);
 	assert_true(g.factor * 4000 < GOVERNOR_CAP_HZ && !g.capped);
 }
 
