@@ -162,12 +162,16 @@ def check_answers():
 
 def check_message():
     """Of an answer with control bytes 200 clean bytes are in the messages."""
-    server = serve(["400"] * 9)
+    server = serve(["400"] * 99)
     server.answer = b"no \x1b[31m\x07way\x9b" + b"x" * 100000
-    done, ticks, _ = push(f"http://127.0.0.1:{server.server_port}/ingest", ticks=2)
+    # On a busy machine the answer comes later.
+    for nr in (2, 8, 32):
+        done, ticks, _ = push(f"http://127.0.0.1:{server.server_port}/ingest", ticks=nr)
+        if ticks[-1]["push"]["error"]:
+            break
     texts = [done.stderr.rstrip("\n"), ticks[-1]["push"]["error"]]
     texts += [n["text"] for tick in ticks for n in tick["notices"] if n["key"] == "push"]
-    wrong(len(texts) < 3, f"notices: {ticks}")
+    wrong(len(texts) < 3, f"notices: {str(ticks)[:400]}")
     for text in texts:
         kept = re.search("status 400: (no \u00b7\\[31m\u00b7way\u00b7x{100,200}\u2026?)$", text)
         wrong(not kept or len(kept[1].encode()) > 200, f"a message: {text!r}")
