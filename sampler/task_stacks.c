@@ -284,7 +284,7 @@ static int read_process(struct reader *r, struct err *e)
 	r->kind = hit.lang->kind;
 	r->reason = hit.lang->reason;
 	if (hit.lang->kind == LANG_JAVA || r->reason ||
-	    !(r->languages.languages & lang_bit(r->kind)))
+	    (r->kind != LANG_GO && !(r->languages.languages & lang_bit(r->kind))))
 		return 0;
 	/* Without one its frames are the interpreter's. */
 	if (!langreader_start_asked(&r->langreader, &r->languages, e))
@@ -388,7 +388,7 @@ static void take_slot(struct reader *r, struct thread *t)
 				  (uint32_t)r->want->pid, (uint32_t)t->tid);
 	if (!slot)
 		return;
-	size = sizeof(*slot) + slot->nr * sizeof(slot->frames[0]);
+	size = sizeof(*slot) + MAX(slot->other.size, slot->nr * sizeof(slot->frames[0]));
 	t->slot = malloc(size);
 	if (t->slot)
 		memcpy(t->slot, slot, size);

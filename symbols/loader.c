@@ -377,8 +377,11 @@ static void take(struct interpreters *in, struct interpreters_job *job)
 	struct detect *d = job->detect;
 
 	if (!d->rc && d->desc) {
-		atomic_store_explicit(&job->object->interpreter, true, memory_order_relaxed);
-		explain(job->object, &d->desc->info);
+		if (d->desc->info.kind != LANG_GO) {
+			atomic_store_explicit(&job->object->interpreter, true,
+					      memory_order_relaxed);
+			explain(job->object, &d->desc->info);
+		}
 		maps_describe(in->maps, d->where.pid, d->where.process, d->desc);
 		d->desc = NULL;
 		atomic_fetch_add_explicit(&in->nr_news, 1, memory_order_relaxed);

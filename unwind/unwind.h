@@ -61,11 +61,16 @@ enum unwind_stop {
 	UNWIND_NR_STOPS,
 };
 
-/* A second copy of a stack: of the one that a signal handler on a stack of its own interrupted. */
+/*
+ * A second copy of a stack: of the one that a signal handler on another stack interrupted, or of
+ * the one that a function has left for the sampled one.
+ */
 struct unwind_interrupted {
-	uint64_t sp; /* address of the first byte */
+	uint64_t sp; /* address of the first byte; with @from, of the return address */
 	const uint8_t *bytes;
-	size_t size; /* 0: none */
+	size_t size;   /* 0: none */
+	uint64_t from; /* stack pointer of the function that has left it; 0: a handler */
+	bool guessed;  /* it may be another one by now */
 };
 
 /* Borrowed from the record in the ring. */

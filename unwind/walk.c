@@ -308,13 +308,38 @@ static int by_guess(struct walk *w)
 	return UNWIND_NO_CFI;
 }
 
+/* Go on on the stack that the current function has left. False: it has not left the one copied. */
+static bool by_other_stack(struct walk *w)
+{
+	const struct arch_ops *arch = w->u->arch;
+	const struct unwind_interrupted *other = &w->in->interrupted;
+	uint64_t pc;
+
+	if (!other->size || !other->from || !arch_has(&w->f, arch->sp) ||
+	    w->f.reg[arch->sp] != other->from || arch->ra_in_register ||
+	    !stack_copy_read(&w->copy, other->sp, &pc))
+		return false;
+	/* It has no frame there, and keeps the frame pointer of its caller. */
+	w->f.valid &= 1ULL << arch->fp;
+	arch_set(&w->f, arch->pc, pc);
+	arch_set(&w->f, arch->sp, other->sp + w->word);
+	w->exact = false;
+	w->crossed = true;
+	w->guessed = other->guessed;
+	return true;
+}
+
 /*
  * A function that goes on on another stack: its caller is there. As the innermost frame it may not
  * have done so yet.
  */
 static int by_switch(struct walk *w)
 {
-	int stop = by_guess(w);
+	int stop;
+
+	if (by_other_stack(w))
+		return WALK_ON;
+	stop = by_guess(w);
 
 	return stop == UNWIND_NO_CFI ? UNWIND_SWITCHED : stop;
 }

@@ -539,6 +539,28 @@ static uint32_t kernel_frames(struct pipeline *p, const struct record_sample *s,
 	return nr;
 }
 
+/* Return the stack that the sampled one goes on on: of a handler, or of the goroutine that called
+ * C. */
+static struct unwind_interrupted
+other_stack(const struct pipeline *p, const struct record_sample *s, const struct maps_hit *hit)
+{
+	const struct lang_slot *slot = p->slot;
+
+	if (!hit->lang || hit->lang->kind != LANG_GO)
+		return p->interrupted;
+	if (!slot && p->reader)
+		slot = frame_channel_find(langreader_feed(p->reader), s->time_ns, s->pid, s->tid);
+	if (!slot || slot->process != hit->process || slot->none != LANG_OK || !slot->other.size)
+		return p->interrupted;
+	return (struct unwind_interrupted){
+		.sp = slot->other.sp,
+		.bytes = (const uint8_t *)slot->frames,
+		.size = slot->other.size,
+		.from = slot->other.from,
+		.guessed = !slot->checked,
+	};
+}
+
 /* Unwind the user part into p->user. */
 static enum unwind_stop unwind_user(struct pipeline *p, const struct record_sample *s,
 				    const struct maps_hit *hit, uint64_t regs_mask)
@@ -554,7 +576,7 @@ static enum unwind_stop unwind_user(struct pipeline *p, const struct record_samp
 		.v8 = hit->lang && hit->lang->kind == LANG_NODE ? hit->lang : NULL,
 		.time_ns = s->time_ns,
 		.pid = s->pid,
-		.interrupted = p->interrupted,
+		.interrupted = other_stack(p, s, hit),
 	};
 
 	unwind_sample(p->unwinder, &in, &p->user);
@@ -934,7 +956,8 @@ void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_
 	p->stop = user_frames(p, s, &hit, regs_mask, own, &p->nr);
 	if (hit.lang && hit.lang->kind == LANG_JAVA && p->tables->languages & lang_bit(LANG_JAVA))
 		judge_java(p);
-	else if (hit.lang && p->tables->languages & lang_bit(hit.lang->kind))
+	else if (hit.lang && hit.lang->kind != LANG_GO &&
+		 p->tables->languages & lang_bit(hit.lang->kind))
 		add_language(p, s, &hit, p->nr_kernel);
 	if (is_of(p->recorded, s) && p->tables->languages & lang_bit(p->recorded->language))
 		put_recorded(p, p->recorded, p->nr_kernel);

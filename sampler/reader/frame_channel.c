@@ -50,6 +50,8 @@ _Static_assert(V8_TABLE_MAX >= SCRIPT_FUNCTIONS_TABLE_MAX, "a table of V8 is the
 
 #define COST 16U
 
+_Static_assert(LANG_OTHER_MAX <= LANG_FRAMES_MAX * sizeof(struct lang_frame), "it fits a slot");
+
 struct frame_channel_copy {
 	uint8_t text[FRAME_CHANNEL_TEXT_MAX];
 	_Alignas(8) uint8_t
@@ -122,10 +124,10 @@ static bool put_function(struct frame_channel_ring *ring, uint64_t *head,
 }
 
 bool frame_channel_put(struct frame_channel_writer *w, const struct lang_slot *slot,
-		       const struct lang_frame *frames)
+		       const void *frames)
 {
 	uint64_t head = atomic_load_explicit(&w->ring->head, memory_order_relaxed);
-	size_t size = slot->nr * sizeof(*frames);
+	size_t size = slot->other.size ? slot->other.size : slot->nr * sizeof(struct lang_frame);
 	uint32_t nr = script_functions_nr(w->codes);
 	uint8_t *out;
 
@@ -238,6 +240,13 @@ static const struct lang_slot *take_slot(struct frame_channel *f, const uint8_t 
 	struct lang_slot *s = (struct lang_slot *)(void *)f->copy->slot;
 
 	memcpy(s, bytes, sizeof(*s));
+	if (s->other.size) {
+		if (s->nr || s->none != LANG_OK || s->other.size > LANG_OTHER_MAX ||
+		    s->other.size > size - sizeof(*s))
+			return NULL;
+		memcpy(s->frames, bytes + sizeof(*s), s->other.size);
+		return s;
+	}
 	if (s->nr > LANG_FRAMES_MAX || s->nr_here > s->nr || s->none > LANG_OK ||
 	    s->top > LANG_TOP_BODY || s->nr * sizeof(s->frames[0]) > size - sizeof(*s))
 		return NULL;

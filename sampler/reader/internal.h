@@ -22,11 +22,11 @@ struct frame_channel_ring;
 struct frame_channel_writer;
 
 /*
- * Put a copy of @slot with its frames in, behind the functions that were not sent yet. False: it is
- * full.
+ * Put a copy of @slot with its frames in, or with the bytes of the other stack, behind the
+ * functions that were not sent yet. False: it is full.
  */
 bool frame_channel_put(struct frame_channel_writer *w, const struct lang_slot *slot,
-		       const struct lang_frame *frames);
+		       const void *frames);
 /* 0 or -ENOMEM. */
 int frame_channel_init(struct frame_channel *f, struct frame_channel_ring *ring,
 		       struct script_functions *codes);

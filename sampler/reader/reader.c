@@ -252,9 +252,11 @@ static void put_slot(struct langreader_loop *r, const struct record_sample *s, u
 		.nr = (uint16_t)c->nr,
 		.nr_here = (uint16_t)c->nr_here,
 		.process = process,
+		.other = c->other,
 	};
 
-	frame_channel_put(&r->feed, &slot, c->frames);
+	frame_channel_put(&r->feed, &slot,
+			  c->other.size ? (const void *)c->other_bytes : c->frames);
 	atomic_store_explicit(&r->share->memory, script_functions_memory(r->lang.codes),
 			      memory_order_relaxed);
 }
@@ -381,6 +383,12 @@ static void langreader_loop_go_first(struct langreader_loop *r)
 	atomic_store_explicit(&r->share->slow, true, memory_order_relaxed);
 }
 
+/* Return whether it has something to read. Java's frames are on the native stack. */
+static bool has_decoder(const struct lang_process *info)
+{
+	return info->kind == LANG_GO || (info->kind > LANG_NONE && info->kind < LANG_NR);
+}
+
 static void on_sample(struct langreader_loop *r, const struct record_sample *s, bool newest)
 {
 	int known;
@@ -390,7 +398,7 @@ static void on_sample(struct langreader_loop *r, const struct record_sample *s, 
 	known = share_find(r->share, (pid_t)s->pid, &r->found);
 	if (known < 0)
 		want_facts(r, s->time_ns);
-	if (known <= 0 || r->found.info.kind <= LANG_NONE || r->found.info.kind >= LANG_NR)
+	if (known <= 0 || !has_decoder(&r->found.info))
 		return;
 	r->read_pid = (pid_t)s->pid;
 	reading_begin(&r->share->reading, (pid_t)s->pid, r->found.process, time_now_ns());
@@ -612,11 +620,11 @@ void langreader_bar(struct langreader_shared *s, uint32_t process)
 	atomic_store_explicit(&s->nr_barred, nr + 1, memory_order_release);
 }
 
-/* Return whether @info is of an interpreter that is read. Java's frames are on the native stack. */
+/* Return whether @info is of an interpreter that is read. */
 static bool is_read(const struct langreader *r, uint32_t process, const struct lang_process *info)
 {
-	return !info->reason && info->kind > LANG_NONE && info->kind < LANG_NR &&
-	       r->shared->languages & lang_bit(info->kind) &&
+	return !info->reason && has_decoder(info) &&
+	       (info->kind == LANG_GO || r->shared->languages & lang_bit(info->kind)) &&
 	       !langreader_is_barred(r->shared, process);
 }
 

@@ -26,7 +26,7 @@
 
 static const char *const symbols[] = {
 	"_PyEval_EvalFrameDefault", "execute_ex",	   "ruby_run_node",
-	"Perl_runops_standard",	    "_ZN4node5StartEiPPc",
+	"Perl_runops_standard",	    "_ZN4node5StartEiPPc", ELFLOOP_GO,
 };
 
 /* Return the number of the interpreter that the function is of; 0: none. */
@@ -50,8 +50,12 @@ uint8_t elfloop_find(const struct elfsym *t)
 {
 	uint8_t loop = 0;
 
-	for (uint32_t i = 0; i < t->nr && !loop; i++)
-		loop = loop_of(t, &t->symbols[i]);
+	/* A program of Go may have an interpreter as well, which has more to show. */
+	for (uint32_t i = 0; i < t->nr && (!loop || loop == ARRAY_SIZE(symbols)); i++) {
+		uint8_t found = loop_of(t, &t->symbols[i]);
+
+		loop = found ? found : loop;
+	}
 	return loop;
 }
 
@@ -247,7 +251,7 @@ int elfloop_add_parts(struct elfsym *t, const struct elffile *f, const struct eh
 		struct ehframe_fde fde, part;
 		char name[64];
 
-		if (!loop || has_part(t, elfloop_symbol(loop)) ||
+		if (!loop || loop == ARRAY_SIZE(symbols) || has_part(t, elfloop_symbol(loop)) ||
 		    !ehframe_find(eh, t->symbols[i].vaddr, &fde) ||
 		    fde.start != t->symbols[i].vaddr || !find_part(f, eh, &fde, &part))
 			continue;

@@ -675,7 +675,8 @@ static bool is_better(const struct process *p, const struct lang_desc *desc)
 {
 	const struct lang_desc *before = atomic_load_explicit(&p->lang, memory_order_relaxed);
 
-	return !before || (before->info.reason && !desc->info.reason && !p->unread);
+	return !before || ((before->info.reason || before->info.kind == LANG_GO) &&
+			   !desc->info.reason && !p->unread);
 }
 
 void maps_describe(struct maps *m, pid_t pid, uint32_t process, struct lang_desc *desc)
@@ -716,10 +717,7 @@ void maps_describe(struct maps *m, pid_t pid, uint32_t process, struct lang_desc
 #define UNIT_BITS	  20
 #define EVERY_UNIT	  (REQUESTS_EVERY_NS >> UNIT_BITS)
 
-/*
- * Test whether a request at @now_ns may follow one at @last (0: never). If so set
- * @last; true on one thread only.
- */
+/* Test if a request at @now_ns may follow one at @last (0: none), and set it: on one thread. */
 static bool requests_due(_Atomic uint64_t *last, uint64_t now_ns)
 {
 	uint64_t then = atomic_load_explicit(last, memory_order_relaxed);

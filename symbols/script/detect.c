@@ -150,6 +150,9 @@ enum lang_kind detect_kind(const struct object *object)
 	const char *symbol = elfloop_symbol((uint8_t)loop);
 	enum lang_kind kind = detect_names_find(object->name.str);
 
+	if (symbol && !strcmp(symbol, ELFLOOP_GO))
+		return LANG_GO;
+
 	for (int i = LANG_PYTHON; i < LANG_NR && symbol && kind == LANG_NONE; i++)
 		if (!strcmp(symbol, detect_names((enum lang_kind)i)->shown))
 			kind = (enum lang_kind)i;
@@ -414,7 +417,8 @@ static int detect_process(struct detect *job, const struct detect_file *d)
 	p->nr_main = d->nr_main;
 	set_ranges(p->eval, d->eval, d->nr_eval, d->bias);
 	set_ranges(p->main, d->main, d->nr_main, d->bias);
-	p->program = runs_program(job->where.pid, detect_names(p->kind)->program);
+	p->program = p->kind != LANG_GO &&
+		     runs_program(job->where.pid, detect_names(p->kind)->program);
 	read_status(job->where.pid, p);
 	set_version(p, d, job->where.pid);
 	p->untried |= d->machine != EM_X86_64;
@@ -801,7 +805,11 @@ static int find_symbols(struct search *search, const struct elffile *f, enum lan
 	struct detect_file *out = search->out;
 
 	*out = (struct detect_file){ .kind = (uint32_t)kind, .machine = f->machine };
-	if (kind <= LANG_NONE || kind >= LANG_NR || f->elf_class != ELFCLASS64)
+	if (f->elf_class != ELFCLASS64)
+		return -ENOENT;
+	if (kind == LANG_GO)
+		return 0;
+	if (kind <= LANG_NONE || kind >= LANG_NR)
 		return -ENOENT;
 	if (out->kind == LANG_PYTHON && detect_python_minor(name) >= 0)
 		out->version = 3U << 24 | (uint32_t)detect_python_minor(name) << 16;
@@ -811,12 +819,37 @@ static int find_symbols(struct search *search, const struct elffile *f, enum lan
 	return 0;
 }
 
+/* Find the function by which Go calls C: by Go's own table if it is stripped. 0 or -ENOENT. */
+static int find_go(struct detect_file *d, const struct elffile *f)
+{
+	static const char name[] = "runtime.asmcgocall";
+	struct image *image;
+
+	if (f->machine != EM_X86_64 || image_build(&image, &(struct image_parts){ .file = f }) ||
+	    !image)
+		return -ENOENT;
+	for (uint32_t i = 0; i < image->nr_symbols; i++) {
+		const struct image_symbol *s = &image->symbols[i];
+		const char *rest = image->names + s->name;
+
+		if (strncmp(rest, name, sizeof(name) - 1) != 0)
+			continue;
+		rest += sizeof(name) - 1;
+		if (!*rest || !strcmp(rest, ".abi0"))
+			add_eval(d, s->vaddr, s->size, false);
+	}
+	image_free(image);
+	return d->nr_eval ? 0 : -ENOENT;
+}
+
 /* Read the values of the symbols. 0 or -ENOENT: some symbols are missing. */
 static int read_symbol_values(struct search *search, const struct elffile *f)
 {
 	struct detect_file *out = search->out;
 	const Elf64_Shdr *runtime;
 
+	if (out->kind == LANG_GO)
+		return find_go(out, f);
 	if (out->kind == LANG_NODE) {
 		detect_v8(out, &search->symbols, f);
 		/* Debian's program "node" has none: they are in libnode.so. */

@@ -26,8 +26,8 @@ const char *lang_name(enum lang_kind kind)
 		"none", "python", "php", "ruby", "perl", "node"
 	};
 
-	if (kind == LANG_JAVA)
-		return "java";
+	if (kind == LANG_JAVA || kind == LANG_GO)
+		return kind == LANG_GO ? "go" : "java";
 	return (unsigned int)kind < LANG_NR ? names[kind] : "?";
 }
 
@@ -509,14 +509,112 @@ static void put_frames(const struct lang_reader *r, const struct lang_process *p
 
 static void prefetch_keep(const struct lang_reader *r, struct lang_thread *t, uint32_t compared);
 
+/* Words above a return address to asmcgocall() among which it keeps the goroutine. */
+#define GO_WORDS 8U
+
+/* Return addresses to it that are tried, as a stack has old ones as well. */
+#define GO_TRIES 4U
+
+/* Bytes of a call, and of its operation code. */
+#define GO_CALL 5U
+
+/* Return whether the code before @pc calls asmcgocall(). */
+static bool is_go_call(struct lang_reader *r, const struct lang_process *p, uint64_t pc)
+{
+	const uint8_t *code = lang_memory_read(&r->memory, pc - GO_CALL, GO_CALL);
+	uint64_t to;
+
+	if (!code || code[0] != 0xe8)
+		return false;
+	to = pc + (uint64_t)(int64_t)(int32_t)bytes_u32(code + 1);
+	for (uint32_t i = 0; i < p->nr_eval; i++)
+		if (p->eval[i].start == to)
+			return true;
+	return false;
+}
+
+/* Read the stack at @sp, which ends at @end. Return its bytes; NULL: not all are there. */
+static const uint8_t *read_other(struct lang_memory *m, uint64_t sp, uint64_t end, uint32_t *size)
+{
+	int first = -1, last = -1;
+
+	*size = (uint32_t)MIN(end - sp, (uint64_t)LANG_OTHER_MAX);
+	/* One behind the other. */
+	for (uint32_t at = 0; at < *size; at += LANG_PIECE_MAX) {
+		last = lang_memory_queue(m, sp + at, MIN(*size - at, LANG_PIECE_MAX), PIECE_ONCE);
+		first = first < 0 ? last : first;
+		if (last < 0)
+			return NULL;
+	}
+	if (first < 0 || !lang_memory_fetch(m) || !lang_memory_piece(m, last))
+		return NULL;
+	return lang_memory_piece(m, first);
+}
+
+/*
+ * Find the goroutine by the words at @at in the stack copy, the frame of asmcgocall(): it keeps
+ * how deep the goroutine's stack is, and the goroutine, which begins with the bounds of its stack.
+ */
+static bool go_stack_at(struct lang_reader *r, const struct lang_process *p,
+			const struct lang_sample *s, uint64_t at, struct lang_chain *out)
+{
+	for (uint32_t i = 0; i + 1 < GO_WORDS; i++) {
+		uint64_t depth = bytes_u64(s->stack + at + 8ULL * i), low, high;
+		uint64_t goroutine = bytes_u64(s->stack + at + 8ULL * i + 8);
+		const uint8_t *head = !depth || depth & 7 || !lang_memory_is_pointer(goroutine)
+					      ? NULL
+					      : lang_memory_read(&r->memory, goroutine, 16);
+
+		if (!head)
+			continue;
+		low = bytes_u64(head);
+		high = bytes_u64(head + 8);
+		if (high <= low || high & 7 || depth > high - low)
+			continue;
+		out->other = (struct lang_other_stack){ s->sp + at, high - depth, 0 };
+		out->other_bytes = read_other(&r->memory, out->other.sp, high, &out->other.size);
+		if (out->other_bytes && is_go_call(r, p, bytes_u64(out->other_bytes)))
+			return true;
+		out->other.size = 0;
+	}
+	return false;
+}
+
+/*
+ * Read the stack of the goroutine that called the sampled code of C: asmcgocall() calls it on the
+ * stack of the thread, and the goroutine's rests until that returns.
+ */
+static enum lang_status go_stack(struct lang_reader *r, const struct lang_process *p,
+				 const struct lang_sample *s, struct lang_chain *out)
+{
+	uint32_t tries = 0, size;
+
+	lang_chain_need(s, s->stack_size);
+	for (uint64_t at = 8; at + 8ULL * GO_WORDS <= s->stack_size && tries < GO_TRIES; at += 8) {
+		if (!lang_is_eval(p, bytes_u64(s->stack + at - 8)))
+			continue;
+		tries++;
+		size = (uint32_t)MIN(at + 8ULL * GO_WORDS, (uint64_t)SAME_MAX) & ~7U;
+		set_tail(r, s, size);
+		if (!go_stack_at(r, p, s, at, out))
+			continue;
+		out->same = same_up_to(r, s, size);
+		out->broken = out->same < out->other.from + 8ULL * GO_WORDS;
+		return LANG_OK;
+	}
+	return r->memory.error == -EPERM || r->memory.error == -ENOSYS ? LANG_REFUSED
+								       : LANG_NO_FRAMES;
+}
+
 bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struct lang_sample *s,
 		struct lang_chain *out)
 {
 	struct lang_thread *t = find_thread(r, s->process, s->tid);
 	uint32_t size;
 
-	assert(p->kind > LANG_NONE && p->kind < LANG_NR); /* Java has no reader */
-	out->nr = 0;
+	/* Java has no reader. */
+	assert(p->kind == LANG_GO || (p->kind > LANG_NONE && p->kind < LANG_NR));
+	out->nr = out->nr_here = out->other.size = 0;
 	out->same = 0;
 	out->broken = out->settled = out->rooted = out->deep = out->proven = false;
 	out->top = LANG_TOP_UNKNOWN;
@@ -527,6 +625,10 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 	r->work.rooted = r->work.deep = r->work.proven = false;
 	r->work.nr_here = 0;
 	r->work.first_read[0] = r->work.first_read[1] = NULL;
+	if (p->kind == LANG_GO) {
+		out->none = go_stack(r, p, s, out);
+		return true;
+	}
 	/* One interpreter for all threads is found without a search. */
 	if (!t && decoders[p->kind].find_thread == find_process) {
 		find_process(r, p, s);

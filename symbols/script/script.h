@@ -339,6 +339,8 @@ enum lang_kind {
 	LANG_PERL,
 	LANG_NODE,
 	LANG_NR,
+	/* No language: code of C goes on on the stack of the goroutine that called it. */
+	LANG_GO = 'G',
 	/* No reader, no chain: its frames are on the native stack. Also its kind letter. */
 	LANG_JAVA = 'J',
 };
@@ -346,7 +348,7 @@ enum lang_kind {
 /* The bit of @kind in a set of languages. */
 static inline uint32_t lang_bit(enum lang_kind kind)
 {
-	return 1U << (kind == LANG_JAVA ? 31 : kind);
+	return 1U << (kind == LANG_JAVA ? 31 : kind == LANG_GO ? 30 : kind);
 }
 
 /* "python": as --languages takes it, and NDJSON writes it. */
@@ -509,6 +511,15 @@ enum lang_top {
 #define LANG_INLINED	(LANG_NO_INSTR - 1) /* other functions may be inlined there */
 #define LANG_FRAMES_MAX 512U
 
+/* A stack of Go that the sampled one goes on on: a copy of its first bytes. */
+struct lang_other_stack {
+	uint64_t from; /* the stack pointer in the sampled stack's frame that changed to it */
+	uint64_t sp;   /* address of the first byte, the return address of that frame */
+	uint32_t size; /* 0: none */
+};
+
+#define LANG_OTHER_MAX (32U << 10)
+
 /* The chain of one thread at one sample, or the reason for none. */
 struct lang_slot {
 	uint64_t time_ns; /* of the sample */
@@ -524,6 +535,7 @@ struct lang_slot {
 	uint32_t process; /* incarnation */
 	uint16_t nr_here; /* frames on the sampled C stack, others are of its resumers; 0: all */
 	uint8_t deep;	  /* the outermost frames were not read: there are too many */
+	struct lang_other_stack other; /* its bytes are in place of frames, which are 0 then */
 	struct lang_frame frames[];
 };
 
@@ -818,6 +830,8 @@ struct lang_chain {
 	bool broken, settled, rooted, deep; /* as in struct lang_work */
 	bool proven;			    /* functions of an untried version */
 	enum lang_top top;
+	struct lang_other_stack other;
+	const uint8_t *other_bytes; /* until the next chain */
 	struct lang_frame frames[LANG_FRAMES_MAX];
 };
 

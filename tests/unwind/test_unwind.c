@@ -286,8 +286,9 @@ TEST(test_alternate_stack_elsewhere, set_up)
 	/* take, the trampoline, and the pc that the kernel saved */
 	assert_true(result.nr >= 3);
 	assert_true(same_as_truth(result.nr));
-	in.interrupted = (struct unwind_interrupted){ interrupted.regs[SHOT_SP], interrupted.stack,
-						      interrupted.size };
+	in.interrupted = (struct unwind_interrupted){ .sp = interrupted.regs[SHOT_SP],
+						      .bytes = interrupted.stack,
+						      .size = interrupted.size };
 	for (size_t i = 0; i < ARRAY_SIZE(u); i++) {
 		unwind_sample(u[i], &in, &result);
 		assert_int_equal(result.stop, UNWIND_COMPLETE);
@@ -324,6 +325,51 @@ TEST(test_switch_of_stacks, set_up)
 		assert_int_equal(result.nr_guessed, 0);
 		assert_true(result.ip[0] == truth[0] && result.ip[1] == truth[1]);
 	}
+}
+
+/* The same with its frame in order: the rest of the stack is the one that it has left. */
+__asm__(".text\n\t.type on_left_stack, @function\non_left_stack:\n\t.cfi_startproc\n\t"
+	".cfi_undefined rip\n\t.cfi_undefined rsp\n\t"
+	"subq $8, %rsp\n\tcall *%rdi\n\taddq $8, %rsp\n\tret\n\t"
+	".cfi_endproc\n\t.size on_left_stack, .-on_left_stack");
+void on_left_stack(void (*fn)(void));
+
+/* As code of C that Go has called: the stack of the goroutine is in a second copy. */
+TEST(test_left_stack, set_up)
+{
+	struct unwinder *u[] = { world.step, world.row, world.row };
+	struct unwind_input in;
+	uint64_t from, ra;
+
+	on_left_stack(take);
+	world_load(&world, getpid());
+	in = input();
+	unwind_sample(world.row, &in, &result);
+	assert_int_equal(result.nr, 2);
+	from = result.sp[1];
+	in.stack_size = from + 8 - shot.regs[SHOT_SP];
+	in.interrupted = (struct unwind_interrupted){ .sp = from + 8,
+						      .bytes = in.stack + in.stack_size,
+						      .size = shot.size - in.stack_size,
+						      .from = from };
+	memcpy(&ra, in.interrupted.bytes, sizeof(ra));
+	for (size_t i = 0; i < ARRAY_SIZE(u); i++) {
+		unwind_sample(u[i], &in, &result);
+		assert_int_equal(result.stop, UNWIND_COMPLETE);
+		assert_true(result.nr > 4 && result.ip[2] == ra - 1);
+		assert_int_equal(result.sp[2], from + 16);
+		assert_int_equal(result.nr_guessed, 0);
+	}
+	in.interrupted.guessed = true;
+	unwind_sample(world.row, &in, &result);
+	assert_int_equal(result.stop, UNWIND_COMPLETE);
+	assert_int_equal(result.nr_guessed, 1);
+	assert_int_equal(result.guessed_by, 1);
+	/* That of another frame. */
+	in.interrupted.from += 16;
+	unwind_sample(world.row, &in, &result);
+	assert_int_equal(result.stop, UNWIND_SWITCHED);
+	assert_int_equal(result.nr, 2);
 }
 
 /* The kernel replaced the return address of a function. */

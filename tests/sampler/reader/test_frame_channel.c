@@ -118,6 +118,39 @@ TEST(test_order)
 	ends_close(&e);
 }
 
+/* The bytes of another stack in place of frames; a hostile size is refused. */
+TEST(test_other_stack)
+{
+	uint8_t bytes[LANG_OTHER_MAX] = { 1, 2, 3 };
+	struct lang_slot slot = { .pid = 1, .tid = 2, .none = LANG_OK, .process = 7 };
+	const struct lang_slot *found;
+	struct channel_ends e;
+
+	ends_open(&e);
+	slot.other = (struct lang_other_stack){ 4096, 8192, sizeof(bytes) };
+	slot.time_ns = 10;
+	assert_true(frame_channel_put(&e.w, &slot, bytes));
+	found = frame_channel_find(&e.f, 10, 1, 2);
+	assert_non_null(found);
+	assert_int_equal(found->other.from, 4096);
+	assert_int_equal(found->other.size, sizeof(bytes));
+	assert_memory_equal(found->frames, bytes, sizeof(bytes));
+	/* More than it has; frames as well. */
+	slot.time_ns = 20;
+	assert_true(frame_channel_put(&e.w, &slot, bytes));
+	/* Behind the first one. */
+	for (uint64_t at = LANG_OTHER_MAX; at < LANG_OTHER_MAX + 512; at += 4)
+		if (!memcmp(e.ring->bytes + e.f.tail + at, &slot.other.size, 4))
+			e.ring->bytes[e.f.tail + at + 2] = 1;
+	assert_null(frame_channel_find(&e.f, 20, 1, 2));
+	slot.time_ns = 30;
+	slot.nr = 1;
+	assert_true(frame_channel_put(&e.w, &slot, bytes));
+	assert_null(frame_channel_find(&e.f, 30, 1, 2));
+	assert_int_equal(atomic_load(&e.f.nr_bad), 2);
+	ends_close(&e);
+}
+
 TEST(test_around)
 {
 	struct channel_ends e;

@@ -157,7 +157,9 @@ static int read_made(enum lang_kind kind, const char *name, const struct made_sy
 	elfmake_init(&m, EM_X86_64, BASE, CODE_SIZE);
 	for (size_t i = 0; i < nr; i++) {
 		syms[i + 1] = (Elf64_Sym){ .st_name = (uint32_t)used,
-					   .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT),
+					   .st_info = ELF64_ST_INFO(STB_GLOBAL,
+								    kind == LANG_GO ? STT_FUNC
+										    : STT_OBJECT),
 					   .st_shndx = 1,
 					   .st_value = symbols[i].value,
 					   .st_size = symbols[i].size };
@@ -198,7 +200,8 @@ TEST(test_other_names)
 		{ "python3.11", 0, LANG_PYTHON }, { "my-service", 0, LANG_NONE },
 		{ "my-service", 1, LANG_PYTHON }, { "frankenphp", 2, LANG_PHP },
 		{ "my_ruby", 3, LANG_RUBY },	  { "myperl", 4, LANG_PERL },
-		{ "nsolid", 5, LANG_NODE },	  { "my-service", 6, LANG_NONE },
+		{ "nsolid", 5, LANG_NODE },	  { "my-service", 6, LANG_GO },
+		{ "node-exporter", 6, LANG_GO },  { "my-service", 7, LANG_NONE },
 		{ "my-service", 255, LANG_NONE }, { "php8.2", 1, LANG_PHP },
 		{ "python", 1, LANG_PYTHON },	  { "phpize", 0, LANG_NONE },
 	};
@@ -226,6 +229,21 @@ TEST(test_other_names)
 			 0);
 	assert_int_equal(file.version, 0);
 	assert_int_equal(file.version_at, BASE + 520);
+}
+
+/* Go that calls C: both functions by that name, which its table has without their ABI. */
+TEST(test_go)
+{
+	static const struct made_symbol table[] = { { "runtime.asmcgocall", BASE + 256, 64 },
+						    { "runtime.asmcgocall.abi0", BASE + 512, 8 },
+						    { "runtime.asmcgocall_no_g", BASE + 640, 8 } };
+	struct detect_file file;
+
+	assert_int_equal(read_made(LANG_GO, "my-service", table, ARRAY_SIZE(table), &file), 0);
+	assert_int_equal(file.nr_eval, 2);
+	assert_int_equal(file.eval[0].start, BASE + 256);
+	assert_int_equal(file.eval[1].end, BASE + 520);
+	assert_int_equal(read_made(LANG_GO, "my-service", table + 2, 1, &file), -ENOENT);
 }
 
 /* PHP by the version in its file; one that is not read has its version for the message. */

@@ -86,6 +86,88 @@ TEST(test_chain, setup, teardown)
 			 8);
 }
 
+/* ---- a goroutine that called C ---- */
+
+#define GO_TEXT	  (PYMAKE_BASE + 0x1000) /* asmcgocall() */
+#define GO_CALLER (PYMAKE_BASE + 0x2000)
+#define GO_G	  (PYMAKE_BASE + 0x3000)
+#define GO_STACK  (PYMAKE_BASE + 0x4000)
+#define GO_END	  (GO_STACK + 0x1000)
+
+/* C code @at bytes below asmcgocall()'s frame, which keeps depth and goroutine in word @word. */
+static void call_c(struct fixture *f, uint32_t at, uint32_t word, uint64_t depth)
+{
+	uint64_t frame = f->sample.sp + at;
+
+	f->m.process = (struct lang_process){ .kind = LANG_GO,
+					      .nr_eval = 1,
+					      .eval = { { GO_TEXT, GO_TEXT + 0xae } } };
+	pymake_u64(&f->m, frame - 8, GO_TEXT + 0x64);
+	pymake_u64(&f->m, frame + 8ULL * word, depth);
+	pymake_u64(&f->m, frame + 8ULL * word + 8, GO_G);
+	pymake_u64(&f->m, GO_G, GO_STACK);
+	pymake_u64(&f->m, GO_G + 8, GO_END);
+	pymake_u64(&f->m, GO_END - depth, GO_CALLER);
+	*pymake_at(&f->m, GO_CALLER - 5) = 0xe8;
+	pymake_u32(&f->m, GO_CALLER - 4, (uint32_t)(GO_TEXT - GO_CALLER));
+}
+
+/* Each layout of the frame; the goroutine's stack is read from its return address to its end. */
+TEST(test_go_stack, setup, teardown)
+{
+	struct fixture *f = *state;
+	const uint32_t words[] = { 0, 5 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		memset(f->m.bytes, 0, sizeof(f->m.bytes));
+		call_c(f, 0x340, words[i], 0x288);
+		/* An old return address below it. */
+		pymake_u64(&f->m, f->sample.sp + 0x40, GO_TEXT + 0x64);
+		assert_int_equal(chain(f), LANG_OK);
+		assert_int_equal(f->chain.nr, 0);
+		assert_int_equal(f->chain.other.from, f->sample.sp + 0x340);
+		assert_int_equal(f->chain.other.sp, GO_END - 0x288);
+		assert_int_equal(f->chain.other.size, 0x288);
+		assert_int_equal(bytes_u64(f->chain.other_bytes), GO_CALLER);
+		assert_false(f->chain.broken);
+	}
+}
+
+/* No call of asmcgocall(), no goroutine, a depth beyond its stack: nothing is read for it. */
+TEST(test_go_hostile, setup, teardown)
+{
+	struct fixture *f = *state;
+
+	call_c(f, 0x340, 5, 0x288);
+	*pymake_at(&f->m, GO_CALLER - 5) = 0x90;
+	assert_int_equal(chain(f), LANG_NO_FRAMES);
+	assert_int_equal(f->chain.other.size, 0);
+	call_c(f, 0x340, 5, 0x288);
+	pymake_u64(&f->m, GO_G + 8, GO_STACK + 0x280);
+	assert_int_equal(chain(f), LANG_NO_FRAMES);
+	call_c(f, 0x340, 5, 0x288);
+	pymake_u64(&f->m, f->sample.sp + 0x340 + 48, 1ULL << 60);
+	assert_int_equal(chain(f), LANG_NO_FRAMES);
+	call_c(f, 0x340, 5, 0x288);
+	f->sample.stack_size = 0x340 + 48;
+	assert_int_equal(chain(f), LANG_NO_FRAMES);
+}
+
+/* The thread has run on: its stack is another one than in the sample. */
+TEST(test_go_late, setup, teardown)
+{
+	struct fixture *f = *state;
+	uint8_t *copy = malloc(8192);
+
+	call_c(f, 0x340, 5, 0x288);
+	memcpy(copy, f->sample.stack, 8192);
+	f->sample.stack = copy;
+	pymake_u64(&f->m, f->sample.sp + 0x20, 1);
+	assert_int_equal(chain(f), LANG_OK);
+	assert_true(f->chain.broken);
+	free(copy);
+}
+
 #define HERE 0x100
 
 /* A copy of a stack, of which the first HERE bytes are there. */
