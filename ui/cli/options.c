@@ -1386,8 +1386,8 @@ static int options_check(struct options_parse *p, const struct argp_state *state
 			      "bytes\n"
 			      "  give at least %llu (a power of two), or a smaller --stack-size",
 			      c->ring_size, stack, (unsigned long long)need);
-	/* Batch output has ticks of a fixed length, and a file one size. */
-	if (!p->o->stack_given && !p->o->batch && !p->o->script && !c->record && !c->replay)
+	/* A file has one size. */
+	if (!p->o->stack_given && !p->o->script && !c->record && !c->replay)
 		c->stack_auto = true;
 	c->no_lines = p->o->format == OPTIONS_PERF_SCRIPT;
 	c->target = c->command	       ? TARGET_COMMAND

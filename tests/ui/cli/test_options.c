@@ -568,8 +568,8 @@ TEST(test_ring_and_stack)
 		{ "--stack-size=32K", 32768, false },
 		{ "--stack-size=auto", 8192, true },
 		{ "-b --stack-size=auto", 8192, true },
-		{ "-b", 16384, false },
-		{ "-n 3", 16384, false },
+		{ "-b", 16384, true },
+		{ "-n 3", 16384, true },
 		{ "--record=/tmp/x.data", 16384, false },
 	};
 	struct line l;
@@ -581,7 +581,7 @@ TEST(test_ring_and_stack)
 	parse(&l, "--ring 8K --stack-size 0");
 	assert_int_equal(l.code, EXIT_DONE);
 	done(&l);
-	/* On the screen the size follows the stacks, unless it is given. */
+	/* The size follows the stacks, unless it is given or a file has it. */
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		parse(&l, sizes[i].words);
 		assert_int_equal(l.code, EXIT_DONE);
