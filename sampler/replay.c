@@ -540,8 +540,8 @@ static const char *event_name(const struct each *each, int slot, uint64_t id)
 }
 
 static int replay_slot_of(void *ctx, uint64_t id);
-uint32_t replay_members(struct replay *r, struct record_sample *sample, int slot,
-			struct pipeline_member members[static EVENTS_MAX]);
+static uint32_t members_of(struct replay *r, struct record_sample *sample, int slot,
+			   struct pipeline_member members[static EVENTS_MAX]);
 
 /* The event of a sample, and each that is counted with it: as perf script prints them. */
 static uint32_t find_events(const struct each *each, const struct record_sample *sample,
@@ -550,7 +550,7 @@ static uint32_t find_events(const struct each *each, const struct record_sample 
 	struct pipeline_member members[EVENTS_MAX];
 	struct record_sample s = *sample;
 	int slot = replay_slot_of(each->replay, s.id);
-	uint32_t nr = replay_members(each->replay, &s, slot, members), nr_out = 0;
+	uint32_t nr = members_of(each->replay, &s, slot, members), nr_out = 0;
 
 	out[nr_out++] = (struct held_event){
 		.name = event_name(each, slot, s.id),
@@ -1276,8 +1276,8 @@ static int replay_walk(struct replay *r, struct store *st, struct pipeline *p, b
 	return code;
 }
 
-uint32_t replay_members(struct replay *r, struct record_sample *sample, int slot,
-			struct pipeline_member members[static EVENTS_MAX])
+static uint32_t members_of(struct replay *r, struct record_sample *sample, int slot,
+			   struct pipeline_member members[static EVENTS_MAX])
 {
 	int event = sample->nr_reads ? perfdata_event_of(r->data, sample->id) : -1;
 	bool by_task = event >= 0 && perfdata_event(r->data, (uint32_t)event)->by_task;
@@ -1303,7 +1303,7 @@ static int replay_count(void *ctx, struct pipeline *p, const struct record_sampl
 	struct pipeline_member members[EVENTS_MAX];
 	struct record_sample s = *sample;
 	int slot = replay_slot_of(r, s.id);
-	uint32_t nr = replay_members(r, &s, slot, members);
+	uint32_t nr = members_of(r, &s, slot, members);
 
 	cut_slices(r, s.time_ns);
 	r->fed_ns = MAX(r->fed_ns, s.time_ns);

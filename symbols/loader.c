@@ -867,6 +867,7 @@ static bool serve_processes(void *arg)
 	/* Stacks wait for the maps: first. */
 	do {
 		any |= maps_load_asked(l->maps) > 0;
+		any |= calls_serve() > 0;
 		more = l->details && details_serve(l->details, DETAILS_A_TURN);
 		any |= more;
 	} while (more && !loader_is_stopping(l) && proc_watch_is_mine());

@@ -946,7 +946,7 @@ uint64_t row_pack(const struct cfi_row *row)
 		return ROW_END;
 	if (row->kind == CFI_SWITCH)
 		return ROW_END | ROW_SWITCH;
-	if (row->kind != CFI_ROW || row->cfa_off < -(1 << 23) || row->cfa_off >= 1 << 23 ||
+	if (row->kind != CFI_ROW || row->cfa_off < -(1 << 22) || row->cfa_off >= 1 << 22 ||
 	    row->ra_off % 8 || row->fp_off % 8 || row->ra_off / 8 != (int16_t)(row->ra_off / 8) ||
 	    row->fp_off / 8 != (int16_t)(row->fp_off / 8))
 		return ROW_STEP;
@@ -955,7 +955,7 @@ uint64_t row_pack(const struct cfi_row *row)
 	word |= (uint64_t)(row->ra_where == CFI_AT_CFA) << 4;
 	word |= (uint64_t)(row->fp_where == CFI_AT_CFA) << 5;
 	word |= (uint64_t)row->cfa_is_word << 6;
-	word |= (uint64_t)((uint32_t)row->cfa_off << 8);
+	word |= (uint64_t)((uint32_t)row->cfa_off << 9);
 	word |= (uint64_t)(uint16_t)(row->ra_off / 8) << 32;
 	word |= (uint64_t)(uint16_t)(row->fp_off / 8) << 48;
 	assert(row_kind(word) == ROW_SIMPLE && row_cfa_off(word) == row->cfa_off);

@@ -420,22 +420,23 @@ struct unwind_rows {
 
 /*
  * The word: bits 0-2 kind, 3 CFA is fp, 4 return address at CFA, 5 fp at CFA, 6
- * CFA by the word there, 7 the caller is a guess, 8-31 offset of the CFA (bytes), 32-47 of the
- * return address (words), 48-63 of fp (words).
+ * CFA by the word there, 7 the caller is a guess, 8 the row was derived from code, 9-31 offset of
+ * the CFA (bytes), 32-47 of the return address (words), 48-63 of fp (words).
  */
 static inline enum row_kind row_kind(uint64_t row)
 {
 	return (enum row_kind)(row & 7);
 }
 
-#define ROW_GUESS (1U << 7)
+#define ROW_GUESS   (1U << 7)
+#define ROW_DERIVED (1U << 8)
 /* Of ROW_END: the stack goes on elsewhere. */
 #define ROW_SWITCH (1U << 3)
 
-/* Return true if the row is to be applied, and the caller that it finds is certain. */
+/* Return true if the row is to be applied, and the caller that it finds needs no proof. */
 static inline bool row_is_certain(uint64_t row)
 {
-	return (row & (7 | ROW_GUESS)) == ROW_SIMPLE;
+	return (row & (7 | ROW_GUESS | ROW_DERIVED)) == ROW_SIMPLE;
 }
 
 static inline bool row_cfa_is_fp(uint64_t row)
@@ -460,7 +461,7 @@ static inline bool row_cfa_is_word(uint64_t row)
 
 static inline int64_t row_cfa_off(uint64_t row)
 {
-	return (int32_t)(uint32_t)row >> 8;
+	return (int32_t)(uint32_t)row >> 9;
 }
 
 static inline int64_t row_ra_off(uint64_t row)
@@ -643,7 +644,7 @@ struct unwinder {
 	struct step *step;
 	struct unwind_rows *rows;
 	struct arch_order order; /* order of the registers in recent samples */
-	bool own_rows, step_only, allowance;
+	bool own_rows, step_only, allowance, ask_calls;
 	uint32_t verify_every, verify_in;
 	uint32_t tried[WALK_TRIED];   /* ids of recent places that libunwind unwound */
 	struct unwind_result scratch; /* result of a verification */

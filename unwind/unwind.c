@@ -118,6 +118,7 @@ int unwind_new_with(struct unwinder **out, struct places *places, struct objects
 		u->step_only = c->step_only;
 		u->verify_every = c->verify_every;
 		u->allowance = c->allowance && !c->step_only;
+		u->ask_calls = c->ask_calls;
 	}
 	u->rows = c->rows;
 	u->own_rows = !c->rows;
@@ -240,6 +241,7 @@ const char *unwind_stop_name(enum unwind_stop stop)
 		[UNWIND_GAP] = "truncated at unused memory",
 		[UNWIND_SWITCHED] = "truncated at a switch of stacks",
 		[UNWIND_PROBE] = "return probe of another tool",
+		[UNWIND_NO_CALL] = "no call before the return address",
 	};
 
 	return (unsigned int)stop < UNWIND_NR_STOPS ? names[stop] : "?";

@@ -58,6 +58,7 @@ enum unwind_stop {
 	UNWIND_GAP,	    /* truncated: the copy ended at a page that was never used */
 	UNWIND_SWITCHED,    /* truncated: the stack goes on elsewhere, in no copy */
 	UNWIND_PROBE,	    /* the return address is that of a return probe (uprobes) */
+	UNWIND_NO_CALL,	    /* the address found without tables is not behind a call */
 	UNWIND_NR_STOPS,
 };
 
@@ -143,6 +144,7 @@ struct unwind_config {
 	struct unwind_rows *rows; /* NULL: private ones */
 	uint16_t machine;	  /* e_machine of the recording; 0: this machine */
 	bool allowance; /* limit libunwind's reads for one process, and for all (libunwind_step) */
+	bool ask_calls; /* callers found without tables have to be behind a call: call_ask() */
 };
 
 /*

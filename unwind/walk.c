@@ -141,6 +141,7 @@ struct walk {
 	bool crossed;	     /* a signal frame was passed: this may be another stack */
 	bool dropped;	     /* rows have dropped registers that a step may need */
 	bool rows;	     /* use them */
+	bool unproven;	     /* the current frame was found without tables */
 	struct arch_frame f; /* the current frame; last, since it is loaded, not cleared */
 };
 
@@ -296,7 +297,7 @@ static int by_guess(struct walk *w)
 	switch (fp_step(&in, &w->f)) {
 	case FP_FOUND:
 		w->exact = false;
-		w->guessed = true;
+		w->guessed = w->unproven = true;
 		return WALK_ON;
 	case FP_ROOT:
 		return UNWIND_COMPLETE;
@@ -375,7 +376,7 @@ static int by_rows(struct walk *w, uint64_t row)
 	const struct arch_ops *arch = w->u->arch;
 	struct row_frame f = apply_begin(arch, &w->f);
 	uint64_t pc, sp;
-	bool guessed = false;
+	bool guessed;
 	int next;
 
 	assert(row_kind(row) == ROW_SIMPLE);
@@ -394,9 +395,9 @@ static int by_rows(struct walk *w, uint64_t row)
 			return stop_of(w, result);
 		met = f.sp > sp && w->out->nr + 1 < UNWIND_FRAMES_MAX ? caller_recent(w, f.pc - 1)
 								      : NULL;
-		if (row & ROW_GUESS)
-			guessed = true;
-		row = met && !guessed ? rows_get(w->u->rows, met->place) : 0;
+		guessed = row & ROW_GUESS;
+		w->unproven = row & ROW_DERIVED;
+		row = met && !w->unproven ? rows_get(w->u->rows, met->place) : 0;
 		if (!row_is_certain(row))
 			break;
 		caller_add_frame(w, f.pc - 1, f.sp, met->place, met->mapping);
@@ -460,11 +461,11 @@ static void admit(struct walk *w, uint64_t row)
 }
 
 /*
- * libunwind unwound @from with @result: admit the row if its result is the same. @guess: the flag
- * of callers found by it.
+ * libunwind unwound @from with @result: admit the row if its result is the same. @flags: of a
+ * derived one.
  */
 static void learn(struct walk *w, const struct cfi_rule *rule, const struct arch_frame *from,
-		  enum step_result result, uint64_t guess)
+		  enum step_result result, uint64_t flags)
 {
 	struct unwinder *u = w->u;
 	struct row_frame by_row = apply_begin(u->arch, from);
@@ -483,7 +484,7 @@ static void learn(struct walk *w, const struct cfi_rule *rule, const struct arch
 		rows_put(u->rows, w->place, ROW_STEP);
 		return;
 	}
-	admit(w, word | (row_kind(word) == ROW_SIMPLE ? guess : 0));
+	admit(w, word | (row_kind(word) == ROW_SIMPLE ? flags : 0));
 	/* At a return address of 0 only that is compared. */
 	if (row_kind(word) == ROW_SIMPLE ? result == STEP_CALLER : row_kind(word) == ROW_END)
 		rows_prove(u->rows, rule->program);
@@ -559,10 +560,12 @@ static int by_cfi(struct walk *w, const struct step_input *in)
 	return row_kind(word) == ROW_END ? UNWIND_COMPLETE : by_guess(w);
 }
 
-/* Return true if the FDE was derived from code that may be reached in another way. */
-static bool is_guess(const struct ehframe *eh, const struct ehframe_fde *fde)
+/* Return the flags of rows by an FDE: it may be derived from code, which other jumps may reach. */
+static uint64_t derived_flags(const struct ehframe *eh, const struct ehframe_fde *fde)
 {
-	return eh->guessed && fde->offset >= eh->guessed;
+	if (!eh->derived || fde->offset < eh->derived)
+		return 0;
+	return ROW_DERIVED | (eh->guessed && fde->offset >= eh->guessed ? ROW_GUESS : 0);
 }
 
 /*
@@ -584,7 +587,7 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		.once = requests_once(w),
 		.first = w->out->nr == 1,
 	};
-	const uint64_t guess = is_guess(&image->eh, fde) ? ROW_GUESS : 0;
+	const uint64_t flags = derived_flags(&image->eh, fde);
 	const struct cfi_rule *rule = NULL;
 	enum step_result result;
 	bool signal = false;
@@ -596,7 +599,7 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 	if (rule && rule->sure && rule->row.kind != CFI_COMPLEX &&
 	    rows_proven(u->rows, rule->program)) {
 		word = row_pack(&rule->row);
-		admit(w, word | (row_kind(word) == ROW_SIMPLE ? guess : 0));
+		admit(w, word | (row_kind(word) == ROW_SIMPLE ? flags : 0));
 		return WALK_AGAIN;
 	}
 	if (rule && rule->row.kind == CFI_SWITCH) {
@@ -618,11 +621,12 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 	    rule->row.kind == CFI_SWITCH)
 		return by_switch(w);
 	if (rule && step_doubt(u->step) == CFI_SURE)
-		learn(w, rule, &from, result, guess);
+		learn(w, rule, &from, result, flags);
 	next = go_on(w, result, from.reg[u->arch->pc], from.reg[u->arch->sp], signal);
 	if (next == WALK_ON)
 		after_rewrite(w, step_doubt(u->step), &from);
-	w->guessed |= guess != 0;
+	w->guessed |= (flags & ROW_GUESS) != 0;
+	w->unproven = flags != 0;
 	return next;
 }
 
@@ -848,6 +852,69 @@ static bool in_return_probe(const struct walk *w)
 	return m && m->exec && m->start == pc && m->object->identity.kind == OBJECT_UNKNOWN;
 }
 
+/* Return the start of the function with the address @pc, by its FDE; 0: not known. */
+static uint64_t function_start(const struct walk *w, uint64_t pc)
+{
+	const struct mapping *m = space_find(w->in->space, pc, w->in->time_ns);
+	const struct image *image = NULL;
+	struct ehframe_fde fde;
+	uint64_t vaddr;
+
+	/* Acquire: pairs with the loader's release of a finished image. */
+	if (m && m->object->identity.kind == OBJECT_FILE)
+		image = atomic_load_explicit(&m->object->image, memory_order_acquire);
+	return image && !image->away && image_vaddr(image, m->offset + (pc - m->start), &vaddr) &&
+			       ehframe_find(&image->eh, vaddr, &fde)
+		       ? pc - (vaddr - fde.start)
+		       : 0;
+}
+
+static void ask_call(struct walk *w, uint64_t key)
+{
+	const struct arch_ops *arch = w->u->arch;
+	const struct call_question q = {
+		.key = key,
+		.address = w->pc + 1,
+		.function = w->guessed ? function_start(w, w->out->ip[w->out->nr - 1]) : 0,
+		.pid = (pid_t)w->in->pid,
+		.machine = w->word == 4 ? EM_386 : arch->machine,
+	};
+
+	w->out->asked |= call_ask(&q);
+}
+
+/*
+ * The current frame was found without tables: it is one if its address is behind a call, and no
+ * guess if that call leads to the function before. Until that is known it is a guess.
+ */
+static int prove_call(struct walk *w)
+{
+	uint32_t callee = w->guessed ? w->out->place[w->out->nr - 1] : PLACE_NONE;
+	enum row_kind kind = row_kind(rows_get(w->u->rows, w->place));
+	uint64_t key = hash_u64((uint64_t)callee << 32 | w->place) ^ hash_u64(w->u->serial);
+
+	w->unproven = false;
+	/* Nothing calls the first function of a stack, nor the return from a signal handler. */
+	if (!w->u->ask_calls || w->exact || kind == ROW_END || kind == ROW_ENTRY ||
+	    kind == ROW_SIGNAL)
+		return WALK_ON;
+	switch (call_verdict(key | 8)) {
+	case CALL_UNKNOWN:
+		ask_call(w, key | 8);
+		w->guessed = true;
+		break;
+	case CALL_NONE:
+		return UNWIND_NO_CALL;
+	case CALL_REACHES:
+		w->guessed = false;
+		break;
+	case CALL_UNREADABLE:
+	case CALL_SOME:
+		break;
+	}
+	return WALK_ON;
+}
+
 /* Find the place of the current pc and add it to the result. */
 static int enter_frame(struct walk *w)
 {
@@ -871,6 +938,8 @@ static int enter_frame(struct walk *w)
 		if (out->nr)
 			return UNWIND_NO_MAP;
 	}
+	if (w->unproven && prove_call(w) != WALK_ON)
+		return UNWIND_NO_CALL;
 	caller_add_frame(w, w->pc, arch_has(&w->f, w->u->arch->sp) ? w->f.reg[w->u->arch->sp] : 0,
 			 w->place, w->mapping);
 	if (w->guessed && !out->nr_guessed)

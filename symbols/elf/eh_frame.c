@@ -164,12 +164,40 @@ static void read_cie_body(const struct ehframe *eh, struct ehread *r, struct ehf
 		r->bad = true;
 }
 
+/*
+ * Open the record at @offset of a section of @all bytes: its payload, without the
+ * length. -ENODATA at the terminator or the end; -EBADMSG when it leaves the
+ * section; -ENOTSUP for 64-bit lengths (readers do not agree on the width of the CIE
+ * pointer).
+ */
+static int open_record(const uint8_t *bytes, uint64_t all, uint64_t offset, struct ehread *out)
+{
+	struct ehread r = { bytes + offset, bytes + all, false };
+	uint64_t size;
+	bool wide;
+
+	if (all - offset < 4)
+		return -ENODATA;
+	size = ehread_fixed(&r, 4);
+	if (!size)
+		return -ENODATA;
+	wide = size == 0xffffffff;
+	if (wide)
+		size = ehread_fixed(&r, 8);
+	out->bad = false;
+	out->pos = ehread_block(&r, size);
+	if (!out->pos)
+		return -EBADMSG;
+	out->end = r.pos;
+	return wide ? -ENOTSUP : 0;
+}
+
 static int read_cie(const struct ehframe *eh, uint64_t offset, struct ehframe_cie *cie)
 {
 	struct ehread r;
 
 	*cie = (struct ehframe_cie){ .offset = (uint32_t)offset, .encoding = PE_ABSPTR };
-	if (ehread_open_record(eh->bytes, eh->size, offset, &r))
+	if (open_record(eh->bytes, eh->size, offset, &r))
 		return -EBADMSG;
 	if (ehread_fixed(&r, 4) != 0)
 		return -EBADMSG;
@@ -281,7 +309,7 @@ int ehframe_read(const struct ehframe *eh, uint32_t offset, struct ehframe_recor
 	struct ehread r;
 	uint64_t cie;
 
-	if (offset >= eh->size || ehread_open_record(eh->bytes, eh->size, offset, &r) ||
+	if (offset >= eh->size || open_record(eh->bytes, eh->size, offset, &r) ||
 	    cie_of(eh, &r, &cie))
 		return -EBADMSG;
 	met = cie_met(eh, cie);
@@ -334,7 +362,7 @@ static int walk_all(struct ehframe *eh)
 	struct ehread r = { eh->bytes, eh->bytes, false };
 
 	while (eh->nr_fdes < EHFRAME_FDES_MAX) {
-		int rc = ehread_open_record(eh->bytes, eh->size, offset, &r);
+		int rc = open_record(eh->bytes, eh->size, offset, &r);
 		uint64_t next = (uint64_t)(r.end - eh->bytes);
 
 		if (rc == -ENODATA)
@@ -552,28 +580,6 @@ int64_t ehread_long_sleb(struct ehread *r)
 	return r->bad ? 0 : (int64_t)v;
 }
 
-int ehread_open_record(const uint8_t *bytes, uint64_t all, uint64_t offset, struct ehread *out)
-{
-	struct ehread r = { bytes + offset, bytes + all, false };
-	uint64_t size;
-	bool wide;
-
-	if (all - offset < 4)
-		return -ENODATA;
-	size = ehread_fixed(&r, 4);
-	if (!size)
-		return -ENODATA;
-	wide = size == 0xffffffff;
-	if (wide)
-		size = ehread_fixed(&r, 8);
-	out->bad = false;
-	out->pos = ehread_block(&r, size);
-	if (!out->pos)
-		return -EBADMSG;
-	out->end = r.pos;
-	return wide ? -ENOTSUP : 0;
-}
-
 /*
  * Read .eh_frame_hdr.
  *
@@ -757,7 +763,7 @@ static void translate_fde(struct translation *t, struct ehread *r, uint32_t cie)
 	size_t start;
 
 	if (!t->cie_ok || t->cie_in != cie) {
-		if (cie >= t->in_size || ehread_open_record(t->in, t->in_size, cie, &c) ||
+		if (cie >= t->in_size || open_record(t->in, t->in_size, cie, &c) ||
 		    ehread_fixed(&c, 4) != UINT32_MAX)
 			return;
 		translate_cie(t, &c, cie);
@@ -776,7 +782,7 @@ static void translate_all(struct translation *t)
 	struct ehread r;
 
 	while (!t->full) {
-		int rc = ehread_open_record(t->in, t->in_size, offset, &r);
+		int rc = open_record(t->in, t->in_size, offset, &r);
 		uint64_t next;
 		uint32_t id;
 
@@ -797,8 +803,7 @@ static size_t end_of_records(const uint8_t *bytes, size_t size)
 	uint64_t offset = 0;
 	int rc;
 
-	while (size && (rc = ehread_open_record(bytes, size, offset, &r)) != -ENODATA &&
-	       rc != -EBADMSG)
+	while (size && (rc = open_record(bytes, size, offset, &r)) != -ENODATA && rc != -EBADMSG)
 		offset = (uint64_t)(r.end - bytes);
 	return offset;
 }

@@ -80,14 +80,6 @@ static inline int64_t ehread_sleb(struct ehread *r)
 }
 
 /*
- * Open the record at @offset of a section of @all bytes: its payload, without the
- * length. -ENODATA at the terminator or the end; -EBADMSG when it leaves the
- * section; -ENOTSUP for 64-bit lengths (readers do not agree on the width of the CIE
- * pointer).
- */
-int ehread_open_record(const uint8_t *bytes, uint64_t all, uint64_t offset, struct ehread *out);
-
-/*
  * The structure of .eh_frame: a copy of its bytes and a sorted index of its
  * FDEs (LSB Core 5.0, 10.6 "Exception Frames"; DWARF 5, 6.4).
  *

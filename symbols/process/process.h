@@ -129,6 +129,51 @@ struct mapping {
 };
 
 /*
+ * Whether a call leads to a function: questions of sampler threads about callers that were guessed
+ * or that derived rows found, answered by the reader of processes from their memory.
+ */
+
+enum call_verdict {
+	CALL_UNKNOWN,	 /* not answered yet */
+	CALL_UNREADABLE, /* the code was not to be read */
+	CALL_NONE,	 /* the address is not behind a call */
+	CALL_SOME,	 /* it is, of something */
+	CALL_REACHES,	 /* of this function, perhaps by a PLT stub or other jumps to it */
+};
+
+struct call_question {
+	uint64_t key;	   /* of the answer: a hash of both functions, not 0 */
+	uint64_t address;  /* a return address */
+	uint64_t function; /* the start of the function that returns there; 0: not known */
+	pid_t pid;
+	uint16_t machine; /* e_machine of the code */
+};
+
+#define CALLS_KNOWN 16384 /* a power of two; newer answers replace older ones */
+
+/* Answers: a key with the verdict in its low three bits. */
+extern _Atomic uint64_t calls_known[CALLS_KNOWN];
+
+static inline _Atomic uint64_t *call_slot(uint64_t key)
+{
+	return &calls_known[key >> 32 & (CALLS_KNOWN - 1)];
+}
+
+/* Return the answer to the question with @key. Any thread, lock-free. */
+static inline enum call_verdict call_verdict(uint64_t key)
+{
+	/* Relaxed: a word is all of an answer. */
+	uint64_t word = atomic_load_explicit(call_slot(key), memory_order_relaxed);
+
+	return (word ^ key) >> 3 ? CALL_UNKNOWN : (enum call_verdict)(word & 7);
+}
+
+/* Hand in a question; false: it waits already, or too many do. Sampler threads, lock-free. */
+bool call_ask(const struct call_question *q);
+/* Reader of processes: answer the questions; returns their number. */
+unsigned int calls_serve(void);
+
+/*
  * Which process a thread reads from /proc, since when, and which ones are left out because another
  * thread hangs in them: an exec may hold up each reader of its process for as long as a file system
  * of any user does not respond.

@@ -10,6 +10,7 @@
  */
 #include "symbols/process/internal.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -18,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "symbols/base/base.h"
@@ -566,4 +568,200 @@ void procfs_find_copies(struct objects *objects, int dir_fd, pid_t pid, struct m
 	free(chunk);
 	if (mem >= 0)
 		close(mem);
+}
+
+/*
+ * Calls: answers by a hash of the question, questions in slots that sampler threads fill. Both are
+ * of all sessions: keys have the number of their table of places.
+ */
+#define CALLS_ASKED 256 /* a power of two */
+#define JUMPS_MAX   4	/* from a call to the function: PLT stub, thunk, jump to another name */
+
+enum slot_state { SLOT_FREE, SLOT_FILLING, SLOT_ASKED };
+
+_Atomic uint64_t calls_known[CALLS_KNOWN];
+
+static struct {
+	atomic_uint state;
+	struct call_question q;
+} questions[CALLS_ASKED];
+
+bool call_ask(const struct call_question *q)
+{
+	unsigned int state = SLOT_FREE, i = q->key >> 8 & (CALLS_ASKED - 1);
+
+	/* Acquire: the reader is done with the question before. */
+	if (!atomic_compare_exchange_strong_explicit(&questions[i].state, &state, SLOT_FILLING,
+						     memory_order_acquire, memory_order_relaxed))
+		return false;
+	questions[i].q = *q;
+	/* Release: pairs with calls_serve(). */
+	atomic_store_explicit(&questions[i].state, SLOT_ASKED, memory_order_release);
+	return true;
+}
+
+static bool read_code(pid_t pid, uint64_t at, void *out, size_t size)
+{
+	struct iovec ours = { out, size }, theirs = { (void *)(uintptr_t)at, size };
+
+	return process_vm_readv(pid, &ours, 1, &theirs, 1, 0) == (ssize_t)size;
+}
+
+static uint64_t number_at(const uint8_t *p)
+{
+	int32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return (uint64_t)(int64_t)v;
+}
+
+/* Get the pointer at @disp from @next, in 32-bit code at @disp. */
+static bool read_pointer(const struct call_question *q, uint64_t disp, uint64_t next, uint64_t *to)
+{
+	*to = 0;
+	if (q->machine == EM_386)
+		return read_code(q->pid, disp & UINT32_MAX, to, 4);
+	return read_code(q->pid, next + disp, to, 8);
+}
+
+/* Follow the jump that the code at *@at, @b, is. False: it is none. */
+static bool follow_x86(const struct call_question *q, uint64_t *at, const uint8_t b[16])
+{
+	static const uint8_t endbr[3] = { 0xf3, 0x0f, 0x1e };
+	unsigned int i = memcmp(b, endbr, sizeof(endbr)) ? 0 : 4;
+
+	i += b[i] == 0xf2; /* bnd */
+	if (b[i] == 0xe9)
+		*at += i + 5 + number_at(b + i + 1);
+	else if (b[i] == 0xeb)
+		*at += i + 2 + (uint64_t)(int64_t)(int8_t)b[i + 1];
+	else if (b[i] != 0xff || b[i + 1] != 0x25)
+		return false;
+	else
+		return read_pointer(q, number_at(b + i + 2), *at + i + 6, at);
+	return true;
+}
+
+/* The same on AArch64: b, or adrp, ldr, (add,) br as the PLT has them. */
+static bool follow_arm64(const struct call_question *q, uint64_t *at, const uint8_t b[16])
+{
+	uint32_t w[4], i = 0;
+	int64_t page;
+
+	memcpy(w, b, sizeof(w));
+	i += w[0] == 0xd503245f; /* bti c */
+	if ((w[i] & 0xfc000000) == 0x14000000) {
+		*at += 4 * i + (uint64_t)((int64_t)((uint64_t)w[i] << 38) >> 36);
+		return true;
+	}
+	if ((w[i] & 0x9f00001f) != 0x90000010 || (w[i + 1] & 0xffc003ff) != 0xf9400211)
+		return false;
+	page = (int64_t)((uint64_t)(w[i] >> 5 & 0x7ffff) << 45 | (uint64_t)(w[i] >> 29 & 3) << 43);
+	return read_code(q->pid,
+			 ((*at + 4 * i) & ~4095ULL) + (uint64_t)(page >> 43 << 12) +
+				 (w[i + 1] >> 10 & 4095) * 8,
+			 at, 8);
+}
+
+/* Return whether a call of @at reaches the function of @q. */
+static bool reaches(const struct call_question *q, uint64_t at)
+{
+	uint8_t b[16];
+
+	for (int nr = 0; q->function && nr <= JUMPS_MAX; nr++) {
+		if (at == q->function)
+			return true;
+		if (!read_code(q->pid, at, b, sizeof(b)) ||
+		    !(q->machine == EM_AARCH64 ? follow_arm64 : follow_x86)(q, &at, b))
+			return false;
+	}
+	return false;
+}
+
+/* Return whether @p, @size bytes, are a call by register or by memory: ff /2. */
+static bool is_call_by(const uint8_t *p, unsigned int size)
+{
+	uint8_t mod = p[1] >> 6, rm = p[1] & 7;
+	unsigned int n = 2;
+
+	if (p[0] != 0xff || (p[1] >> 3 & 7) != 2)
+		return false;
+	if (mod != 3 && rm == 4) {
+		n++;
+		if (size > 2 && !mod && (p[2] & 7) == 5)
+			n += 4;
+	} else if (!mod && rm == 5) {
+		n += 4;
+	}
+	n += mod == 1 ? 1 : mod == 2 ? 4 : 0;
+	return n == size;
+}
+
+/* @b: the seven bytes before the return address. */
+static enum call_verdict judge_x86(const struct call_question *q, const uint8_t b[7])
+{
+	bool direct = b[2] == 0xe8, some = direct;
+	uint64_t to;
+
+	if (direct && reaches(q, q->address + number_at(b + 3)))
+		return CALL_REACHES;
+	/* By a word at a known address. */
+	if (b[1] == 0xff && b[2] == 0x15 && q->function &&
+	    read_pointer(q, number_at(b + 3), q->address, &to) && reaches(q, to))
+		return CALL_REACHES;
+	for (unsigned int size = 2; size <= 7; size++)
+		some |= is_call_by(b + 7 - size, size);
+	return some ? CALL_SOME : CALL_NONE;
+}
+
+static enum call_verdict judge_arm64(const struct call_question *q, const uint8_t *b)
+{
+	uint32_t w;
+
+	memcpy(&w, b, sizeof(w));
+	if ((w & 0xfc000000) == 0x94000000) /* bl */
+		return reaches(q, q->address - 4 + (uint64_t)((int64_t)((uint64_t)w << 38) >> 36))
+			       ? CALL_REACHES
+			       : CALL_SOME;
+	/* blr; blraa and its like */
+	return (w & 0xfffffc1f) == 0xd63f0000 || (w & 0xfefff800) == 0xd63f0800 ? CALL_SOME
+										: CALL_NONE;
+}
+
+static void answer(const struct call_question *q)
+{
+	enum call_verdict v = CALL_UNREADABLE;
+	uint8_t b[7];
+
+	if (!read_code(q->pid, q->address - sizeof(b), b, sizeof(b))) {
+		/* Another process may have the answer. */
+		if (errno == ESRCH)
+			return;
+	} else {
+		v = q->machine == EM_AARCH64 ? judge_arm64(q, b + 3) : judge_x86(q, b);
+	}
+	atomic_store_explicit(call_slot(q->key), (q->key & ~7ULL) | v, memory_order_relaxed);
+}
+
+unsigned int calls_serve(void)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < CALLS_ASKED; i++) {
+		struct call_question q;
+
+		/* Acquire: pairs with call_ask(). */
+		if (atomic_load_explicit(&questions[i].state, memory_order_acquire) != SLOT_ASKED)
+			continue;
+		q = questions[i].q;
+		if (proc_watch_begin(q.pid)) {
+			answer(&q);
+			if (!proc_watch_end())
+				return nr;
+		}
+		/* Release: pairs with call_ask(). */
+		atomic_store_explicit(&questions[i].state, SLOT_FREE, memory_order_release);
+		nr++;
+	}
+	return nr;
 }

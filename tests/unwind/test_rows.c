@@ -41,10 +41,10 @@ TEST(test_pack)
 	round_trip(8, -8, -16, true);
 	round_trip(0, 0, 0, true);
 	round_trip(-8, 8, 16, true);
-	round_trip((1 << 23) - 1, 32767 * 8, -32768 * 8, true);
-	round_trip(-(1 << 23), -32768 * 8, 32767 * 8, true);
-	round_trip(1 << 23, -8, 0, false);
-	round_trip(-(1 << 23) - 1, -8, 0, false);
+	round_trip((1 << 22) - 1, 32767 * 8, -32768 * 8, true);
+	round_trip(-(1 << 22), -32768 * 8, 32767 * 8, true);
+	round_trip(1 << 22, -8, 0, false);
+	round_trip(-(1 << 22) - 1, -8, 0, false);
 	round_trip(16, -32769 * 8, 0, false);
 	round_trip(16, -8, 32768 * 8, false);
 	round_trip(16, -8, -12, false);

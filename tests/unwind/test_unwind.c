@@ -410,6 +410,57 @@ TEST(test_return_probe, set_up)
 }
 #endif
 
+#if defined(__x86_64__)
+#define MADE_SIZE 4096
+
+/* Unwind code of a JIT twice: before its call is known, and after it was read. */
+static void unwind_made(struct unwinder *u, uint8_t *made)
+{
+	struct unwind_input in;
+
+	memset(&shot, 0, sizeof(shot));
+	shot.regs[SHOT_IP] = (uintptr_t)made + 0x800;
+	shot.regs[SHOT_SP] = 0x10000;
+	shot.regs[SHOT_FP] = 0x10020;
+	memcpy(shot.stack + 0x28, (uint64_t[]){ (uintptr_t)made + 0x100 }, 8);
+	shot.size = 0x40;
+	world_load(&world, getpid());
+	in = input();
+	in.pid = (uint32_t)getpid();
+	unwind_sample(u, &in, &result);
+	assert_int_equal(result.nr, 2);
+	assert_int_equal(result.nr_guessed, 1);
+	assert_true(result.asked);
+	calls_serve();
+	unwind_sample(u, &in, &result);
+	assert_false(result.asked);
+}
+
+/* A guessed caller is none where no call is before its address. */
+TEST(test_guess_behind_call, set_up)
+{
+	const struct unwind_config config = { .ask_calls = true };
+	struct unwinder *u;
+
+	world_must(unwind_new_with(&u, world.places, world.objects, &config, NULL));
+	for (int call = 0; call < 2; call++) {
+		/* Another mapping: the answer is kept for an address. */
+		uint8_t *made = mmap(NULL, MADE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
+				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		assert_true(made != MAP_FAILED);
+		memset(made, 0x90, MADE_SIZE);
+		if (call)
+			memcpy(made + 0xfe, (uint8_t[]){ 0xff, 0xd0 }, 2);
+		unwind_made(u, made);
+		assert_int_equal(result.nr, 1 + call);
+		assert_int_equal(result.nr_guessed, call);
+		assert_int_equal(result.stop, call ? UNWIND_COMPLETE : UNWIND_NO_CALL);
+	}
+	unwind_free(u);
+}
+#endif
+
 static void *in_thread(void *arg)
 {
 	shot.stack_end = shot_stack_end();

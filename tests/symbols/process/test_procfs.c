@@ -6,8 +6,10 @@
 
 #include "tests/prelude.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "symbols/base/base.h"
@@ -293,6 +295,125 @@ TEST(test_copies)
 	munmap(copy, COPY);
 	munmap(other, COPY);
 	close(dir);
+}
+
+/* Code of the test, read as that of a process: x86-64, then AArch64. */
+static uint8_t code[4096] __attribute__((aligned(4096)));
+
+static enum call_verdict ask(uint16_t machine, size_t address, size_t function, pid_t pid)
+{
+	static uint64_t key;
+	const struct call_question q = {
+		.key = hash_u64(++key) | 8,
+		.address = (uintptr_t)code + address,
+		.function = function ? (uintptr_t)code + function : 0,
+		.pid = pid,
+		.machine = machine,
+	};
+
+	assert_int_equal(call_verdict(q.key), CALL_UNKNOWN);
+	assert_true(call_ask(&q));
+	assert_false(call_ask(&q)); /* it waits */
+	assert_int_equal(calls_serve(), 1);
+	assert_int_equal(calls_serve(), 0);
+	return call_verdict(q.key);
+}
+
+static void put_call(size_t at, uint8_t op, size_t to)
+{
+	int32_t rel = (int32_t)(to - (at + 5));
+
+	code[at] = op;
+	memcpy(code + at + 1, &rel, 4);
+}
+
+TEST(test_calls)
+{
+	static const struct {
+		uint8_t bytes[8], size;
+		bool is_call;
+	} some[] = {
+		{ { 0xff, 0xd0 }, 2, true },		       /* call *%rax */
+		{ { 0x41, 0xff, 0xd3 }, 3, true },	       /* call *%r11 */
+		{ { 0xff, 0x50, 0x18 }, 3, true },	       /* call *0x18(%rax) */
+		{ { 0xff, 0x14, 0xc8 }, 3, true },	       /* call *(%rax,%rcx,8) */
+		{ { 0xff, 0x54, 0x24, 8 }, 4, true },	       /* call *8(%rsp) */
+		{ { 0xff, 0x90, 0, 1, 0, 0 }, 6, true },       /* call *0x100(%rax) */
+		{ { 0xff, 0x94, 0x24, 0, 1, 0, 0 }, 7, true }, /* call *0x100(%rsp) */
+		{ { 0xff, 0x14, 0xc5, 0, 0, 4, 0 }, 7, true }, /* call *table(,%rax,8) */
+		{ { 0xff, 0xe0 }, 2, false },		       /* jmp *%rax */
+		{ { 0x48, 0x89, 0xe5 }, 3, false },	       /* mov %rsp,%rbp */
+		{ { 0xe9, 0, 0, 0, 0 }, 5, false },	       /* jmp */
+		{ { 0xff, 0x90, 0, 1 }, 4, false },	       /* the begin of one */
+	};
+	uint64_t pointer = (uintptr_t)code + 0x800;
+	int32_t rel = 0xf00 - 0x306;
+
+	for (size_t i = 0; i < ARRAY_SIZE(some); i++) {
+		memset(code, 0x90, sizeof(code));
+		memcpy(code + 0x100 - some[i].size, some[i].bytes, some[i].size);
+		assert_int_equal(ask(EM_X86_64, 0x100, 0x800, getpid()),
+				 some[i].is_call ? CALL_SOME : CALL_NONE);
+	}
+	memset(code, 0x90, sizeof(code));
+	put_call(0x100, 0xe8, 0x800);
+	assert_int_equal(ask(EM_X86_64, 0x105, 0x800, getpid()), CALL_REACHES);
+	assert_int_equal(ask(EM_X86_64, 0x105, 0x801, getpid()), CALL_SOME);
+	assert_int_equal(ask(EM_X86_64, 0x105, 0, getpid()), CALL_SOME);
+	assert_int_equal(ask(EM_X86_64, 0x104, 0x800, getpid()), CALL_NONE);
+	/* By a thunk, a jump to a PLT stub: endbr64, jmp *slot. */
+	put_call(0x100, 0xe8, 0x200);
+	put_call(0x200, 0xe9, 0x300 - 4);
+	memcpy(code + 0x2fc, (uint8_t[]){ 0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25 }, 6);
+	rel = 0xf00 - 0x306;
+	memcpy(code + 0x302, &rel, 4);
+	memcpy(code + 0xf00, &pointer, 8);
+	assert_int_equal(ask(EM_X86_64, 0x105, 0x800, getpid()), CALL_REACHES);
+	assert_int_equal(ask(EM_X86_64, 0x105, 0x900, getpid()), CALL_SOME);
+	/* call *slot(%rip) */
+	memcpy(code + 0x400, (uint8_t[]){ 0xff, 0x15 }, 2);
+	rel = 0xf00 - 0x406;
+	memcpy(code + 0x402, &rel, 4);
+	assert_int_equal(ask(EM_X86_64, 0x406, 0x800, getpid()), CALL_REACHES);
+	/* A circle of jumps ends. */
+	put_call(0x200, 0xe9, 0x200);
+	assert_int_equal(ask(EM_X86_64, 0x105, 0x800, getpid()), CALL_SOME);
+}
+
+TEST(test_calls_arm64)
+{
+	const uint32_t bl = 0x94000000 | 0x200 / 4, b = 0x17ffffc0, blr = 0xd63f0020,
+		       blraaz = 0xd63f081f, ret = 0xd65f03c0;
+	/* adrp x16, the page after; ldr x17, [x16, #8]; add; br x17 */
+	const uint32_t stub[] = { 0xd503245f, 0xb0000010, 0xf9400611, 0x91002210 };
+
+	memset(code, 0, sizeof(code));
+	memcpy(code + 0x100, &bl, 4);
+	assert_int_equal(ask(EM_AARCH64, 0x104, 0x300, getpid()), CALL_REACHES);
+	assert_int_equal(ask(EM_AARCH64, 0x104, 0x304, getpid()), CALL_SOME);
+	memcpy(code + 0x300, &b, 4); /* to 0x200 */
+	assert_int_equal(ask(EM_AARCH64, 0x104, 0x200, getpid()), CALL_REACHES);
+	memcpy(code + 0x300, stub, sizeof(stub));
+	assert_int_equal(ask(EM_AARCH64, 0x104, 0x200, getpid()), CALL_SOME);
+	memcpy(code + 0x100, &blr, 4);
+	assert_int_equal(ask(EM_AARCH64, 0x104, 0x300, getpid()), CALL_SOME);
+	memcpy(code + 0x100, &blraaz, 4);
+	assert_int_equal(ask(EM_AARCH64, 0x104, 0x300, getpid()), CALL_SOME);
+	memcpy(code + 0x100, &ret, 4);
+	assert_int_equal(ask(EM_AARCH64, 0x104, 0x300, getpid()), CALL_NONE);
+}
+
+/* Memory that is not there, and a process that has ended, which another one may answer for. */
+TEST(test_calls_unread)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(ask(EM_X86_64, 0x105, 0, pid), CALL_UNKNOWN);
+	assert_int_equal(ask(EM_X86_64, (size_t)4096 - (uintptr_t)code, 0, getpid()),
+			 CALL_UNREADABLE);
 }
 
 int main(void)
