@@ -172,6 +172,9 @@ static inline const struct recent_entry *caller_recent(const struct walk *w, uin
 
 #define SEGMENTS_A_READ 4
 
+/* Words above a return address of 0 among which the true one may be. */
+#define ABOVE_ROOT 4U
+
 /* Largest copy of a stack: no other has the words above it. */
 #define COPY_MAX (64U << 10)
 
@@ -367,6 +370,67 @@ static bool lacks_sp(const struct walk *w, enum step_result result)
 	return result == STEP_NEED_REGS && !arch_has(&w->f, w->u->arch->sp);
 }
 
+static bool begins_behind(const struct image *image, uint64_t vaddr)
+{
+	struct ehframe_fde next;
+
+	return ehframe_find(&image->eh, vaddr + 1, &next) && next.start == vaddr + 1;
+}
+
+/* Return true if a function with a table may have called another one that returns to @pc. */
+static bool returns_into_function(const struct walk *w, uint64_t pc)
+{
+	const struct mapping *m = pc ? space_find(w->in->space, pc - 1, w->in->time_ns) : NULL;
+	/* Acquire: pairs with the loader's release of a finished image. */
+	const struct image *image =
+		m && m->exec ? atomic_load_explicit(&m->object->image, memory_order_acquire) : NULL;
+	struct ehframe_fde fde;
+	uint64_t vaddr;
+
+	return image && !image->away && image->machine == w->u->arch->machine &&
+	       image_vaddr(image, m->offset + (pc - 1 - m->start), &vaddr) &&
+	       ehframe_find(&image->eh, vaddr, &fde) && !begins_behind(image, vaddr);
+}
+
+/*
+ * A return address of 0 at @root ends a stack that was made so. Where the return address is some
+ * words above it, the table is wrong: that of LuaJIT's interpreter has one row, which is not true
+ * below its calls. Then go on from there, by a guess. False: a root.
+ */
+static bool by_word_above(struct walk *w, const struct row_frame *root)
+{
+	const struct arch_ops *arch = w->u->arch;
+	uint64_t pc;
+
+	for (uint32_t i = 0; i < ABOVE_ROOT && !arch->ra_in_register; i++) {
+		uint64_t at = root->sp + (uint64_t)i * w->word;
+
+		if (!stack_copy_read(&w->copy, at, &pc))
+			return false;
+		if (!returns_into_function(w, pc))
+			continue;
+		apply_end(&(struct row_frame){ .pc = pc,
+					       .sp = at + w->word,
+					       .fp = root->fp,
+					       .has_fp = root->has_fp },
+			  arch, &w->f);
+		w->exact = false;
+		w->guessed = true;
+		return true;
+	}
+	return false;
+}
+
+/* The same of the frame @from with its row. */
+static bool is_zero_no_root(struct walk *w, uint64_t row, const struct arch_frame *from)
+{
+	struct row_frame root = apply_begin(w->u->arch, from);
+
+	return row_kind(row) == ROW_SIMPLE &&
+	       apply_row(row, w->u->arch, &w->copy, w->out->nr == 1, &root) == STEP_ROOT &&
+	       by_word_above(w, &root);
+}
+
 /*
  * Apply row after row, as long as callers are recent and have rows: a warm
  * unwinder spends its time here. The last caller is not entered yet.
@@ -391,6 +455,8 @@ static int by_rows(struct walk *w, uint64_t row)
 			return by_guess(w);
 		w->dropped = true;
 		w->row_hits++;
+		if (result == STEP_ROOT && by_word_above(w, &f))
+			return WALK_ON;
 		if (result != STEP_CALLER)
 			return stop_of(w, result);
 		met = f.sp > sp && w->out->nr + 1 < UNWIND_FRAMES_MAX ? caller_recent(w, f.pc - 1)
@@ -622,6 +688,8 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		return by_switch(w);
 	if (rule && step_doubt(u->step) == CFI_SURE)
 		learn(w, rule, &from, result, flags);
+	if (result == STEP_ROOT && rule && is_zero_no_root(w, row_pack(&rule->row), &from))
+		return WALK_ON;
 	next = go_on(w, result, from.reg[u->arch->pc], from.reg[u->arch->sp], signal);
 	if (next == WALK_ON)
 		after_rewrite(w, step_doubt(u->step), &from);
@@ -658,13 +726,6 @@ static int by_entry(struct walk *w)
 	w->ended = !w->guessed && has_no_caller(w);
 	w->guessed = !w->ended;
 	return WALK_ON;
-}
-
-static bool begins_behind(const struct image *image, uint64_t vaddr)
-{
-	struct ehframe_fde next;
-
-	return ehframe_find(&image->eh, vaddr + 1, &next) && next.start == vaddr + 1;
 }
 
 /* Return true if a signal handler returns to @pc, or @pc is in the return itself. */

@@ -372,6 +372,46 @@ TEST(test_left_stack, set_up)
 	assert_int_equal(result.nr, 2);
 }
 
+/* Its table is off by a word, which is 0. */
+__asm__(".text\n\t.type with_wrong_table, @function\nwith_wrong_table:\n\t.cfi_startproc\n\t"
+	"subq $24, %rsp\n\t.cfi_def_cfa_offset 24\n\tmovq $0, 16(%rsp)\n\t"
+	"call *%rdi\n\taddq $24, %rsp\n\tret\n\t"
+	".cfi_endproc\n\t.size with_wrong_table, .-with_wrong_table");
+void with_wrong_table(void (*fn)(void));
+
+/* As LuaJIT's interpreter: a return address of 0 is no root, where the true one is right above. */
+TEST(test_zero_is_no_root, set_up)
+{
+	struct unwinder *u[] = { world.step, world.row, world.row };
+	const uint64_t begin = (uint64_t)(uintptr_t)on_left_stack;
+	struct unwind_input in;
+	uint64_t ra, at;
+
+	with_wrong_table(take);
+	world_load(&world, getpid());
+	in = input();
+	unwind_sample(world.row, &in, &result);
+	at = result.sp[1] + 24;
+	memcpy(&ra, shot.stack + (at - shot.regs[SHOT_SP]), sizeof(ra));
+	for (size_t i = 0; i < ARRAY_SIZE(u); i++) {
+		unwind_sample(u[i], &in, &result);
+		assert_int_equal(result.stop, UNWIND_COMPLETE);
+		assert_true(result.nr > 4 && result.ip[2] == ra - 1);
+		assert_int_equal(result.sp[2], at + 8);
+		assert_int_equal(result.nr_guessed, 1);
+		assert_int_equal(result.guessed_by, 1);
+	}
+	/* A stack that was made: no word above it is a return address, but a function to call. */
+	memset(shot.stack + (at - shot.regs[SHOT_SP]), 0, 32);
+	memcpy(shot.stack + (at - shot.regs[SHOT_SP]), &begin, sizeof(begin));
+	for (size_t i = 0; i < ARRAY_SIZE(u); i++) {
+		unwind_sample(u[i], &in, &result);
+		assert_int_equal(result.stop, UNWIND_COMPLETE);
+		assert_int_equal(result.nr, 2);
+		assert_int_equal(result.nr_guessed, 0);
+	}
+}
+
 /* The kernel replaced the return address of a function. */
 TEST(test_return_probe, set_up)
 {
