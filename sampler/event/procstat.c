@@ -414,7 +414,7 @@ static bool helped(const struct governor *g, double pct)
 
 /*
  * The cost is almost proportional to the number of samples; or it is not the samples that cost, but
- * new programs whose symbols are read, or records of what they do: then the last step is undone.
+ * the symbols of new programs, or records of their doings: then the last step is undone.
  */
 static bool lower(struct governor *g, double pct)
 {

@@ -36,7 +36,7 @@ TEST(test_down)
 	}
 }
 
-/* What is not the samples' cost does not make them fewer; what is, does, in the same sum. */
+/* A cost that samples do not cause does not make them fewer; theirs does, in the same sum. */
 TEST(test_fixed_cost)
 {
 	static const struct {
