@@ -130,6 +130,32 @@ const struct arch_ops arch_x86_64 = {
 };
 
 /*
+ * 32-bit processes of x86-64: System V psABI for i386, table 2.14; their samples have the registers
+ * of x86-64 in perf's order, extended by zeros.
+ */
+
+/* DWARF: EAX ECX EDX EBX ESP EBP ESI EDI EIP */
+static const uint8_t arch_i386_dwarf_of_perf[] = { 0, 3, 1, 2, 6, 7, 5, 4, 8 };
+
+const struct arch_ops arch_i386 = {
+	.name = "i386",
+	.machine = EM_386,
+	.word = 4,
+	.nr_regs = 9,
+	.pc = 8,
+	.sp = 4,
+	.fp = 5,
+	.ra = 8,
+	.dwarf_max = 8,
+	.dwarf_of_perf = arch_i386_dwarf_of_perf,
+	.nr_perf = sizeof(arch_i386_dwarf_of_perf),
+	.unavailable = 0,
+	.record_tells_sp = true,
+	.java_bcp = ARCH_NO_REG,
+	.call_reg = ARCH_NO_REG,
+};
+
+/*
  * AArch64: "DWARF for the Arm 64-bit Architecture" (AADWARF64), section 4.1;
  * perf's order as in arch/arm64/include/uapi/asm/perf_regs.h (the same).
  */

@@ -126,22 +126,31 @@ static bool cfi_expr_ok(const struct arch_ops *arch, const uint8_t *bytes, size_
 	return true;
 }
 
-/*
- * Return true if an accepted expression is "the word at register + *@off, plus
- * one word". Functions that align their stack and save the caller's sp there use
- * this form (OpenSSL).
- */
-static bool cfi_expr_is_word(const struct arch_ops *arch, const uint8_t *bytes, size_t size,
-			     uint64_t *reg, int64_t *off)
+/* Return true if an accepted expression begins with "register + *@off". */
+static bool expr_is_sum(struct ehread *r, uint64_t *reg, int64_t *off)
 {
-	struct ehread r = { bytes, bytes + size, false };
-	uint64_t breg = ehread_fixed(&r, 1);
+	uint64_t breg = ehread_fixed(r, 1);
 
 	*reg = breg - OP_BREG0;
-	*off = ehread_sleb(&r);
-	return breg >= OP_BREG0 && breg <= OP_BREG31 && ehread_fixed(&r, 1) == OP_DEREF &&
-	       ehread_fixed(&r, 1) == OP_PLUS_UCONST && ehread_uleb(&r) == arch->word && !r.bad &&
-	       r.pos == r.end;
+	*off = ehread_sleb(r);
+	return breg >= OP_BREG0 && breg <= OP_BREG31 && !r->bad;
+}
+
+/*
+ * Return true if an accepted expression is "the word at register + *@off", or "plus one word",
+ * *@above. Functions that align their stack and save the caller's sp there use these forms (gcc,
+ * OpenSSL).
+ */
+static bool cfi_expr_is_word(const struct arch_ops *arch, const uint8_t *bytes, size_t size,
+			     uint64_t *reg, int64_t *off, bool *above)
+{
+	struct ehread r = { bytes, bytes + size, false };
+
+	if (!expr_is_sum(&r, reg, off) || ehread_fixed(&r, 1) != OP_DEREF || r.bad)
+		return false;
+	*above = r.pos != r.end;
+	return !*above || (ehread_fixed(&r, 1) == OP_PLUS_UCONST && ehread_uleb(&r) == arch->word &&
+			   !r.bad && r.pos == r.end);
 }
 
 #define CFI_EXPRESSION_MAX 256u /* bytes */
@@ -169,7 +178,7 @@ static bool cfi_expr_is_word(const struct arch_ops *arch, const uint8_t *bytes, 
 /* AArch64: the last instruction of __builtin_eh_return: sp is set. */
 #define CFI_LEAVE_BYTES 4
 
-enum cfi_rule_where { RULE_SAME, RULE_AT_CFA, RULE_UNDEFINED, RULE_OTHER };
+enum cfi_rule_where { RULE_SAME, RULE_AT_CFA, RULE_AT_FP, RULE_UNDEFINED, RULE_OTHER };
 
 enum cfa_where { CFA_NONE, CFA_REGISTER, CFA_WORD, CFA_EXPRESSION };
 
@@ -182,7 +191,8 @@ struct cfi_saved {
 /* State of the registers that make a row; other registers are ignored. */
 struct cfi_state {
 	uint8_t cfa_where, cfa_reg;
-	bool restored; /* a rule was restored before */
+	bool restored;	/* a rule was restored before */
+	bool cfa_above; /* of CFA_WORD: the CFA is one word above that */
 	int64_t cfa_off;
 	uint64_t reg_made, off_made; /* as in struct cfi_saved, for both halves of the CFA */
 	struct cfi_saved ra, fp, sp;
@@ -267,7 +277,7 @@ static void make_row(const struct cfi_run *run, struct cfi_row *row)
 	}
 	if ((s->cfa_where != CFA_REGISTER && s->cfa_where != CFA_WORD) ||
 	    (s->cfa_reg != arch->sp && s->cfa_reg != arch->fp) || s->sp.where != RULE_SAME ||
-	    s->ra.where == RULE_OTHER || s->fp.where > RULE_AT_CFA)
+	    s->ra.where == RULE_OTHER || s->ra.where == RULE_AT_FP || s->fp.where > RULE_AT_FP)
 		return;
 	if (s->ra.where == RULE_SAME && !arch->ra_in_register)
 		return;
@@ -276,10 +286,13 @@ static void make_row(const struct cfi_run *run, struct cfi_row *row)
 	row->kind = CFI_ROW;
 	row->cfa_is_fp = s->cfa_reg == arch->fp;
 	row->cfa_is_word = s->cfa_where == CFA_WORD;
+	row->cfa_is_above = row->cfa_is_word && s->cfa_above;
 	row->cfa_off = (int32_t)s->cfa_off;
 	row->ra_where = s->ra.where == RULE_AT_CFA ? CFI_AT_CFA : CFI_SAME;
 	row->ra_off = (int32_t)s->ra.off;
-	row->fp_where = s->fp.where == RULE_AT_CFA ? CFI_AT_CFA : CFI_SAME;
+	row->fp_where = s->fp.where == RULE_AT_CFA  ? CFI_AT_CFA
+			: s->fp.where == RULE_AT_FP ? CFI_AT_FP
+						    : CFI_SAME;
 	row->fp_off = (int32_t)s->fp.off;
 	raise_cfa(row, arch);
 }
@@ -586,10 +599,24 @@ static void define_cfa_by_expression(struct cfi_run *run)
 	run->made[1] = &s->off_made;
 	s->cfa_where = CFA_EXPRESSION;
 	if (bytes && !run->arch->ra_in_register &&
-	    cfi_expr_is_word(run->arch, bytes, size, &reg, &s->cfa_off)) {
+	    cfi_expr_is_word(run->arch, bytes, size, &reg, &s->cfa_off, &s->cfa_above)) {
 		s->cfa_where = CFA_WORD;
 		s->cfa_reg = (uint8_t)reg;
 	}
+}
+
+/* @in_memory: the expression is the address of the register, else its value. */
+static void save_by_expression(struct cfi_run *run, bool in_memory)
+{
+	uint64_t reg = read_register(run), base, size;
+	const uint8_t *bytes = step_over_expression(run, &size);
+	struct ehread r = { bytes, bytes + size, !bytes };
+	bool at_fp = false;
+	int64_t off = 0;
+
+	if (in_memory && reg == run->arch->fp && bytes)
+		at_fp = expr_is_sum(&r, &base, &off) && base == reg && r.pos == r.end;
+	set_rule(run, reg, at_fp ? RULE_AT_FP : RULE_OTHER, at_fp ? off : 0);
 }
 
 static void remember(struct cfi_run *run)
@@ -682,8 +709,6 @@ static void run_offset(struct cfi_run *run, bool is_signed, int64_t factor)
 /* Run instructions that make rules. */
 static void run_rule_op(struct cfi_run *run, uint8_t op)
 {
-	uint64_t size;
-
 	switch (op) {
 	case OP_DEF_CFA:
 	case OP_DEF_CFA_SF:
@@ -717,8 +742,7 @@ static void run_rule_op(struct cfi_run *run, uint8_t op)
 		break;
 	case OP_EXPRESSION:
 	case OP_VAL_EXPRESSION:
-		set_rule(run, read_register(run), RULE_OTHER, 0);
-		step_over_expression(run, &size);
+		save_by_expression(run, op == OP_EXPRESSION);
 		break;
 	case OP_GNU_ARGS_SIZE:
 		read_offset(run, false, 1);
@@ -938,6 +962,12 @@ const char *cfi_reason_name(enum cfi_reason reason)
 }
 
 /* A word is either 0 or complete. */
+/* Return whether an offset of a slot fits. */
+static bool packs(int32_t off)
+{
+	return off % 4 == 0 && off / 4 == (int16_t)(off / 4);
+}
+
 uint64_t row_pack(const struct cfi_row *row)
 {
 	uint64_t word;
@@ -946,18 +976,19 @@ uint64_t row_pack(const struct cfi_row *row)
 		return ROW_END;
 	if (row->kind == CFI_SWITCH)
 		return ROW_END | ROW_SWITCH;
-	if (row->kind != CFI_ROW || row->cfa_off < -(1 << 22) || row->cfa_off >= 1 << 22 ||
-	    row->ra_off % 8 || row->fp_off % 8 || row->ra_off / 8 != (int16_t)(row->ra_off / 8) ||
-	    row->fp_off / 8 != (int16_t)(row->fp_off / 8))
+	if (row->kind != CFI_ROW || row->cfa_off < -(1 << 20) || row->cfa_off >= 1 << 20 ||
+	    !packs(row->ra_off) || !packs(row->fp_off))
 		return ROW_STEP;
 	word = ROW_SIMPLE;
 	word |= (uint64_t)row->cfa_is_fp << 3;
 	word |= (uint64_t)(row->ra_where == CFI_AT_CFA) << 4;
 	word |= (uint64_t)(row->fp_where == CFI_AT_CFA) << 5;
 	word |= (uint64_t)row->cfa_is_word << 6;
-	word |= (uint64_t)((uint32_t)row->cfa_off << 9);
-	word |= (uint64_t)(uint16_t)(row->ra_off / 8) << 32;
-	word |= (uint64_t)(uint16_t)(row->fp_off / 8) << 48;
+	word |= (uint64_t)row->cfa_is_above << 9;
+	word |= (uint64_t)(row->fp_where == CFI_AT_FP) << 10;
+	word |= (uint64_t)((uint32_t)row->cfa_off << 11);
+	word |= (uint64_t)(uint16_t)(row->ra_off / 4) << 32;
+	word |= (uint64_t)(uint16_t)(row->fp_off / 4) << 48;
 	assert(row_kind(word) == ROW_SIMPLE && row_cfa_off(word) == row->cfa_off);
 	return word;
 }

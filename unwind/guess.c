@@ -14,18 +14,6 @@
 
 #include "symbols/process/process.h"
 
-static inline bool stack_copy_read32(const struct stack_copy *d, uint64_t addr, uint64_t *value)
-{
-	uint64_t at = addr - d->sp;
-	uint32_t word;
-
-	if (d->size < sizeof(word) || at > d->size - sizeof(word))
-		return false;
-	memcpy(&word, d->bytes + at, sizeof(word));
-	*value = word;
-	return true;
-}
-
 struct guess {
 	enum fp_result result;
 	uint64_t pc, sp, fp;

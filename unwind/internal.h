@@ -76,7 +76,7 @@ struct arch_ops {
 	uint8_t call_reg, sig_call;
 };
 
-extern const struct arch_ops arch_x86_64, arch_aarch64;
+extern const struct arch_ops arch_x86_64, arch_aarch64, arch_i386;
 
 /* Return the CPU of this machine; NULL if unknown. */
 const struct arch_ops *arch_native(void);
@@ -143,12 +143,14 @@ enum cfi_kind {
 enum cfi_where {
 	CFI_SAME,   /* still in its register */
 	CFI_AT_CFA, /* in memory at CFA + offset */
+	CFI_AT_FP,  /* of fp: in memory at fp + offset */
 };
 
 struct cfi_row {
-	uint8_t kind;	  /* enum cfi_kind; the rest is for CFI_ROW */
-	bool cfa_is_fp;	  /* else sp */
-	bool cfa_is_word; /* the CFA is one word above the value of the word at that address */
+	uint8_t kind;			 /* enum cfi_kind; the rest is for CFI_ROW */
+	bool cfa_is_fp;			 /* else sp */
+	bool cfa_is_word;		 /* the CFA is the word at that address */
+	bool cfa_is_above;		 /* one word above that */
 	uint8_t ra_where, fp_where;	 /* enum cfi_where */
 	uint8_t above;			 /* distance of the caller's sp from the CFA of the CFI */
 	int32_t cfa_off, ra_off, fp_off; /* from the caller's sp */
@@ -278,6 +280,19 @@ static inline bool stack_copy_read(const struct stack_copy *d, uint64_t addr, ui
 			return false;
 	}
 	memcpy(value, bytes + at, sizeof(*value));
+	return true;
+}
+
+/* The same of a word of 4 bytes. */
+static inline bool stack_copy_read32(const struct stack_copy *d, uint64_t addr, uint64_t *value)
+{
+	uint64_t at = addr - d->sp;
+	uint32_t word;
+
+	if (d->size < sizeof(word) || at > d->size - sizeof(word))
+		return false;
+	memcpy(&word, d->bytes + at, sizeof(word));
+	*value = word;
 	return true;
 }
 
@@ -420,8 +435,9 @@ struct unwind_rows {
 
 /*
  * The word: bits 0-2 kind, 3 CFA is fp, 4 return address at CFA, 5 fp at CFA, 6
- * CFA by the word there, 7 the caller is a guess, 8 the row was derived from code, 9-31 offset of
- * the CFA (bytes), 32-47 of the return address (words), 48-63 of fp (words).
+ * CFA is the word there, 7 the caller is a guess, 8 the row was derived from code, 9 CFA is above
+ * that word, 10 fp at fp, 11-31 offset of the CFA (bytes), 32-47 of the return address (4 bytes),
+ * 48-63 of fp (4 bytes).
  */
 static inline enum row_kind row_kind(uint64_t row)
 {
@@ -459,19 +475,29 @@ static inline bool row_cfa_is_word(uint64_t row)
 	return row >> 6 & 1;
 }
 
+static inline bool row_cfa_is_above(uint64_t row)
+{
+	return row >> 9 & 1;
+}
+
+static inline bool row_fp_at_fp(uint64_t row)
+{
+	return row >> 10 & 1;
+}
+
 static inline int64_t row_cfa_off(uint64_t row)
 {
-	return (int32_t)(uint32_t)row >> 9;
+	return (int32_t)(uint32_t)row >> 11;
 }
 
 static inline int64_t row_ra_off(uint64_t row)
 {
-	return (int64_t)(int16_t)(row >> 32) * 8;
+	return (int64_t)(int16_t)(row >> 32) * 4;
 }
 
 static inline int64_t row_fp_off(uint64_t row)
 {
-	return (int64_t)(int16_t)(row >> 48) * 8;
+	return (int64_t)(int16_t)(row >> 48) * 4;
 }
 
 /* Pack a row; ROW_STEP when its numbers do not fit. */
@@ -644,6 +670,12 @@ struct unwinder {
 	struct step *step;
 	struct unwind_rows *rows;
 	struct arch_order order; /* order of the registers in recent samples */
+	/* The same three of 32-bit processes; exchanged with them at their samples. */
+	struct {
+		const struct arch_ops *arch; /* NULL: not on this CPU */
+		struct step *step;
+		struct arch_order order;
+	} other;
 	bool own_rows, step_only, allowance, ask_calls;
 	uint32_t verify_every, verify_in;
 	uint32_t tried[WALK_TRIED];   /* ids of recent places that libunwind unwound */

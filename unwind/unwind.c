@@ -25,6 +25,23 @@
 
 #define ROWS_DEFAULT (1u << 22)
 
+/* Use the registers and tables of processes of @abi. */
+static void use_abi(struct unwinder *u, uint64_t abi)
+{
+	const struct arch_ops *arch = u->arch;
+	struct arch_order order = u->order;
+	struct step *step = u->step;
+
+	if (!u->other.arch || (abi == PERF_SAMPLE_REGS_ABI_32) == (arch->word == 4))
+		return;
+	u->arch = u->other.arch;
+	u->order = u->other.order;
+	u->step = u->other.step;
+	u->other.arch = arch;
+	u->other.order = order;
+	u->other.step = step;
+}
+
 /* @allowance: the reads are charged to the process, which may have few left. */
 static int walk_or_redo(struct unwinder *u, const struct unwind_input *in,
 			struct unwind_result *out, bool rows, bool allowance)
@@ -38,6 +55,7 @@ static int walk_or_redo(struct unwinder *u, const struct unwind_input *in,
 		return in->regs_abi == PERF_SAMPLE_REGS_ABI_NONE ? UNWIND_NO_USER : UNWIND_PENDING;
 	if (in->regs_abi == PERF_SAMPLE_REGS_ABI_NONE || !in->regs)
 		return UNWIND_BAD_REGS;
+	use_abi(u, in->regs_abi);
 	if (allowance)
 		step_begin_of(u->step, in->pid, in->time_ns);
 	else
@@ -127,6 +145,10 @@ int unwind_new_with(struct unwinder **out, struct places *places, struct objects
 		err_set(e, rc, "out of memory for unwind rows");
 	else
 		rc = step_new(&u->step, arch, e);
+	if (!rc && arch == &arch_x86_64) {
+		u->other.arch = u->other.order.arch = &arch_i386;
+		rc = step_new(&u->other.step, &arch_i386, e);
+	}
 	if (rc) {
 		unwind_free(u);
 		return rc;
@@ -153,6 +175,7 @@ void unwind_free(struct unwinder *u)
 	if (!u)
 		return;
 	step_free(u->step);
+	step_free(u->other.step);
 	if (u->own_rows)
 		unwind_rows_free(u->rows);
 	free(u);

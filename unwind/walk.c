@@ -76,6 +76,14 @@ static inline void apply_end(const struct row_frame *from, const struct arch_ops
 		arch_set(f, arch->fp, from->fp);
 }
 
+/* Read a word of @arch. */
+static inline bool read_slot(const struct arch_ops *arch, const struct stack_copy *copy,
+			     uint64_t addr, uint64_t *value)
+{
+	return arch->word == 4 ? stack_copy_read32(copy, addr, value)
+			       : stack_copy_read(copy, addr, value);
+}
+
 /*
  * Replace @f by its caller according to @row (ROW_SIMPLE). Results other than
  * STEP_CALLER and STEP_ROOT leave @f unchanged. @first: the innermost frame, which
@@ -93,17 +101,17 @@ apply_row(uint64_t row, const struct arch_ops *arch, const struct stack_copy *co
 	if (row_cfa_is_word(row)) {
 		uint64_t at = cfa;
 
-		if (!stack_copy_read(copy, at, &cfa))
+		if (!read_slot(arch, copy, at, &cfa))
 			return step_outside(copy, at);
-		cfa += arch->word;
+		cfa += row_cfa_is_above(row) ? arch->word : 0;
 	}
-	if (row_ra_at_cfa(row) && !stack_copy_read(copy, cfa + (uint64_t)row_ra_off(row), &pc))
+	if (row_ra_at_cfa(row) && !read_slot(arch, copy, cfa + (uint64_t)row_ra_off(row), &pc))
 		return step_outside(copy, cfa + (uint64_t)row_ra_off(row));
-	if (row_fp_at_cfa(row)) {
-		uint64_t slot = cfa + (uint64_t)row_fp_off(row);
+	if (row_fp_at_cfa(row) || row_fp_at_fp(row)) {
+		uint64_t slot = (row_fp_at_fp(row) ? f->fp : cfa) + (uint64_t)row_fp_off(row);
 
 		/* In frame 0 a slot below sp has been popped: the register has the value again. */
-		if (!stack_copy_read(copy, slot, &f->fp) && (!first || slot >= copy->sp))
+		if (!read_slot(arch, copy, slot, &f->fp) && (!first || slot >= copy->sp))
 			f->has_fp = false;
 	}
 	f->pc = pc & ~arch->ra_clear;
@@ -709,7 +717,7 @@ static bool has_no_caller(const struct walk *w)
 	uint64_t ra;
 
 	return !arch->ra_in_register && arch_has(&w->f, arch->sp) &&
-	       stack_copy_read(&w->copy, w->f.reg[arch->sp], &ra) && !fp_is_code(&in, ra);
+	       read_slot(arch, &w->copy, w->f.reg[arch->sp], &ra) && !fp_is_code(&in, ra);
 }
 
 /*
@@ -813,8 +821,7 @@ static int by_object(struct walk *w)
 
 	if (object->identity.kind == OBJECT_ANON)
 		return by_codemap(w);
-	if (w->word == 4 ||
-	    (object->identity.kind != OBJECT_FILE && object->identity.kind != OBJECT_VDSO))
+	if (object->identity.kind != OBJECT_FILE && object->identity.kind != OBJECT_VDSO)
 		return by_guess(w);
 	/* Acquire: pairs with the loader's release of a finished image. */
 	image = atomic_load_explicit(&object->image, memory_order_acquire);
@@ -938,7 +945,7 @@ static void ask_call(struct walk *w, uint64_t key)
 		.address = w->pc + 1,
 		.function = w->guessed ? function_start(w, w->out->ip[w->out->nr - 1]) : 0,
 		.pid = (pid_t)w->in->pid,
-		.machine = w->word == 4 ? EM_386 : arch->machine,
+		.machine = arch->machine,
 	};
 
 	w->out->asked |= call_ask(&q);
@@ -1031,7 +1038,7 @@ int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_
 		return UNWIND_BAD_REGS;
 	w.serial = space_serial(in->space);
 	w.word = in->regs_abi == PERF_SAMPLE_REGS_ABI_32 ? 4 : 8;
-	w.rows = rows && w.word == 8;
+	w.rows = rows && w.word == u->arch->word;
 	w.copy = (struct stack_copy){ w.f.reg[u->arch->sp], in->stack, in->stack_size,
 				      in->stack_full, in->interrupted };
 	w.exact = !caller_in_sigreturn(&w);

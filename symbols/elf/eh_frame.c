@@ -71,7 +71,7 @@ uint64_t ehframe_read_address(const struct ehframe *eh, struct ehread *r, uint8_
 
 static uint64_t return_column(uint16_t machine)
 {
-	return machine == EM_X86_64 ? 16 : 30;
+	return machine == EM_X86_64 ? 16 : machine == EM_386 ? 8 : 30;
 }
 
 /* Skip the personality pointer; its size must be valid, since libunwind follows it. */
@@ -408,7 +408,8 @@ static int begin(struct ehframe *eh, const uint8_t *bytes, size_t size, uint64_t
 		 uint16_t machine)
 {
 	*eh = (struct ehframe){ .vaddr = vaddr, .bytes = bytes, .size = size, .machine = machine };
-	if (!bytes || (machine != EM_X86_64 && machine != EM_AARCH64) || size > UINT32_MAX)
+	if (!bytes || (machine != EM_X86_64 && machine != EM_AARCH64 && machine != EM_386) ||
+	    size > UINT32_MAX)
 		return -EINVAL;
 	eh->cies = calloc(1, sizeof(*eh->cies));
 	return eh->cies ? 0 : -ENOMEM;

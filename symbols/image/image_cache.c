@@ -15,7 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "symbols/base/base.h"
@@ -359,6 +361,8 @@ int load_open(const struct load_where *w, struct watch *watch, struct untrusted_
 	return rc;
 }
 
+#define VDSO_MAX (64u << 10)
+
 /* Copy the vdso from our memory: all processes have the same. */
 static int load_vdso(struct image **out)
 {
@@ -411,6 +415,32 @@ static bool has_changed(const struct untrusted_file *file)
 	       (int64_t)st.st_mtim.tv_sec * 1000000000LL + st.st_mtim.tv_nsec != file->mtime_ns;
 }
 
+/* The vdso of 32-bit processes is in their memory only: copy that into a file. */
+static int open_vdso(const struct object_sighting *seen, struct untrusted_file *file)
+{
+	uint64_t size = seen->end - seen->start;
+	struct iovec ours, theirs = { (void *)(uintptr_t)seen->start, size };
+	void *bytes = size && size <= VDSO_MAX ? malloc(size) : NULL;
+	int rc = 0;
+
+	memset(file, 0, sizeof(*file));
+	file->fd = -1;
+	ours = (struct iovec){ bytes, size };
+	if (!bytes)
+		return -EFBIG;
+	if (process_vm_readv(seen->pid, &ours, 1, &theirs, 1, 0) != (ssize_t)size)
+		rc = -EIO;
+	else
+		file->fd = memfd_create("vdso", MFD_CLOEXEC);
+	if (!rc && (file->fd < 0 || write(file->fd, bytes, size) != (ssize_t)size))
+		rc = -EIO;
+	free(bytes);
+	file->size = size;
+	if (rc && file->fd >= 0)
+		close(file->fd);
+	return rc;
+}
+
 static int load_file(struct load *l)
 {
 	struct image_input in = {
@@ -421,8 +451,9 @@ static int load_file(struct load *l)
 		.memory_max = l->memory_max,
 		.watch = &l->job.watch,
 	};
+	bool vdso = !l->no_vdso && in.path && !strcmp(in.path, "[vdso]");
 	struct untrusted_file file;
-	int rc = load_open(&l->where, in.watch, &file);
+	int rc = vdso ? open_vdso(&l->where.seen, &file) : load_open(&l->where, in.watch, &file);
 
 	if (rc)
 		return rc;
@@ -430,7 +461,7 @@ static int load_file(struct load *l)
 	in.size = file.size;
 	l->generation = file.generation;
 	rc = image_read(&l->image, &in, NULL);
-	if (has_changed(&file))
+	if (!vdso && has_changed(&file))
 		rc = -EBUSY;
 	else if (!rc && is_other(&l->where.identity, l->image))
 		rc = -ESTALE;

@@ -150,8 +150,10 @@ static bool head_ok(const struct flat *f)
 	       f->build_id_size <= sizeof(f->build_id) && f->source &&
 	       f->source < ARRAY_SIZE(texts) && f->trouble < ARRAY_SIZE(texts) &&
 	       f->complete <= 1 &&
-	       (!f->eh_size || (f->elf_class == ELFCLASS64 &&
-				(f->machine == EM_X86_64 || f->machine == EM_AARCH64)));
+	       (!f->eh_size ||
+		(f->elf_class == ELFCLASS64 &&
+		 (f->machine == EM_X86_64 || f->machine == EM_AARCH64)) ||
+		(f->elf_class == ELFCLASS32 && f->machine == EM_386));
 }
 
 static bool segments_ok(const uint8_t *bytes, uint32_t nr)
@@ -426,7 +428,7 @@ static int add_debug_frame(const struct image *image, const struct elffile *f, s
 	/* Of Go the table for its tracebacks is in all programs; its .debug_frame may be packed. */
 	if (!elfgo_frames(f, &go, &debug_size)) {
 		debug = go;
-	} else if (section && !(section->sh_flags & SHF_COMPRESSED) &&
+	} else if (section && f->elf_class == ELFCLASS64 && !(section->sh_flags & SHF_COMPRESSED) &&
 		   section->sh_size <= EH_FRAME_SIZE_MAX &&
 		   !elffile_read_alloc(f, section->sh_offset, section->sh_size, &debug)) {
 		debug_size = section->sh_size;
@@ -686,7 +688,7 @@ static int make(struct image *image, const struct image_parts *in)
 	memcpy(image->build_id, f->build_id, sizeof(image->build_id));
 	image->build_id_size = f->build_id_size;
 	rc = read_segments(image, f);
-	if (!rc && f->elf_class == ELFCLASS64)
+	if (!rc && (f->elf_class == ELFCLASS64 || f->machine == EM_386))
 		rc = read_eh_frame(&c, f);
 	return rc ? rc : read_symbols(&c, f);
 }

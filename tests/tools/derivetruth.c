@@ -31,8 +31,9 @@ static bool same(const struct cfi_row *a, const struct cfi_row *b)
 		return true;
 	/* sp and fp may both lead to the CFA: compared are the places of the caller's registers. */
 	/* A register may be in its place and in its slot, of which a table mentions one. */
-	return (a->cfa_is_fp != b->cfa_is_fp || (a->cfa_is_word == b->cfa_is_word &&
-						 a->cfa_off + a->above == b->cfa_off + b->above)) &&
+	return (a->cfa_is_fp != b->cfa_is_fp ||
+		(a->cfa_is_word == b->cfa_is_word && a->cfa_is_above == b->cfa_is_above &&
+		 a->cfa_off + a->above == b->cfa_off + b->above)) &&
 	       (a->ra_where != b->ra_where || a->ra_where == CFI_SAME || a->ra_off == b->ra_off) &&
 	       (a->fp_where != b->fp_where || a->fp_where == CFI_SAME || a->fp_off == b->fp_off);
 }

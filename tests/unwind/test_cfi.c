@@ -103,16 +103,19 @@ static uint8_t kind_of(const void *insns, size_t size)
 TEST(test_kinds)
 {
 	assert_int_equal(KIND(0), CFI_ROW);
-	assert_int_equal(KIND(0x07, 16), CFI_END);	       /* undefined rip */
-	assert_int_equal(KIND(0x07, 16, 0x07, 7), CFI_SWITCH); /* and rsp */
-	assert_int_equal(KIND(0x0c, 10, 0), CFI_COMPLEX);      /* CFA = r10 */
-	assert_int_equal(KIND(0x0f, 3, 0x76, 0x78, 0x06), CFI_COMPLEX);
-	assert_int_equal(KIND(0x10, 6, 2, 0x76, 0), CFI_COMPLEX);
-	assert_int_equal(KIND(0x10, 3, 2, 0x76, 0), CFI_ROW); /* rbx: not ours */
-	assert_int_equal(KIND(0x09, 16, 5), CFI_COMPLEX);     /* rip in rdi */
-	assert_int_equal(KIND(0x08, 16), CFI_COMPLEX);	      /* rip is rip */
-	assert_int_equal(KIND(0x07, 6), CFI_COMPLEX);	      /* rbp undefined */
-	assert_int_equal(KIND(0x87, 2), CFI_COMPLEX);	      /* rsp saved */
+	assert_int_equal(KIND(0x07, 16), CFI_END);		    /* undefined rip */
+	assert_int_equal(KIND(0x07, 16, 0x07, 7), CFI_SWITCH);	    /* and rsp */
+	assert_int_equal(KIND(0x0c, 10, 0), CFI_COMPLEX);	    /* CFA = r10 */
+	assert_int_equal(KIND(0x0f, 3, 0x76, 0x78, 0x06), CFI_ROW); /* CFA = [rbp - 8] */
+	assert_int_equal(KIND(0x10, 6, 2, 0x76, 0), CFI_ROW);	    /* rbp at rbp */
+	assert_int_equal(KIND(0x16, 6, 2, 0x76, 0), CFI_COMPLEX);   /* rbp is rbp + 0 */
+	assert_int_equal(KIND(0x10, 6, 2, 0x77, 0), CFI_COMPLEX);   /* rbp at rsp */
+	assert_int_equal(KIND(0x10, 16, 2, 0x76, 8), CFI_COMPLEX);  /* rip at rbp + 8 */
+	assert_int_equal(KIND(0x10, 3, 2, 0x76, 0), CFI_ROW);	    /* rbx: not ours */
+	assert_int_equal(KIND(0x09, 16, 5), CFI_COMPLEX);	    /* rip in rdi */
+	assert_int_equal(KIND(0x08, 16), CFI_COMPLEX);		    /* rip is rip */
+	assert_int_equal(KIND(0x07, 6), CFI_COMPLEX);		    /* rbp undefined */
+	assert_int_equal(KIND(0x87, 2), CFI_COMPLEX);		    /* rsp saved */
 	assert_int_equal(KIND(0x13, 0x7f, 0x11, 3, 0x7e, 0x2f, 3, 2), CFI_ROW);
 }
 
@@ -325,6 +328,7 @@ TEST(test_cfa_by_word)
 	} cases[] = {
 		{ { 0x0f, 6, 0x77, 0xf0, 0x00, 0x06, 0x23, 8 }, 8, true }, /* [rsp + 112] + 8 */
 		{ { 0x0f, 5, 0x76, 0x70, 0x06, 0x23, 8 }, 7, true },	   /* [rbp - 16] + 8 */
+		{ { 0x0f, 3, 0x76, 0x70, 0x06 }, 5, true },		   /* [rbp - 16] */
 		{ { 0x0f, 5, 0x77, 0x10, 0x06, 0x23, 16 }, 7, false },
 		{ { 0x0f, 5, 0x77, 0x10, 0x06, 0x11, 8 }, 7, false },
 		{ { 0x0f, 5, 0x7a, 0x10, 0x06, 0x23, 8 }, 7, false }, /* by r10 */
@@ -340,8 +344,9 @@ TEST(test_cfa_by_word)
 		assert_int_equal(cfi_row_at(&arch_x86_64, &eh, fde, START, &row), CFI_OK);
 		assert_int_equal(row.kind, cases[i].is_row ? CFI_ROW : CFI_COMPLEX);
 		assert_true(!cases[i].is_row || row.cfa_is_word);
-		assert_int_equal(row.cfa_is_fp, i == 1);
-		assert_int_equal(row.cfa_off, i == 0 ? 112 : i == 1 ? -16 : 0);
+		assert_int_equal(row.cfa_is_fp, i == 1 || i == 2);
+		assert_int_equal(row.cfa_is_above, i < 2);
+		assert_int_equal(row.cfa_off, i == 0 ? 112 : i <= 2 ? -16 : 0);
 		ehframe_fini(&eh);
 	}
 }
@@ -535,8 +540,10 @@ static bool oracle_agrees(const struct machine *m, Dwarf_Frame *frame, const str
 		return false;
 	if (dwarf_frame_cfa(frame, &ops, &nr))
 		return false;
-	if (row->cfa_is_word && nr == 3 && ops[1].atom == 0x06 && ops[2].atom == 0x23 &&
+	if (row->cfa_is_above && nr == 3 && ops[1].atom == 0x06 && ops[2].atom == 0x23 &&
 	    ops[2].number == 8)
+		nr = 1;
+	else if (row->cfa_is_word && !row->cfa_is_above && nr == 2 && ops[1].atom == 0x06)
 		nr = 1;
 	else if (row->cfa_is_word)
 		return false;
@@ -546,6 +553,8 @@ static bool oracle_agrees(const struct machine *m, Dwarf_Frame *frame, const str
 		return false;
 	if (row->fp_where == CFI_AT_CFA)
 		return is_at_cfa(ops, nr, row->fp_off + row->above);
+	if (row->fp_where == CFI_AT_FP)
+		return nr == 2 && ops[0].atom == 0x9c && is_breg(ops + 1, 1, m->fp, row->fp_off);
 	return nr == 0;
 }
 

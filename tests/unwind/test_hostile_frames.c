@@ -120,11 +120,11 @@ static void put_late_states(struct program *p)
 	put_states(p, 600);
 }
 
-/* CFA = rbp + 16; rbp is saved at CFA + 240000, outside of each copy: the next frame lacks it. */
+/* CFA = rbp + 16; rbp is saved at CFA + 120000, outside of each copy: the next frame lacks it. */
 static void put_lost_fp(struct program *p)
 {
 	put(p, 0x10060c, 3);
-	put(p, 0x7e95d00611, 5);
+	put(p, 0x7f8ae80611, 5);
 }
 
 /* CFA = sp + 16, the return address in its register, which only the first frame has. */

@@ -8,13 +8,16 @@
 
 static void round_trip(int32_t cfa_off, int32_t ra_off, int32_t fp_off, bool fits)
 {
-	for (int bits = 0; bits < 16; bits++) {
+	for (int bits = 0; bits < 64; bits++) {
 		const struct cfi_row row = {
 			.kind = CFI_ROW,
 			.cfa_is_fp = bits & 1,
 			.cfa_is_word = bits & 8,
+			.cfa_is_above = bits & 16,
 			.ra_where = bits & 2 ? CFI_AT_CFA : CFI_SAME,
-			.fp_where = bits & 4 ? CFI_AT_CFA : CFI_SAME,
+			.fp_where = bits & 4	? CFI_AT_CFA
+				    : bits & 32 ? CFI_AT_FP
+						: CFI_SAME,
 			.cfa_off = cfa_off,
 			.ra_off = ra_off,
 			.fp_off = fp_off,
@@ -28,6 +31,8 @@ static void round_trip(int32_t cfa_off, int32_t ra_off, int32_t fp_off, bool fit
 		assert_int_equal(row_kind(word), ROW_SIMPLE);
 		assert_int_equal(row_cfa_is_fp(word), bits & 1);
 		assert_int_equal(row_cfa_is_word(word), (bits & 8) != 0);
+		assert_int_equal(row_cfa_is_above(word), (bits & 16) != 0);
+		assert_int_equal(row_fp_at_fp(word), (bits & 36) == 32);
 		assert_int_equal(row_ra_at_cfa(word), (bits & 2) != 0);
 		assert_int_equal(row_fp_at_cfa(word), (bits & 4) != 0);
 		assert_int_equal(row_cfa_off(word), cfa_off);
@@ -41,14 +46,14 @@ TEST(test_pack)
 	round_trip(8, -8, -16, true);
 	round_trip(0, 0, 0, true);
 	round_trip(-8, 8, 16, true);
-	round_trip((1 << 22) - 1, 32767 * 8, -32768 * 8, true);
-	round_trip(-(1 << 22), -32768 * 8, 32767 * 8, true);
-	round_trip(1 << 22, -8, 0, false);
-	round_trip(-(1 << 22) - 1, -8, 0, false);
-	round_trip(16, -32769 * 8, 0, false);
-	round_trip(16, -8, 32768 * 8, false);
-	round_trip(16, -8, -12, false);
-	round_trip(16, -4, -16, false);
+	round_trip((1 << 20) - 1, 32767 * 4, -32768 * 4, true);
+	round_trip(-(1 << 20), -32768 * 4, 32767 * 4, true);
+	round_trip(1 << 20, -8, 0, false);
+	round_trip(-(1 << 20) - 1, -8, 0, false);
+	round_trip(16, -32769 * 4, 0, false);
+	round_trip(16, -8, 32768 * 4, false);
+	round_trip(16, -8, -14, false);
+	round_trip(16, -2, -16, false);
 	round_trip(INT32_MAX, INT32_MIN, INT32_MIN, false);
 }
 

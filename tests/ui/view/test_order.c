@@ -481,7 +481,7 @@ TEST(test_true_changes_move)
 		model_take(&b.st, profile_of(&m));
 	}
 	assert_true(place_of(list, 1250) > 100);
-	/* What is twice as hot is above. */
+	/* A row twice as hot is above. */
 	for (uint32_t i = 0; i < TOP; i++)
 		for (uint32_t j = i + 1; j < TOP; j++)
 			assert_true(list->rows[j].self < 2 * list->rows[i].self + 0.003);
