@@ -345,24 +345,13 @@ static bool interpreters_start(struct interpreters *in, struct interpreters_job 
 	return true;
 }
 
-/* Return how to have names of functions that are not read. */
-static const char *other_fix(const struct lang_process *p)
-{
-	if (p->kind == LANG_NODE)
-		return "node --perf-basic-prof writes the names";
-	/* It writes a perf map since 3.12. */
-	if (p->kind == LANG_PYTHON && p->version >= 0x030c0000)
-		return "python -X perf writes the names";
-	return "none: proftop --check lists the versions that are read";
-}
-
 /* Note why functions of the language have no names, or guessed ones. */
 static void explain(struct object *object, const struct lang_process *p)
 {
 	const char *untried = p->untried ? lang_untried : NULL;
-	const char *fix = !p->reason   ? untried ? other_fix(p) : NULL
+	const char *fix = !p->reason   ? untried ? lang_fix(p) : NULL
 			  : p->refused ? "sudo proftop, or cap_sys_ptrace (make install SETCAP=1)"
-				       : other_fix(p);
+				       : lang_fix(p);
 
 	atomic_store_explicit(&object->language_version, lang_packed_version(p->kind, p->version),
 			      memory_order_relaxed);

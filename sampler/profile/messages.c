@@ -623,18 +623,24 @@ static void note_unread(struct messages *n, const struct profile *p)
 		const struct profile_module *m = differs ? untried : held_samples;
 		uint64_t nr = p->lang.none_by[reasons[i].why];
 		struct profile_message *e;
+		const char *reason;
 
 		if (!nr)
 			continue;
+		if (reasons[i].why == LANG_NO_ROOM)
+			m = NULL;
+		reason = !m	   ? reasons[i].text
+			 : differs ? "untried, and laid out as no known version"
+				   : m->language_reason;
+		if (m)
+			lang_title(title, m->language_version);
 		e = messages_note(n, reasons[i].key, is_loud(p, nr) ? MESSAGE_WARN : MESSAGE_INFO,
-				  nr, "%s", reasons[i].text);
+				  nr, "%s%s%s", m ? title : "", m ? ": " : "", reason);
 		messages_fix(n, e, MESSAGE_NONE, 0, "%s", reasons[i].fix);
-		if (!m || reasons[i].why == LANG_NO_ROOM)
+		if (!m)
 			continue;
-		messages_detail(e, "no functions of scripts: %s (%s): %s",
-				lang_title(title, m->language_version), m->name.str,
-				differs ? "untried, and laid out as no known version"
-					: m->language_reason);
+		messages_detail(e, "no functions of scripts: %s (%s): %s", title, m->name.str,
+				reason);
 		if (m->language_fix)
 			messages_fix(n, e, MESSAGE_NONE, 0, "%s", m->language_fix);
 		hide_names(n, p, nr);

@@ -246,7 +246,7 @@ static bool want_parts(struct lang_reader *r, struct lang_function *f, uint32_t 
 }
 
 enum lang_status functions_add(struct lang_reader *r, const struct lang_process *p,
-			       uint32_t process)
+			       uint32_t process, functions_lines_fn lines)
 {
 	struct lang_work *w = &r->work;
 	uint32_t fresh[NEW_MAX], nr = 0, used = 0;
@@ -271,7 +271,7 @@ enum lang_status functions_add(struct lang_reader *r, const struct lang_process 
 		struct lang_function *f = &w->functions[fresh[i]];
 
 		if (f->parts[0].size)
-			ruby_set_lines(&r->memory, f, w->ruby_lines + used);
+			lines(&r->memory, f, w->ruby_lines + used);
 		used += f->parts[0].size ? f->lines_size : 0;
 	}
 	for (uint32_t i = 0; i < nr; i++)

@@ -3,6 +3,7 @@
 #ifndef SYMBOLS_SCRIPT_INTERNAL_H
 #define SYMBOLS_SCRIPT_INTERNAL_H
 
+#include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -185,8 +186,33 @@ struct v8_positions {
 	uint32_t inlined;  /* as in struct v8_entry */
 };
 
+#define V8_INLINED_MAX 48U /* calls in one piece of code */
+
+/*
+ * From bytes of baseline code to its bytecodes: a number of bytes for each, in order.
+ */
+struct v8_baseline {
+	const uint8_t *at, *end, *bytecodes;
+	uint32_t size;
+	const uint8_t *sizes; /* of struct v8_layout */
+	uint32_t pc, next_pc; /* the code of a bytecode: first byte, and the one behind it */
+	uint32_t bytecode, next_bytecode;
+};
+
+/* The bytes of the bytecode at @code, of which @room are there; 0: unknown. */
+uint32_t v8table_bytecode_size(const uint8_t *sizes, const uint8_t *code, uint32_t room);
+/* Begin in front of the first bytecode. */
+bool v8table_baseline(struct v8_baseline *b, const uint8_t *sizes, const uint8_t *map,
+		      uint32_t map_size, const uint8_t *bytecodes, uint32_t size);
+/* Go to the next bytecode. False: the end. */
+bool v8table_next_bytecode(struct v8_baseline *b);
+/* Return whether both tables end at the same bytecode. Otherwise no line is true. */
+bool v8table_fits(const struct v8_baseline *b);
+
 void v8table_positions(struct v8_positions *p, const uint8_t *bytes, uint32_t size, int bits);
 bool v8table_next_position(struct v8_positions *p);
+/* Decode a position. */
+void v8table_position(int64_t raw, uint32_t *position, uint32_t *inlined);
 
 /*
  * Code that a virtual machine has had, for recordings alone: copies by (process, address, stamp),
@@ -227,17 +253,17 @@ int detect_read_file(struct detect_file *out, const struct elffile *f, enum lang
 #define RUBY_IMEMO_ISEQ 0x701aU
 
 /* A version of Ruby that is read, and later patch levels. */
-struct detect_ruby {
+struct ruby_version {
 	uint32_t version; /* 0x03030800 */
 	bool compared;	  /* with the frames of the interpreter */
 	struct ruby_layout layout;
 };
 
 /* Return that of a version; NULL: unknown. */
-const struct detect_ruby *detect_ruby(uint32_t version);
+const struct ruby_version *ruby_version(uint32_t version);
 
 /* A version of PHP that is read. */
-struct detect_php {
+struct php_version {
 	const char *api; /* which extensions are checked against, in the file */
 	uint32_t version;
 	bool compared;
@@ -245,7 +271,7 @@ struct detect_php {
 };
 
 /* Return row @i of them; NULL: there are no more. */
-const struct detect_php *detect_php(size_t i);
+const struct php_version *php_version(size_t i);
 
 /*
  * The messages between describe.h and its reader in the sandbox (detect_serve.c). Both have the
@@ -290,10 +316,66 @@ struct v8_symbols {
 	struct elfv8_symbols builtins;
 };
 
-/* Note a symbol if it is one of these. */
-void detect_v8_symbol(struct v8_symbols *s, const char *name, uint64_t address, uint64_t size);
-/* Fill in the layout, the version and the place of the code. */
-void detect_v8(struct detect_file *out, const struct v8_symbols *s, const struct elffile *f);
+/*
+ * A language: how its files are found, and three verbs. Another language is another file with one
+ * of these, and its line in languages.inc; another version is a row of data.
+ */
+
+/* A file that is looked through. */
+struct detect_search {
+	struct detect_file *out;
+	const char *name;
+	struct v8_symbols symbols; /* of LANG_NODE */
+	uint32_t python;	   /* version before 3.11, by its functions; 0: unknown */
+	uint64_t in_gc;		   /* rb_during_gc() of Ruby, which begins with its VM */
+	uint64_t code;		   /* as in the request */
+};
+
+struct language {
+	const char *name;  /* "python": for programs */
+	const char *title; /* "Python" */
+	char letter;	   /* of its functions in lists */
+	/* Its files begin with these, or is_file() says so, or a file has the function @shown. */
+	const char *program, *library, *shown;
+	bool (*is_file)(const char *name);
+	/* Symbols; NULL: none. */
+	const char *runtime, *code_type, *version, *eval;
+	bool finds_loop; /* its loop without a symbol is found by an address of the process */
+	/* Any other symbol of its file, then the file: 0, -ENOENT; 1: whatever symbols it has. */
+	void (*on_symbol)(struct detect_search *search, const Elf64_Sym *s, const char *name);
+	int (*on_file)(struct detect_search *search, const struct elffile *f);
+	/*
+	 * Set version and layout of a process, proven on its memory, or the reason for none. True:
+	 * it may be too early.
+	 */
+	bool (*detect)(struct lang_process *p, const struct detect_file *d, pid_t pid);
+	/* Read the frames of a thread. */
+	enum lang_status (*stack)(struct lang_reader *r, const struct lang_process *p,
+				  const struct lang_sample *s, struct lang_thread *t);
+	/* Give each code an id, and each frame its instruction. */
+	enum lang_status (*functions)(struct lang_reader *r, const struct lang_process *p,
+				      uint32_t process);
+	/* Find the state of a thread; NULL: the process has one. */
+	void (*find_thread)(struct lang_reader *r, const struct lang_process *p,
+			    const struct lang_sample *s);
+	/* How to have names of functions that are not read, from a minor version on; NULL: none. */
+	const char *fix;
+	uint32_t fix_since;
+	bool part_of_stack; /* stack() needs the beginning of the copy only, mostly */
+};
+
+#define LANGUAGE(kind, name) extern const struct language language_##name;
+#include "symbols/script/languages.inc"
+#undef LANGUAGE
+
+/* By enum lang_kind; NULL: none. */
+extern const struct language *const languages[LANG_NR];
+
+/* NULL: none, or Java or Go, which have frames of their own. */
+static inline const struct language *language_of(uint32_t kind)
+{
+	return kind < LANG_NR ? languages[kind] : NULL;
+}
 
 #define V8_MAPS_MAX 128
 #define V8_PAGE	    (256U << 10)
@@ -367,6 +449,23 @@ static inline void lang_chain_need(const struct lang_sample *s, uint64_t size)
 	s->rest->here = UINT64_MAX;
 }
 
+/* Return the kept state of a thread; NULL: none. */
+struct lang_thread *lang_memory_thread(struct lang_reader *r, uint32_t process, pid_t tid);
+/* Read memory of a process at once, for its description; a word: 0 if it cannot be read. */
+bool lang_memory_copy(pid_t pid, uint64_t addr, void *out, size_t size);
+uint64_t lang_memory_word(pid_t pid, uint64_t addr);
+/* Set the reason why it cannot be read, by errno. */
+void lang_memory_refused(struct lang_process *p);
+/* Read last: the state again, and @size bytes of the stack. */
+void prefetch_set_tail(struct lang_reader *r, const struct lang_sample *s, uint32_t size);
+/*
+ * How far the live stack equals the copy: the address behind the last equal word. 0 when the state
+ * of the thread has changed since it was read.
+ */
+uint64_t prefetch_same_up_to(struct lang_reader *r, const struct lang_sample *s, uint32_t size);
+/* Note the pieces that this sample needed. @compared: bytes of the stack that had to be compared.
+ */
+void prefetch_keep(const struct lang_reader *r, struct lang_thread *t, uint32_t compared);
 /* Queue the pieces that the last samples of the thread needed, and set the tail. */
 void prefetch_want(struct lang_reader *r, struct lang_thread *t, const struct lang_sample *s);
 /*
@@ -390,35 +489,15 @@ uint16_t functions_put_text(const struct lang_memory *m, const struct lang_text 
 /* Put a function into the table. Return its id; CODE_UNNAMED if the table is full. */
 uint32_t functions_put(struct lang_reader *r, const struct code_key *key,
 		       const struct code_text *text);
-/* Give each code an id: its stamp and its entry in functions are set, no texts are read yet. */
-enum lang_status functions_add(struct lang_reader *r, const struct lang_process *p,
-			       uint32_t process);
-/* PHP's. */
-enum lang_status php_chain(struct lang_reader *r, const struct lang_process *p,
-			   const struct lang_sample *s, struct lang_thread *t);
-enum lang_status php_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process);
-/* Ruby's. */
-enum lang_status ruby_chain(struct lang_reader *r, const struct lang_process *p,
-			    const struct lang_sample *s, struct lang_thread *t);
-enum lang_status ruby_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process);
 /* Make the table of lines of a new function, the parts of which were read, at @out. */
-void ruby_set_lines(const struct lang_memory *m, struct lang_function *f, uint8_t *out);
-void ruby_find_thread(struct lang_reader *r, const struct lang_process *p,
-		      const struct lang_sample *s);
-/* Perl's. */
-enum lang_status perl_chain(struct lang_reader *r, const struct lang_process *p,
-			    const struct lang_sample *s, struct lang_thread *t);
-enum lang_status perl_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process);
-/* V8's (v8chain.c, v8code.c). */
-enum lang_status v8chain_read(struct lang_reader *r, const struct lang_process *p,
-			      const struct lang_sample *s, struct lang_thread *t);
-enum lang_status v8code_find(struct lang_reader *r, const struct lang_process *p, uint32_t process);
-/* CPython's (pychain.c, pythread.c, pycode.c). */
-enum lang_status pychain_read(struct lang_reader *r, const struct lang_process *p,
-			      const struct lang_sample *s, struct lang_thread *t);
-void pythread_find(struct lang_reader *r, const struct lang_process *p,
-		   const struct lang_sample *s);
-enum lang_status pycode_find(struct lang_reader *r, const struct lang_process *p, uint32_t process);
+typedef void (*functions_lines_fn)(const struct lang_memory *m, struct lang_function *f,
+				   uint8_t *out);
+/*
+ * Give each code an id: its stamp and its entry in functions are set, no texts are read yet.
+ * @lines: NULL if functions have no parts.
+ */
+enum lang_status functions_add(struct lang_reader *r, const struct lang_process *p,
+			       uint32_t process, functions_lines_fn lines);
 /* Keep which state thread @tid has. */
 void lang_chain_keep_thread(struct lang_reader *r, uint32_t process, pid_t tid, uint64_t state,
 			    uint64_t id);
@@ -431,8 +510,6 @@ void lang_chain_keep_thread(struct lang_reader *r, uint32_t process, pid_t tid, 
 /* Of a BytecodeArray. */
 #define V8_BYTECODES_HEAD 40
 
-/* The bytecodes that a function has in a frame; 0: none. */
-uint64_t v8code_bytecodes(const struct lang_work *w, uint32_t code);
 /*
  * Queue the heads of scripts of functions from @first on; find the scripts: the ends of their
  * lines, or the next part of their texts. False: no call is left.
@@ -441,6 +518,8 @@ void v8script_want(struct lang_reader *r, const struct lang_process *p, struct v
 		   uint32_t first);
 bool v8script_read(struct lang_reader *r, const struct lang_process *p, uint32_t process,
 		   struct v8_types *t);
+/* The bytecodes that a function has in a frame; 0: none. */
+uint64_t v8code_bytecodes(const struct lang_work *w, uint32_t code);
 /* Return whether the text of the function's script is read, or there is none. */
 bool v8script_is_whole(const struct lang_work *w, uint32_t code);
 /* The line of a position in the script of a function; 0: not known. */

@@ -131,8 +131,8 @@ static enum lang_status add_stack(struct walk *w, const uint8_t *si)
 	return LANG_OK;
 }
 
-enum lang_status perl_chain(struct lang_reader *r, const struct lang_process *p,
-			    const struct lang_sample *s, struct lang_thread *t)
+static enum lang_status chain(struct lang_reader *r, const struct lang_process *p,
+			      const struct lang_sample *s, struct lang_thread *t)
 {
 	struct walk w = { .r = r, .m = &r->memory, .k = &r->work, .t = t };
 	int current = lang_memory_want(w.m, p->runtime, 8);
@@ -361,7 +361,7 @@ static bool read_packages(struct lang_memory *m, struct lang_work *w)
 	return lang_memory_fetch(m);
 }
 
-enum lang_status perl_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process)
+static enum lang_status codes(struct lang_reader *r, const struct lang_process *p, uint32_t process)
 {
 	struct lang_memory *m = &r->memory;
 	struct lang_work *w = &r->work;
@@ -377,5 +377,61 @@ enum lang_status perl_codes(struct lang_reader *r, const struct lang_process *p,
 			s = set_hek(m, &f->scope, set_hek(m, &f->name, s));
 		w->script_functions_of[i].stamp = s;
 	}
-	return functions_add(r, p, process);
+	return functions_add(r, p, process, NULL);
 }
+
+/* ---- its files and processes ---- */
+
+/* struct interpreter of 5.36 to 5.42, and of 5.44, with threads: what is read of them is the same.
+ */
+#define PERL_INTERP_SIZE 3768
+
+#define PERL_INTERP_SIZE_44 3776
+
+/*
+ * Add a function that runs Perl's main program. Perl compiles it, and runs its BEGIN and END
+ * blocks, outside of any loop: its frame belongs to these functions then.
+ */
+static void on_symbol(struct detect_search *search, const Elf64_Sym *s, const char *name)
+{
+	struct detect_file *d = search->out;
+	static const char *const names[LANG_MAIN_MAX] = {
+		"perl_run", "perl_parse", "perl_destruct", [LANG_MAIN_EVAL] = "Perl_eval_sv"
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(name, names[i]) != 0)
+			continue;
+		d->main[i] = (struct lang_range){ s->st_value, s->st_value + s->st_size };
+		d->nr_main = LANG_MAIN_MAX;
+	}
+}
+
+/* Check Perl's layout: the size of its interpreter differs by version and options. */
+static bool detect(struct lang_process *p, const struct detect_file *d, pid_t pid)
+{
+	uint16_t size;
+
+	errno = 0;
+	if (!d->version_at || !lang_memory_copy(pid, d->version_at + d->bias, &size, sizeof(size)))
+		lang_memory_refused(p);
+	else if (size != PERL_INTERP_SIZE && size != PERL_INTERP_SIZE_44)
+		p->reason = "not supported (5.36 to 5.44 with threads are)";
+	return false;
+}
+
+const struct language language_perl = {
+	.name = "perl",
+	.title = "Perl",
+	.letter = 'l',
+	.program = "perl",
+	.library = "libperl",
+	.shown = "Perl_runops_standard",
+	.runtime = "PL_curinterp",
+	.version = "PL_interp_size",
+	.eval = "Perl_runops_standard",
+	.on_symbol = on_symbol,
+	.detect = detect,
+	.stack = chain,
+	.functions = codes,
+};

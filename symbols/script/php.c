@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * PHP 8.2 without threads (NTS): execute_data of the thread, along its callers.
+ * PHP without threads (NTS): execute_data of the thread, along its callers.
  *
  * Runs on: a reader. execute_ex() runs frames up to the first one that
  * was entered from C (CALL_TOP). Functions in C have frames, but no file and no
  * lines. Offsets are from the headers, for 64-bit CPUs.
  */
 #include "symbols/script/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "symbols/base/base.h"
 
@@ -56,8 +60,8 @@ static bool add_frame(struct lang_work *k, const struct lang_sample *s, uint64_t
 	return true;
 }
 
-enum lang_status php_chain(struct lang_reader *r, const struct lang_process *p,
-			   const struct lang_sample *s, struct lang_thread *t)
+static enum lang_status chain(struct lang_reader *r, const struct lang_process *p,
+			      const struct lang_sample *s, struct lang_thread *t)
 {
 	struct lang_memory *m = &r->memory;
 	struct lang_work *k = &r->work;
@@ -227,7 +231,7 @@ static bool read_strings(struct lang_memory *m, struct lang_work *w, const struc
 	return lang_memory_fetch(m);
 }
 
-enum lang_status php_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process)
+static enum lang_status codes(struct lang_reader *r, const struct lang_process *p, uint32_t process)
 {
 	struct lang_memory *m = &r->memory;
 	struct lang_work *w = &r->work;
@@ -242,5 +246,83 @@ enum lang_status php_codes(struct lang_reader *r, const struct lang_process *p, 
 		s = stamp_string(m, &f->name, s);
 		w->script_functions_of[i].stamp = stamp_string(m, &f->file, s);
 	}
-	return functions_add(r, p, process);
+	return functions_add(r, p, process, NULL);
 }
+
+/* ---- its files and processes ---- */
+
+#define RODATA_MAX (32U << 20)
+
+static const struct php_version phps[] = {
+#define PHP_FIELD(name, member)
+#define PHP_LAYOUT(api, major, minor, compared, ...)                                               \
+	{ api, (major) << 24 | (minor) << 16, compared, { __VA_ARGS__ } },
+#include "symbols/script/php_layouts.inc"
+#undef PHP_FIELD
+#undef PHP_LAYOUT
+};
+
+const struct php_version *php_version(size_t i)
+{
+	return i < ARRAY_SIZE(phps) ? &phps[i] : NULL;
+}
+
+/* Find the version of PHP, and the one that extensions are checked against: "API420220829,NTS". */
+static int on_file(struct detect_search *search, const struct elffile *f)
+{
+	struct detect_file *out = search->out;
+	static const char header[] = "X-Powered-By: PHP/";
+	const Elf64_Shdr *s = elffile_section(f, ".rodata");
+	const struct php_version *row;
+	const char *said;
+	void *bytes;
+
+	if (!out->runtime || !out->nr_eval)
+		return -ENOENT;
+	if (!s || s->sh_size > RODATA_MAX ||
+	    elffile_read_alloc(f, s->sh_offset, s->sh_size, &bytes))
+		return 0;
+	/* The bytes end with a NUL. */
+	said = memmem(bytes, s->sh_size, header, sizeof(header) - 1);
+	if (said && said[18] >= '0' && said[18] <= '9' && said[19] == '.')
+		out->version = (uint32_t)(said[18] - '0') << 24 |
+			       (uint32_t)(strtoul(said + 20, NULL, 10) & 255) << 16;
+	for (size_t i = 0; (row = php_version(i)); i++) {
+		if (!memmem(bytes, s->sh_size, row->api, strlen(row->api) + 1))
+			continue;
+		out->version = row->version;
+		out->php = (uint32_t)i + 1;
+	}
+	free(bytes);
+	return 0;
+}
+
+/* PHP's layout is that of its version. */
+static bool detect(struct lang_process *p, const struct detect_file *d, pid_t pid)
+{
+	const struct php_version *row = d->php ? php_version(d->php - 1) : NULL;
+
+	(void)pid;
+	if (!row) {
+		p->reason = "not supported (8.1 to 8.6 without threads are)";
+		return false;
+	}
+	p->php = row->layout;
+	p->untried |= !row->compared;
+	return false;
+}
+
+const struct language language_php = {
+	.name = "php",
+	.title = "PHP",
+	.letter = 'h',
+	.program = "php",
+	.library = "libphp",
+	.shown = "execute_ex",
+	.runtime = "executor_globals",
+	.eval = "execute_ex",
+	.on_file = on_file,
+	.detect = detect,
+	.stack = chain,
+	.functions = codes,
+};

@@ -167,8 +167,8 @@ static bool is_costly(const struct walk *w)
 	       w->r->memory.calls >= LANG_CALLS_MAX / 2;
 }
 
-enum lang_status pychain_read(struct lang_reader *r, const struct lang_process *p,
-			      const struct lang_sample *s, struct lang_thread *t)
+static enum lang_status pychain_read(struct lang_reader *r, const struct lang_process *p,
+				     const struct lang_sample *s, struct lang_thread *t)
 {
 	struct walk w = { .r = r, .l = &p->py, .s = s, .t = t };
 	struct lang_work *k = &r->work;
@@ -259,7 +259,8 @@ static uint64_t look_at(struct lang_reader *r, const struct lang_process *p,
 	return next;
 }
 
-void pythread_find(struct lang_reader *r, const struct lang_process *p, const struct lang_sample *s)
+static void pythread_find(struct lang_reader *r, const struct lang_process *p,
+			  const struct lang_sample *s)
 {
 	const struct py_layout *l = &p->py;
 	const uint8_t *bytes = read_state(r, p->runtime + l->interpreters, 8);
@@ -702,7 +703,8 @@ static void keep_known(const struct script_functions *codes, const struct lang_c
 	k->id = c->id;
 }
 
-enum lang_status pycode_find(struct lang_reader *r, const struct lang_process *p, uint32_t process)
+static enum lang_status pycode_find(struct lang_reader *r, const struct lang_process *p,
+				    uint32_t process)
 {
 	struct lang_work *w = &r->work;
 	struct fresh fresh[NEW_MAX];
@@ -991,3 +993,113 @@ uint32_t pyline_of(uint8_t minor, const uint8_t *table, size_t size, uint32_t fi
 	return minor == 10 ? line_of_ranges(table, size, first_line, instr)
 			   : line_of_locations(table, size, first_line, instr);
 }
+
+/* ---- its files and processes ---- */
+
+/* Return the minor version in "python3.11" or "libpython3.11.so.1.0"; -1: it is neither. */
+static int minor_of(const char *name)
+{
+	static const char *const begins[] = { "libpython3.", "python3." };
+
+	for (size_t i = 0; i < ARRAY_SIZE(begins); i++) {
+		size_t size = strlen(begins[i]);
+		char *end;
+		long minor;
+
+		if (strncmp(name, begins[i], size) != 0 || name[size] < '0' || name[size] > '9')
+			continue;
+		minor = strtol(name + size, &end, 10);
+		return minor < 256 && (!*end || strchr(".dt- ", *end)) ? (int)minor : -1;
+	}
+	return -1;
+}
+
+static bool is_file(const char *name)
+{
+	return minor_of(name) >= 0;
+}
+
+/* Note the version of CPython that has a function of this name: 3.8 to 3.10 have no Py_Version. */
+static void on_symbol(struct detect_search *search, const Elf64_Sym *s, const char *name)
+{
+	static const struct {
+		const char *name;
+		uint32_t minor;
+	} since[] = {
+		{ "PyCode_NewWithPosOnlyArgs", 8 },
+		{ "PyObject_GC_IsTracked", 9 },
+		{ "Py_NewRef", 10 },
+	};
+
+	(void)s;
+	for (size_t i = 0; i < ARRAY_SIZE(since); i++)
+		if (!strcmp(name, since[i].name))
+			search->python = MAX(search->python, 3U << 24 | since[i].minor << 16);
+}
+
+static int on_file(struct detect_search *search, const struct elffile *f)
+{
+	struct detect_file *out = search->out;
+	const Elf64_Shdr *runtime = elffile_section(f, ".PyRuntime");
+
+	if (minor_of(search->name) >= 0)
+		out->version = 3U << 24 | (uint32_t)minor_of(search->name) << 16;
+	else if (!out->version_at)
+		out->version = search->python;
+	if (!out->runtime && runtime)
+		out->runtime = runtime->sh_addr;
+	return 0;
+}
+
+/* Set CPython's version and layout, checked against the memory of the process. */
+static bool detect(struct lang_process *p, const struct detect_file *d, pid_t pid)
+{
+	uint64_t words[PY_DEBUG_OFFSETS_WORDS];
+	const struct py_layout *layout;
+	uint32_t version;
+
+	if (!lang_memory_copy(pid, p->runtime, words, sizeof(words))) {
+		lang_memory_refused(p);
+		return false;
+	}
+	if (d->version_at) {
+		if (lang_memory_copy(pid, d->version_at + d->bias, &version, sizeof(version)) &&
+		    (!d->version || version >> 16 == d->version >> 16))
+			p->version = version;
+		else
+			p->reason = "it says another version than its file's name";
+	}
+	layout = pylayout_of(p->version);
+	if (!layout) {
+		p->reason = "not supported (3.8 to 3.15 are)";
+		return false;
+	}
+	p->py = *layout;
+	if (layout->minor >= 13 && !p->reason)
+		p->reason = pylayout_debug(&p->py, words);
+	return false;
+}
+
+const struct language language_python = {
+	.name = "python",
+	.title = "Python",
+	.letter = 'y',
+	.program = "python",
+	.library = "libpython",
+	.shown = "_PyEval_EvalFrameDefault",
+	.runtime = "_PyRuntime",
+	.code_type = "PyCode_Type",
+	.version = "Py_Version",
+	.eval = "_PyEval_EvalFrameDefault",
+	.is_file = is_file,
+	.on_symbol = on_symbol,
+	.on_file = on_file,
+	.detect = detect,
+	.stack = pychain_read,
+	.functions = pycode_find,
+	.find_thread = pythread_find,
+	.part_of_stack = true,
+	/* It writes a perf map. */
+	.fix = "python -X perf writes the names",
+	.fix_since = 0x030c0000,
+};

@@ -128,8 +128,8 @@ static const uint8_t *context_of(struct lang_reader *r, const struct ruby_layout
 	return NULL;
 }
 
-enum lang_status ruby_chain(struct lang_reader *r, const struct lang_process *p,
-			    const struct lang_sample *s, struct lang_thread *t)
+static enum lang_status chain(struct lang_reader *r, const struct lang_process *p,
+			      const struct lang_sample *s, struct lang_thread *t)
 {
 	const struct ruby_layout *l = &p->ruby;
 	struct lang_memory *m = &r->memory;
@@ -291,7 +291,7 @@ static void set_instructions(const struct lang_memory *m, const struct ruby_layo
 	}
 }
 
-void ruby_set_lines(const struct lang_memory *m, struct lang_function *f, uint8_t *out)
+static void set_lines(const struct lang_memory *m, struct lang_function *f, uint8_t *out)
 {
 	const uint8_t *index = lang_memory_piece(m, f->parts[0].piece);
 	uint32_t nr = (f->lines_size - f->parts[0].size) / 4 - 1;
@@ -310,7 +310,7 @@ void ruby_set_lines(const struct lang_memory *m, struct lang_function *f, uint8_
 	f->lines = out;
 }
 
-enum lang_status ruby_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process)
+static enum lang_status codes(struct lang_reader *r, const struct lang_process *p, uint32_t process)
 {
 	struct lang_memory *m = &r->memory;
 	struct lang_work *w = &r->work;
@@ -328,7 +328,7 @@ enum lang_status ruby_codes(struct lang_reader *r, const struct lang_process *p,
 			set_text(m, l, &f->file, set_text(m, l, &f->name, shape_of(l, f, body)));
 	}
 	set_instructions(m, l, w);
-	return functions_add(r, p, process);
+	return functions_add(r, p, process, set_lines);
 }
 
 /* Each step takes a call: more than the bound of one sample. */
@@ -393,8 +393,8 @@ static void keep_main(struct lang_reader *r, const struct ruby_layout *l, uint64
 		lang_chain_keep_thread(r, s->process, s->tid, node - l->thread_node, (uint32_t)tid);
 }
 
-void ruby_find_thread(struct lang_reader *r, const struct lang_process *p,
-		      const struct lang_sample *s)
+static void find_thread(struct lang_reader *r, const struct lang_process *p,
+			const struct lang_sample *s)
 {
 	const struct ruby_layout *l = &p->ruby;
 	uint64_t vm = read_word(r, p->runtime), head = vm + l->ractors, first, node;
@@ -481,3 +481,217 @@ uint32_t rubyline_of(const uint8_t *table, size_t size, uint32_t pos)
 	line = bytes_u32(table + 4ULL * rank);
 	return line <= INT32_MAX ? line : 0;
 }
+
+/* ---- its files and processes ---- */
+
+/* Outermost frames of Ruby of which one has a function, not C code. */
+#define RUBY_PROOF_FRAMES 16U
+
+/* Bytes of a function of Ruby in which its first address is. */
+#define RUBY_DECODE_SIZE 32U
+
+static const struct ruby_version rubies[] = {
+#define RUBY_FIELD(name, member)
+#define RUBY_LAYOUT(major, minor, patch, compared, ...)                                            \
+	{ (major) << 24 | (minor) << 16 | (patch) << 8, compared, { __VA_ARGS__ } },
+#include "symbols/script/ruby_layouts.inc"
+#undef RUBY_FIELD
+#undef RUBY_LAYOUT
+};
+
+const struct ruby_version *ruby_version(uint32_t version)
+{
+	const struct ruby_version *found = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rubies); i++)
+		if (rubies[i].version <= version && rubies[i].version >> 16 == version >> 16)
+			found = &rubies[i];
+	return found;
+}
+
+static void on_symbol(struct detect_search *search, const Elf64_Sym *s, const char *name)
+{
+	if (!strcmp(name, "rb_during_gc"))
+		search->in_gc = s->st_value;
+}
+
+/*
+ * Return the address that code at @vaddr of x86-64 takes first: "lea X(%rip), reg", or the same
+ * mov. Before it are parts of a prologue.
+ */
+static uint64_t first_address_x86(const uint8_t code[static RUBY_DECODE_SIZE], uint64_t vaddr)
+{
+	static const struct {
+		uint8_t size, bytes[4];
+	} prologue[] = {
+		{ 4, { 0xf3, 0x0f, 0x1e, 0xfa } }, /* endbr64 */
+		{ 1, { 0x55 } },		   /* push %rbp */
+		{ 3, { 0x48, 0x89, 0xe5 } },	   /* mov %rsp, %rbp */
+		{ 3, { 0x48, 0x83, 0xec } },	   /* sub $N, %rsp; its N is the next byte */
+	};
+	uint32_t at = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(prologue); i++)
+		if (!memcmp(code + at, prologue[i].bytes, prologue[i].size))
+			at += prologue[i].size + (i == 3 ? 1U : 0U);
+	/* REX.W, lea or mov, relative to the next instruction. */
+	if ((code[at] & 0xfb) != 0x48 || (code[at + 1] != 0x8d && code[at + 1] != 0x8b) ||
+	    (code[at + 2] & 0xc7) != 0x05)
+		return 0;
+	return vaddr + at + 7 + (uint64_t)(int32_t)bytes_u32(code + at + 3);
+}
+
+/* The same of AArch64: adrp, then an add of the rest, or a load with it as its offset. */
+static uint64_t first_address_arm(const uint8_t code[static RUBY_DECODE_SIZE], uint64_t vaddr)
+{
+	uint64_t page = 0;
+	uint32_t reg = 32;
+
+	for (uint32_t at = 0; at + 4 <= RUBY_DECODE_SIZE; at += 4) {
+		uint32_t insn = bytes_u32(code + at);
+
+		if ((insn & 0x9f000000) == 0x90000000) {
+			uint32_t pages = (insn >> 29 & 3) | (insn >> 5 & 0x7ffff) << 2;
+
+			page = ((vaddr + at) & ~0xfffULL) +
+			       ((uint64_t)(int64_t)(int32_t)(pages << 11) << 1);
+			reg = insn & 31;
+		} else if ((insn >> 5 & 31) == reg && (insn & 0xffc00000) == 0x91000000) {
+			return page + (insn >> 10 & 0xfff);
+		} else if ((insn >> 5 & 31) == reg && (insn & 0xffc00000) == 0xf9400000) {
+			return page + 8 * (insn >> 10 & 0xfff);
+		}
+	}
+	return 0;
+}
+
+/*
+ * Ruby from 3.3 on exports no address of its VM. rb_during_gc(), which it exports, begins with it,
+ * or with that of a pointer to it.
+ */
+static void find_ruby_vm(struct detect_search *search, const struct elffile *f)
+{
+	uint8_t code[RUBY_DECODE_SIZE];
+
+	if (search->out->runtime || !search->in_gc ||
+	    !elffile_read_at(f, search->in_gc, code, sizeof(code)))
+		return;
+	search->out->runtime = f->machine == EM_X86_64	  ? first_address_x86(code, search->in_gc)
+			       : f->machine == EM_AARCH64 ? first_address_arm(code, search->in_gc)
+							  : 0;
+}
+
+/* Without its loop, which is found by an address in it; or without its VM, for the reason. */
+static int on_file(struct detect_search *search, const struct elffile *f)
+{
+	find_ruby_vm(search, f);
+	return search->out->version_at ? 1 : 0;
+}
+
+/* Return the address of the first instruction of the function in a frame; 0: it has none. */
+static uint64_t ruby_frame_code(pid_t pid, const struct ruby_layout *l, uint64_t frame)
+{
+	uint64_t iseq = lang_memory_word(pid, frame + l->frame_iseq), body, code, pc, size;
+
+	if ((lang_memory_word(pid, iseq) & RUBY_IMEMO_MASK) != RUBY_IMEMO_ISEQ)
+		return 0;
+	body = lang_memory_word(pid, iseq + l->iseq_body);
+	/* A word of two numbers. */
+	size = lang_memory_word(pid, (body + l->body_words) & ~7ULL);
+	size = l->body_words & 4 ? size >> 32 : size & UINT32_MAX;
+	code = lang_memory_word(pid, body + l->body_code);
+	pc = lang_memory_word(pid, frame + l->frame_pc);
+	return code && pc - code <= 8 * size ? lang_memory_word(pid, code) : 0;
+}
+
+/*
+ * Prove a layout on the main thread of the first ractor: its pointers lead back to it. Return an
+ * instruction of its frames, an address in the loop; 0: it does not fit.
+ */
+static uint64_t ruby_prove(pid_t pid, const struct ruby_layout *l, uint64_t vm)
+{
+	uint64_t ractor = lang_memory_word(pid, vm + l->ractors) - l->ractor_node;
+	uint64_t th = lang_memory_word(pid, ractor + l->ractor_threads) - l->thread_node;
+	uint64_t ec = lang_memory_word(pid, th + l->thread_ec), cfp, end, found = 0;
+
+	if (lang_memory_word(pid, th + l->thread_vm) != vm ||
+	    lang_memory_word(pid, ec + l->ec_thread) != th)
+		return 0;
+	cfp = lang_memory_word(pid, ec + l->ec_cfp);
+	end = lang_memory_word(pid, ec + l->ec_stack) +
+	      8 * lang_memory_word(pid, ec + l->ec_stack_words);
+	if (cfp > end || (end - cfp) % l->frame_size)
+		return 0;
+	/* The outermost frames: they stay while the process runs. */
+	for (uint64_t i = 1; i <= RUBY_PROOF_FRAMES && i * l->frame_size <= end - cfp && !found;
+	     i++)
+		found = ruby_frame_code(pid, l, end - i * l->frame_size);
+	return found;
+}
+
+/* Prove a layout; exported functions may have the address of the VM, or that of its pointer. */
+static bool ruby_fits(struct lang_process *p, const struct detect_file *d, pid_t pid,
+		      const struct ruby_layout *l)
+{
+	uint64_t at = d->runtime + d->bias;
+
+	for (int i = 0; i < 2; i++, at = lang_memory_word(pid, at)) {
+		uint64_t vm = lang_memory_word(pid, at);
+
+		p->code_type = vm ? ruby_prove(pid, l, vm) : 0;
+		if (!p->code_type)
+			continue;
+		p->runtime = at;
+		p->ruby = *l;
+		return true;
+	}
+	return false;
+}
+
+/* Set Ruby's version, "3.3.8", and its layout. True: the process may have no frames yet. */
+static bool detect(struct lang_process *p, const struct detect_file *d, pid_t pid)
+{
+	const struct ruby_version *row;
+	char said[16], *end;
+
+	errno = 0;
+	if (!d->version_at || !lang_memory_copy(pid, d->version_at + d->bias, said, sizeof(said))) {
+		lang_memory_refused(p);
+		return false;
+	}
+	said[sizeof(said) - 1] = 0;
+	p->version = (uint32_t)(strtoul(said, &end, 10) & 255) << 24;
+	p->version |= (uint32_t)(strtoul(end + (*end == '.'), &end, 10) & 255) << 16;
+	p->version |= (uint32_t)(strtoul(end + (*end == '.'), NULL, 10) & 255) << 8;
+	row = ruby_version(p->version);
+	if (!row)
+		p->reason = "not supported (3.1 to 4.0 are)";
+	else if (!d->runtime)
+		p->reason = "the VM of this build is not found";
+	else if (!ruby_fits(p, d, pid, &row->layout)) {
+		p->reason = "structures of this build differ from its version";
+		return true;
+	} else {
+		p->untried |= !row->compared;
+	}
+	return false;
+}
+
+const struct language language_ruby = {
+	.name = "ruby",
+	.title = "Ruby",
+	.letter = 'r',
+	.program = "ruby",
+	.library = "libruby",
+	.shown = "ruby_run_node",
+	.runtime = "ruby_current_vm_ptr",
+	.version = "ruby_version",
+	.eval = "rb_vm_exec",
+	.finds_loop = true,
+	.on_symbol = on_symbol,
+	.on_file = on_file,
+	.detect = detect,
+	.stack = chain,
+	.functions = codes,
+	.find_thread = find_thread,
+};

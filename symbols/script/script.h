@@ -333,11 +333,9 @@ size_t script_functions_memory(const struct script_functions *c);
 
 enum lang_kind {
 	LANG_NONE,
-	LANG_PYTHON,
-	LANG_PHP,
-	LANG_RUBY,
-	LANG_PERL,
-	LANG_NODE,
+#define LANGUAGE(kind, name) LANG_##kind,
+#include "symbols/script/languages.inc"
+#undef LANGUAGE
 	LANG_NR,
 	/* No language: code of C goes on on the stack of the goroutine that called it. */
 	LANG_GO = 'G',
@@ -456,6 +454,9 @@ static inline bool lang_is_main(const struct lang_process *p, uint32_t nr, uint6
 {
 	return lang_in_ranges(p->main, nr < p->nr_main ? nr : p->nr_main, ip);
 }
+
+/* Return how to have names of functions that are not read. */
+const char *lang_fix(const struct lang_process *p);
 
 /* Why a sample of such a process has no frames of the language. */
 enum lang_status {

@@ -146,14 +146,6 @@ static bool read_shared(struct lang_reader *r, const struct lang_process *p, uin
 	return true;
 }
 
-uint64_t v8code_bytecodes(const struct lang_work *w, uint32_t code)
-{
-	for (uint32_t i = 0; i < w->nr; i++)
-		if (w->code[i] == code && w->v8.bytecodes[i])
-			return w->v8.bytecodes[i];
-	return 0;
-}
-
 /*
  * The identity of a function: its number in its script, and the script's.
  * Of a builtin: name and number.
@@ -223,7 +215,8 @@ static bool is_refuted(struct lang_reader *r, const struct lang_process *p, uint
 	return p->untried && proof->wrong >= LANG_PROOF_MIN && proof->wrong > proof->right;
 }
 
-enum lang_status v8code_find(struct lang_reader *r, const struct lang_process *p, uint32_t process)
+static enum lang_status v8code_find(struct lang_reader *r, const struct lang_process *p,
+				    uint32_t process)
 {
 	struct v8_types types = { 0 };
 	struct lang_work *w = &r->work;
@@ -246,7 +239,7 @@ enum lang_status v8code_find(struct lang_reader *r, const struct lang_process *p
 	}
 	if (is_refuted(r, p, process))
 		return LANG_VERSION;
-	none = functions_add(r, p, process);
+	none = functions_add(r, p, process, NULL);
 	if (none != LANG_OK)
 		return none;
 	v8compiled_add(r, p, &types);
@@ -465,7 +458,7 @@ const char *v8layout_complete(struct v8_layout *l, uint32_t version, bool *neare
 /* Bytes of the builtins in which the ones are that call functions. */
 #define CALLS_MAX (256U << 10)
 
-void detect_v8_symbol(struct v8_symbols *s, const char *name, uint64_t address, uint64_t size)
+static void v8_symbol(struct v8_symbols *s, const char *name, uint64_t address, uint64_t size)
 {
 	enum v8_number number = v8layout_number(name);
 	static const struct {
@@ -559,7 +552,7 @@ static int16_t root_handles(const struct elffile *f, const struct detect_file *d
 	return (int16_t)(at > 0 && at <= INT16_MAX ? at : 0);
 }
 
-void detect_v8(struct detect_file *out, const struct v8_symbols *s, const struct elffile *f)
+static void v8_file(struct detect_file *out, const struct v8_symbols *s, const struct elffile *f)
 {
 	int32_t major = number_at(f, s->major), minor = number_at(f, s->minor);
 	struct elfv8_blob blob;
@@ -578,261 +571,6 @@ void detect_v8(struct detect_file *out, const struct v8_symbols *s, const struct
 		out->blob_size = blob.code_size;
 	if (out->blob_size)
 		out->v8.number[V8_ROOT_HANDLES] = root_handles(f, out);
-}
-
-/*
- * Tables of lines. See src/codegen/source-position-table.cc and
- * src/baseline/bytecode-offset-iterator.h of V8.
- *
- * Runs on: a reader (making), sampler threads (look-up).
- */
-
-#define V8_INLINED_MAX 48U
-
-/*
- * From bytes of baseline code to its bytecodes: a number of bytes for each, in order.
- */
-struct v8_baseline {
-	const uint8_t *at, *end, *bytecodes;
-	uint32_t size;
-	const uint8_t *sizes; /* of struct v8_layout */
-	uint32_t pc, next_pc; /* the code of a bytecode: first byte, and the one behind it */
-	uint32_t bytecode, next_bytecode;
-};
-
-struct head {
-	uint32_t nr_inlined, nr_entries;
-};
-
-/* ---- our table: head, calls, entries ---- */
-
-static bool get_head(const uint8_t *table, uint32_t size, struct head *h)
-{
-	if (size < sizeof(*h))
-		return false;
-	memcpy(h, table, sizeof(*h));
-	size -= sizeof(*h);
-	return h->nr_inlined <= V8_INLINED_MAX &&
-	       h->nr_inlined * sizeof(struct v8_inlined) <= size &&
-	       (size - h->nr_inlined * sizeof(struct v8_inlined)) / sizeof(struct v8_entry) >=
-		       h->nr_entries;
-}
-
-static struct v8_entry entry_at(const uint8_t *table, const struct head *h, uint32_t i)
-{
-	struct v8_entry e;
-
-	memcpy(&e, table + sizeof(*h) + h->nr_inlined * sizeof(struct v8_inlined) + i * sizeof(e),
-	       sizeof(e));
-	return e;
-}
-
-bool v8table_find(const uint8_t *table, uint32_t size, uint32_t at, struct v8_entry *out)
-{
-	uint32_t after;
-	struct head h;
-
-	if (!get_head(table, size, &h))
-		return false;
-	after = search_split(h.nr_entries, i, entry_at(table, &h, i).at <= at);
-	if (!after)
-		return false;
-	*out = entry_at(table, &h, after - 1);
-	return true;
-}
-
-bool v8table_inlined(const uint8_t *table, uint32_t size, uint32_t i, struct v8_inlined *out)
-{
-	struct head h;
-
-	if (!get_head(table, size, &h) || i >= h.nr_inlined)
-		return false;
-	memcpy(out, table + sizeof(h) + i * sizeof(*out), sizeof(*out));
-	return true;
-}
-
-void v8table_translate(uint8_t *table, uint32_t size, const uint32_t *ids, uint32_t nr,
-		       uint32_t none)
-{
-	uint8_t *at = table + sizeof(struct head);
-	struct v8_inlined call;
-	struct head h;
-
-	if (!get_head(table, size, &h))
-		return;
-	for (uint32_t i = 0; i < h.nr_inlined; i++, at += sizeof(call)) {
-		memcpy(&call, at, sizeof(call));
-		call.code = call.code < nr ? ids[call.code] : none;
-		memcpy(at, &call, sizeof(call));
-	}
-}
-
-bool v8table_begin(struct v8_table *t, const struct v8_inlined *inlined, uint32_t nr)
-{
-	const struct head h = { .nr_inlined = nr };
-
-	t->size = (uint32_t)(sizeof(h) + nr * sizeof(*inlined));
-	t->last = (struct v8_entry){ .inlined = V8_NOT_INLINED };
-	if (nr > V8_INLINED_MAX || t->size > t->room)
-		return false;
-	memcpy(t->bytes, &h, sizeof(h));
-	if (nr)
-		memcpy(t->bytes + sizeof(h), inlined, nr * sizeof(*inlined));
-	return true;
-}
-
-bool v8table_add(struct v8_table *t, const struct v8_entry *e)
-{
-	const bool is_last = t->room - t->size < 2 * sizeof(*e);
-	struct v8_entry entry = *e;
-	struct head h;
-
-	memcpy(&h, t->bytes, sizeof(h));
-	if (h.nr_entries && e->line == t->last.line && e->inlined == t->last.inlined)
-		return true;
-	if (t->room - t->size < sizeof(*e))
-		return false;
-	/* Entries at one byte: the last one counts. */
-	if (h.nr_entries && e->at <= t->last.at) {
-		t->size -= (uint32_t)sizeof(*e);
-		h.nr_entries--;
-	}
-	if (is_last) {
-		entry.line = 0;
-		entry.inlined = V8_NOT_INLINED;
-	}
-	memcpy(t->bytes + t->size, &entry, sizeof(entry));
-	t->size += (uint32_t)sizeof(entry);
-	t->last = entry;
-	h.nr_entries++;
-	memcpy(t->bytes, &h, sizeof(h));
-	return !is_last;
-}
-
-/* ---- V8's positions ---- */
-
-/* Read a number of groups of 7 bits, the lowest first; false: the table ends in it. */
-static bool read_unsigned(const uint8_t **at, const uint8_t *end, uint64_t *value)
-{
-	*value = 0;
-	for (int shift = 0; *at < end; shift += 7) {
-		uint8_t byte = *(*at)++;
-
-		if (shift < 64)
-			*value |= (uint64_t)(byte & 127) << shift;
-		if (!(byte & 128))
-			return true;
-	}
-	return false;
-}
-
-static uint64_t to_signed(uint64_t v)
-{
-	return v >> 1 ^ (0 - (v & 1));
-}
-
-static bool read_signed(const uint8_t **at, const uint8_t *end, int64_t *value)
-{
-	uint64_t v;
-
-	if (!read_unsigned(at, end, &v))
-		return false;
-	*value = (int64_t)to_signed(v);
-	return true;
-}
-
-void v8table_positions(struct v8_positions *p, const uint8_t *bytes, uint32_t size, int bits)
-{
-	*p = (struct v8_positions){ .at = bytes, .end = bytes + size, .bits = bits, .code = -1 };
-}
-
-/* Decode a position. */
-static void v8table_position(int64_t raw, uint32_t *position, uint32_t *inlined)
-{
-	/* Both numbers are one more; bit 0: not of JavaScript. */
-	*position = raw & 1 ? UINT32_MAX : ((uint32_t)(raw >> 1) & ((1U << 30) - 1)) - 1;
-	*inlined = (uint32_t)((uint64_t)raw >> 31 & 0xffff) - 1;
-}
-
-bool v8table_next_position(struct v8_positions *p)
-{
-	uint64_t step, code;
-	int64_t raw;
-
-	if (!read_unsigned(&p->at, p->end, &step) || !read_signed(&p->at, p->end, &raw))
-		return false;
-	/* The other bits say whether a statement begins. A sum that is too large is negative. */
-	code = step >> p->bits;
-	if (!p->bits)
-		code = step & 1 ? ~to_signed(step) : to_signed(step);
-	p->code = (int64_t)((uint64_t)p->code + code);
-	p->raw = (int64_t)((uint64_t)p->raw + (uint64_t)raw);
-	v8table_position(p->raw, &p->position, &p->inlined);
-	return p->code >= -1 && p->code < INT32_MAX;
-}
-
-/* ---- V8's baseline code ---- */
-
-#define WIDE 0
-
-/* Then EXTRA_WIDE; the same for debuggers. */
-#define DEBUG_WIDE 2
-
-#define DEBUG_EXTRA_WIDE 3
-
-/* The bytes of the bytecode at @code, of which @room are there; 0: unknown. */
-static uint32_t v8table_bytecode_size(const uint8_t *sizes, const uint8_t *code, uint32_t room)
-{
-	uint32_t scale = 1, prefix = 0;
-
-	if (room > 1 && code[0] <= DEBUG_EXTRA_WIDE) {
-		scale = code[0] == WIDE || code[0] == DEBUG_WIDE ? 2 : 4;
-		prefix = 1;
-	}
-	if (room <= prefix || !sizes[code[prefix]])
-		return 0;
-	return prefix + (sizes[code[prefix]] & 15U) + (sizes[code[prefix]] >> 4U) * (scale - 1);
-}
-
-/* Begin in front of the first bytecode. */
-static bool v8table_baseline(struct v8_baseline *b, const uint8_t *sizes, const uint8_t *map,
-			     uint32_t map_size, const uint8_t *bytecodes, uint32_t size)
-{
-	uint64_t pc;
-
-	*b = (struct v8_baseline){ .at = map, .end = map + map_size, .bytecodes = bytecodes };
-	b->size = size;
-	b->sizes = sizes;
-	if (!read_unsigned(&b->at, b->end, &pc) || pc > INT32_MAX)
-		return false;
-	b->next_pc = (uint32_t)pc;
-	return true;
-}
-
-/* Go to the next bytecode. False: the end. */
-static bool v8table_next_bytecode(struct v8_baseline *b)
-{
-	uint64_t pc;
-	uint32_t size;
-
-	if (b->next_bytecode >= b->size || !read_unsigned(&b->at, b->end, &pc) ||
-	    pc > INT32_MAX - b->next_pc)
-		return false;
-	size = v8table_bytecode_size(b->sizes, b->bytecodes + b->next_bytecode,
-				     b->size - b->next_bytecode);
-	if (!size)
-		return false;
-	b->pc = b->next_pc;
-	b->next_pc += (uint32_t)pc;
-	b->bytecode = b->next_bytecode;
-	b->next_bytecode += size;
-	return true;
-}
-
-/* Return whether both tables end at the same bytecode. Otherwise no line is true. */
-static bool v8table_fits(const struct v8_baseline *b)
-{
-	return b->at == b->end && b->next_bytecode == b->size;
 }
 
 /*
@@ -1064,8 +802,8 @@ static uint64_t find_handles(const struct lang_memory *m, struct lang_thread *t,
 	return t->state;
 }
 
-enum lang_status v8chain_read(struct lang_reader *r, const struct lang_process *p,
-			      const struct lang_sample *s, struct lang_thread *t)
+static enum lang_status v8chain_read(struct lang_reader *r, const struct lang_process *p,
+				     const struct lang_sample *s, struct lang_thread *t)
 {
 	struct lang_memory *m = &r->memory;
 	struct lang_work *w = &r->work;
@@ -1578,3 +1316,46 @@ static void v8compiled_add(struct lang_reader *r, const struct lang_process *p,
 			script_functions_add(r->codes, &n->key, &text);
 	}
 }
+
+/* ---- its files and processes ---- */
+
+static void on_symbol(struct detect_search *search, const Elf64_Sym *s, const char *name)
+{
+	v8_symbol(&search->symbols, name, s->st_value, s->st_size);
+}
+
+/* Debian's program "node" has none: they are in libnode.so. */
+static int on_file(struct detect_search *search, const struct elffile *f)
+{
+	v8_file(search->out, &search->symbols, f);
+	return search->symbols.number[V8_FP_FUNCTION] ? 1 : -ENOENT;
+}
+
+/* V8's layout is that of its file. */
+static bool detect(struct lang_process *p, const struct detect_file *f, pid_t pid)
+{
+	(void)pid;
+	p->v8 = f->v8;
+	p->version = f->v8_version;
+	p->reason = v8layout_complete(&p->v8, f->v8_version, &p->untried);
+	if (!p->reason && !f->blob_size)
+		p->reason = "its builtins cannot be found";
+	p->code_offset = f->blob_offset;
+	p->code_size = f->blob_size;
+	return false;
+}
+
+const struct language language_node = {
+	.name = "node",
+	.title = "V8",
+	.letter = 'n',
+	.program = "node",
+	.library = "libnode",
+	.shown = "_ZN4node5StartEiPPc",
+	.on_symbol = on_symbol,
+	.on_file = on_file,
+	.detect = detect,
+	.stack = v8chain_read,
+	.functions = v8code_find,
+	.fix = "node --perf-basic-prof writes the names",
+};

@@ -87,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	image = image_of(data[1]);
 	made_begin(&memory, image);
 	memory.process.kind = kinds[data[0] % ARRAY_SIZE(kinds)];
-	memory.process.ruby = detect_ruby(rubies[data[0] / 4 % ARRAY_SIZE(rubies)])->layout;
+	memory.process.ruby = ruby_version(rubies[data[0] / 4 % ARRAY_SIZE(rubies)])->layout;
 	memory.process.runtime = PYMAKE_BASE + 4096;
 	s.loop[0] = PYMAKE_BASE + 4096 + data[2] * 8U;
 	s.loop[1] = s.loop[0] + 64;

@@ -583,6 +583,7 @@ TEST(test_languages, setup, teardown)
 	expect(f, "lang-version", "no functions of scripts: PHP 8.3", MESSAGE_NONE, 0);
 	assert_int_equal(find(f, "lang-version")->severity, MESSAGE_WARN);
 	assert_string_equal(find(f, "lang-version")->fix, module.language_fix);
+	assert_string_equal(find(f, "lang-version")->brief, "PHP 8.3: not supported (8.2 is)");
 	/* An untried version, which was read as another one at first. */
 	module.language_reason = lang_untried;
 	module.language_version = lang_packed_version(LANG_NODE, 0x0f020000);

@@ -361,7 +361,7 @@ TEST(test_ruby_proof)
 	struct lang_process p;
 
 	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
-		make_vm(&vm, versions[i].text, &detect_ruby(versions[i].version)->layout);
+		make_vm(&vm, versions[i].text, &ruby_version(versions[i].version)->layout);
 		*said = (struct said){ .size = sizeof(said->file) };
 		said->file.version_at = (uintptr_t)vm.version;
 		said->file.runtime = (uintptr_t)&vm.pointer;
@@ -387,7 +387,7 @@ TEST(test_ruby_without_proof)
 	static struct vm vm;
 	struct lang_process p;
 
-	make_vm(&vm, "3.3.8", &detect_ruby(0x03030800)->layout);
+	make_vm(&vm, "3.3.8", &ruby_version(0x03030800)->layout);
 	*said = (struct said){ .size = sizeof(said->file) };
 	said->file.version_at = (uintptr_t)vm.version;
 	said->file.nr_eval = 1;
@@ -400,9 +400,9 @@ TEST(test_ruby_without_proof)
 	vm.pointer = vm.words;
 	vm.ec[2] += 56;
 	assert_int_equal(detect("libruby-3.3.so", &p), -EAGAIN);
-	make_vm(&vm, "3.3.8", &detect_ruby(0x03010200)->layout);
+	make_vm(&vm, "3.3.8", &ruby_version(0x03010200)->layout);
 	assert_int_equal(detect("libruby-3.3.so", &p), -EAGAIN);
-	make_vm(&vm, "5.0.0", &detect_ruby(0x04000500)->layout);
+	make_vm(&vm, "5.0.0", &ruby_version(0x04000500)->layout);
 	assert_int_equal(detect("libruby-5.0.so", &p), 0);
 	assert_string_equal(p.reason, "not supported (3.1 to 4.0 are)");
 	assert_int_equal(p.version, 0x05000000);

@@ -129,7 +129,7 @@ static uint64_t php_call(struct fixture *f, uint64_t func, uint32_t line, bool t
 static void php_begin(struct fixture *f)
 {
 	f->m.process.kind = LANG_PHP;
-	f->m.process.php = detect_php(1)->layout;
+	f->m.process.php = php_version(1)->layout;
 	f->m.process.runtime = pymake_take(&f->m, 1024);
 }
 
@@ -410,7 +410,7 @@ static uint64_t ruby_tid(struct fixture *f, const struct ruby *r)
 static void ruby_begin_version(struct fixture *f, struct ruby *r, uint32_t version)
 {
 	uint64_t vm = pymake_take(&f->m, 64), ractor = pymake_take(&f->m, 1024);
-	const struct ruby_layout *l = &detect_ruby(version)->layout;
+	const struct ruby_layout *l = &ruby_version(version)->layout;
 
 	f->m.process.kind = LANG_RUBY;
 	f->m.process.ruby = *l;
@@ -491,9 +491,9 @@ TEST(test_ruby_versions)
 	static const uint32_t unknown[] = { 0, 0x02070000, 0x03000000, 0x03050000, 0x05000000 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(unknown); i++)
-		assert_null(detect_ruby(unknown[i]));
-	assert_int_equal(detect_ruby(0x04000500)->layout.ractor_node, 360);
-	assert_int_equal(detect_ruby(0x0400ff00)->layout.ractor_node, 368);
+		assert_null(ruby_version(unknown[i]));
+	assert_int_equal(ruby_version(0x04000500)->layout.ractor_node, 360);
+	assert_int_equal(ruby_version(0x0400ff00)->layout.ractor_node, 368);
 }
 
 /* A context that belongs to another thread is none of the sample's. */
