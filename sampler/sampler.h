@@ -282,6 +282,8 @@ struct task_stack {
 	uint32_t stack;	  /* index in the stacks of the profile; UINT32_MAX: none */
 	uint64_t stop_ns; /* that it was stopped; 0: it was not */
 	char why[128];	  /* there is no stack, or a cut one; "": not known */
+	/* Static: a lock that it waits for, made by its program, and its holder; NULL. */
+	const char *waits_for;
 	/* Functions of the kernel, one a line; "": not permitted, or it is not in the kernel. */
 	char kernel[TASK_STACKS_KERNEL];
 };

@@ -994,6 +994,20 @@ static int begin_result(struct reader *r, struct task_stacks *out)
 	return 0;
 }
 
+/* Return the lock that a thread waits for, by its functions: as wait_hint() has it; NULL. */
+static const char *find_own_lock(const struct profile *p, const struct task_stack *s)
+{
+	const struct profile_stack *at = p && s->stack < p->nr_stacks ? &p->stacks[s->stack] : NULL;
+	const char *found = NULL;
+
+	for (uint32_t i = 0; at && i < at->nr && !found; i++) {
+		const struct profile_function *f = &p->functions[p->frames[at->first + i]];
+
+		found = wait_hint(f->name.str, f->name.size, false).holder;
+	}
+	return found;
+}
+
 static int make_result(struct reader *r, struct task_stacks *out)
 {
 	int code;
@@ -1009,6 +1023,7 @@ static int make_result(struct reader *r, struct task_stacks *out)
 		s->state = t->state;
 		s->stop_ns = t->stop_ns;
 		s->result = state_of(r, t);
+		s->waits_for = t->state == 'R' ? NULL : find_own_lock(out->profile, s);
 		say_why(r, t, s);
 	}
 	note_goroutines(r, out);

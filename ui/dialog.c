@@ -1502,6 +1502,8 @@ static void add_thread(struct dialog *d, const struct task_stacks *t, const stru
 			 (int)s->tid);
 	snprintf(entry->detail, sizeof(entry->detail), "%.127s",
 		 stacks_describe(s, how, sizeof(how)).str);
+	if (s->waits_for && *role != 'w' && (entry = add(d, s->tid, false)))
+		snprintf(entry->name, sizeof(entry->name), "  waits for %s", s->waits_for);
 	add_frames(d, t, s);
 }
 
@@ -1544,21 +1546,27 @@ static void add_lock(struct dialog *d, const struct asked_stacks *a)
 	const struct lock *lock = &a->lock;
 	const struct task_stack *owner = find_thread(a->stacks, lock->owner);
 	struct dialog_entry *entry = add(d, 0, true);
+	char address[40];
 
 	if (!entry)
 		return;
-	snprintf(entry->name, sizeof(entry->name), "mutex %s",
-		 lock->symbol[0] ? lock->symbol : lock->where);
-	snprintf(entry->detail, sizeof(entry->detail), "%s0x%" PRIx64 " of pid %d; %u %s%s%.40s",
-		 lock->symbol[0] ? "at " : "", lock->address, (int)lock->pid, lock->nr_waiters,
+	snprintf(address, sizeof(address), "%s0x%" PRIx64 " of ", lock->symbol[0] ? "at " : "",
+		 lock->address);
+	snprintf(entry->name, sizeof(entry->name), "%s %s", a->holder ? "a lock" : "mutex",
+		 a->holder	   ? "that is no mutex"
+		 : lock->symbol[0] ? lock->symbol
+				   : lock->where);
+	snprintf(entry->detail, sizeof(entry->detail), "%spid %d; %u %s%s%.40s",
+		 a->holder ? "" : address, (int)lock->pid, lock->nr_waiters,
 		 lock->nr_waiters == 1 ? "waiter" : "waiters", a->more[0] ? "; " : "", a->more);
 	offer_stop(d, a);
 	if (owner)
 		add_thread(d, a->stacks, owner, "held by ");
 	else if ((entry = add(d, 0, true)))
 		snprintf(entry->name, sizeof(entry->name), "%s",
-			 lock->owner ? "its owner has ended"
-				     : "owner not known: the mutex is not one of glibc");
+			 a->holder     ? a->holder
+			 : lock->owner ? "its owner has ended"
+				       : "owner not known: the mutex is not one of glibc");
 	for (uint32_t i = 0; i < MIN(lock->nr_waiters, (uint32_t)LOCKS_WAITERS); i++) {
 		const struct task_stack *s = find_thread(a->stacks, lock->waiters[i]);
 

@@ -54,6 +54,7 @@ struct asked_stacks {
 	pid_t pid;
 	bool is_lock, stop; /* stop: threads could be stopped */
 	struct lock lock;
+	const char *holder;	    /* static: no mutex; a sentence about the holder; NULL */
 	char more[48];		    /* "2 more mutexes" */
 	struct task_stacks *stacks; /* NULL: not read yet */
 };

@@ -185,7 +185,9 @@ struct lock_work {
 	uint32_t languages;
 	struct profile *profile; /* NULL: the stacks of a process */
 	struct lock_task tasks[TASKS_MAX];
+	const char *holders[TASKS_MAX]; /* sentence about the holder of its lock; NULL: a mutex */
 	uint32_t nr;
+	pid_t selected; /* of the selected row; 0: none */
 };
 
 static bool has_function(const struct profile *p, uint32_t stack, uint32_t function)
@@ -198,17 +200,34 @@ static bool has_function(const struct profile *p, uint32_t stack, uint32_t funct
 	return false;
 }
 
-/* Add a task, once. */
-static void add_task(struct lock_work *w, const struct profile_task *task)
+/* Return the sentence about the holder of the lock that a stack waits for, by its functions. */
+static const char *find_holder(const struct profile *p, uint32_t stack)
+{
+	const struct profile_stack *s = &p->stacks[stack];
+	const char *holder = NULL;
+
+	for (uint32_t i = 0; i < s->nr && !holder; i++) {
+		const struct profile_function *f = &p->functions[p->frames[s->first + i]];
+
+		holder = f->kind == 'k' ? NULL : wait_hint(f->name.str, f->name.size, false).holder;
+	}
+	return holder;
+}
+
+/* Add a task, once: as it waited last. */
+static void add_task(struct lock_work *w, const struct profile_task *task, uint32_t stack)
 {
 	const struct profile *p = w->profile;
 	struct lock_task one = { p->processes[task->process].pid, task->tid };
+	uint32_t i = 0;
 
-	for (uint32_t i = 0; i < w->nr; i++)
-		if (w->tasks[i].tid == one.tid)
-			return;
-	if (w->nr < TASKS_MAX)
-		w->tasks[w->nr++] = one;
+	while (i < w->nr && w->tasks[i].tid != one.tid)
+		i++;
+	if (i == TASKS_MAX)
+		return;
+	w->nr += i == w->nr;
+	w->tasks[i] = one;
+	w->holders[i] = find_holder(p, stack);
 }
 
 /* Choose the tasks that waited for a lock: in the selected function, process or thread, or in any.
@@ -233,7 +252,7 @@ static void choose_tasks(const struct ui_state *st, struct lock_work *w, bool an
 		if (!any && st->view == VIEW_PROCESSES && row &&
 		    (row->task == UINT32_MAX ? task->process != row->index : c->task != row->task))
 			continue;
-		add_task(w, task);
+		add_task(w, task, c->stack);
 	}
 }
 
@@ -267,6 +286,69 @@ static int read_stacks(struct lock_work *w, struct err *e)
 	return task_stacks_read(&a->stacks, &want, e);
 }
 
+/* Return the process whose stacks may show a lock that is no mutex; 0: none is known. */
+static pid_t process_of_own_lock(const struct lock_work *w)
+{
+	uint32_t best = 0;
+	pid_t pid = w->selected;
+
+	for (uint32_t i = 0; i < w->nr; i++) {
+		uint32_t nr = 0;
+
+		for (uint32_t k = 0; k < w->nr; k++)
+			nr += w->holders[k] && w->holders[i] && w->tasks[k].pid == w->tasks[i].pid;
+		if (nr > best || !pid) {
+			best = nr;
+			pid = w->tasks[i].pid;
+		}
+	}
+	return pid;
+}
+
+/* Return the sentence about the holder of its lock, by the stack of now or a sampled one. */
+static const char *holder_of(const struct lock_work *w, const struct task_stack *s)
+{
+	const char *holder = s->waits_for;
+
+	for (uint32_t i = 0; !holder && s->result != TASK_STACKS_COMPLETE && i < w->nr; i++)
+		holder = w->tasks[i].tid == s->tid ? w->holders[i] : NULL;
+	return holder;
+}
+
+/* Find threads of one process that wait for a lock that is no mutex. 0, or -ENOENT. */
+static int find_own_lock(struct lock_work *w, struct err *e)
+{
+	struct asked_stacks *a = w->asked;
+	uint32_t nr = 0;
+	int code;
+
+	a->pid = process_of_own_lock(w);
+	a->lock = (struct lock){ .pid = a->pid };
+	a->is_lock = false;
+	code = a->pid ? read_stacks(w, e) : -ENOENT;
+	a->is_lock = true;
+	for (uint32_t i = 0; !code && i < a->stacks->nr; i++) {
+		const char *holder = holder_of(w, &a->stacks->list[i]);
+
+		nr += holder != NULL;
+		if (!holder || (a->holder && a->holder != holder))
+			continue;
+		a->holder = holder;
+		if (a->lock.nr_waiters < LOCKS_WAITERS)
+			a->lock.waiters[a->lock.nr_waiters] = a->stacks->list[i].tid;
+		a->lock.nr_waiters++;
+	}
+	if (nr > a->lock.nr_waiters)
+		snprintf(a->more, sizeof(a->more), "%u wait for other locks",
+			 nr - a->lock.nr_waiters);
+	if (a->holder)
+		return 0;
+	return err_set(e, -ENOENT,
+		       "no thread waits for a mutex at this moment (%u looked at); ^W: stacks of "
+		       "all",
+		       w->nr);
+}
+
 /* Find the mutex that most tasks wait for. False: there is none. */
 static bool find_lock(struct lock_work *w)
 {
@@ -287,8 +369,7 @@ static int run(struct file_work *work, struct err *e)
 	struct lock_work *w = (struct lock_work *)work;
 
 	if (w->profile && !find_lock(w))
-		return err_set(e, -ENOENT,
-			       "no thread waits for a mutex at this moment (%u looked at)", w->nr);
+		return find_own_lock(w, e);
 	return read_stacks(w, e);
 }
 
@@ -342,28 +423,6 @@ static void start(struct ui_state *st, struct lock_work *w)
 		ui_state_say(st, code < 0, "%s", e.text);
 }
 
-void actions_lock(struct ui_state *st)
-{
-	struct lock_work *w = st->shown ? new_work(st, "reading the mutexes") : NULL;
-
-	if (!w)
-		return;
-	w->asked->is_lock = true;
-	w->profile = profile_keep(st->shown);
-	choose_tasks(st, w, false);
-	if (!w->nr)
-		choose_tasks(st, w, true);
-	if (w->nr && !st->config->replayed) {
-		start(st, w);
-		return;
-	}
-	ui_state_say(st, true, "%s",
-		     w->nr		      ? "not available when replaying a recording"
-		     : st->shown->stack_waits ? "no thread waited for a lock"
-					      : "waits are not measured (^ measures them)");
-	free_work(&w->work);
-}
-
 /* Return the process of the selected row, or the one drilled into; 0: none. */
 static pid_t selected_process(const struct ui_state *st)
 {
@@ -384,6 +443,29 @@ static pid_t selected_process(const struct ui_state *st)
 	if (process == UINT32_MAX && p->nr_processes == 1)
 		process = 0;
 	return process < p->nr_processes ? p->processes[process].pid : 0;
+}
+
+void actions_lock(struct ui_state *st)
+{
+	struct lock_work *w = st->shown ? new_work(st, "reading the mutexes") : NULL;
+
+	if (!w)
+		return;
+	w->asked->is_lock = true;
+	w->profile = profile_keep(st->shown);
+	choose_tasks(st, w, false);
+	if (!w->nr)
+		choose_tasks(st, w, true);
+	w->selected = w->nr ? 0 : selected_process(st);
+	if (st->shown->stack_waits && (w->nr || w->selected) && !st->config->replayed) {
+		start(st, w);
+		return;
+	}
+	ui_state_say(st, true, "%s",
+		     st->config->replayed     ? "not available when replaying a recording"
+		     : st->shown->stack_waits ? "no thread waited for a lock"
+					      : "waits are not measured (^ measures them)");
+	free_work(&w->work);
 }
 
 void actions_stacks_now(struct ui_state *st)

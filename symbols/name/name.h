@@ -173,9 +173,11 @@ const char *wait_kind_key(enum wait_kind kind);
 
 /* The meaning of a function on the stack of a waiting task. */
 struct wait_hint {
-	uint8_t kind;	/* enum wait_kind; WAIT_NO: nothing */
-	bool scheduler; /* a function of the scheduler itself: left out of stacks */
-	bool kthread;	/* outermost function of kernel threads */
+	uint8_t kind;	    /* enum wait_kind; WAIT_NO: nothing */
+	bool scheduler;	    /* a function of the scheduler itself: left out of stacks */
+	bool kthread;	    /* outermost function of kernel threads */
+	const char *holder; /* of a lock that the program makes: a sentence about its holder;
+			       static; NULL */
 };
 
 /* Return the hint of a kernel function, or of a function of a program (@kernel false). */

@@ -2,8 +2,9 @@
 /*
  * Two tables of names: of the kernel, and of C libraries and runtimes; one of system calls. Pure.
  *
- * The innermost frame with a meaning decides, with two exceptions. A page fault is one whatever the
- * kernel waits for in it. A futex is a lock, unless the program calls it something else.
+ * The innermost frame with a meaning decides, with three exceptions. A page fault is one whatever
+ * the kernel waits for in it. A futex is a lock, unless the program calls it something else. A lock
+ * of a database or of a runtime is one, whether it waits with a semaphore, a condition or epoll.
  */
 #include "symbols/name/name.h"
 
@@ -176,6 +177,24 @@ static const struct name user_names[] = {
 	{ "take_gil", WAIT_LOCK },
 };
 
+/* Locks that programs make of other waits, with a sentence about the holder. */
+static const struct {
+	const char *name, *holder;
+} own_locks[] = {
+#define PG_LOCK "a lock of PostgreSQL: SELECT pg_blocking_pids(PID) names its holders"
+	{ "ProcSleep", PG_LOCK },
+	{ "LWLock*", "an LWLock of PostgreSQL has no owner; wait_event in pg_stat_activity is its "
+		     "name" },
+	{ "s_lock", "a spinlock of PostgreSQL has no owner" },
+#define JAVA_MONITOR "a monitor of Java: 'jstack PID' shows which thread has locked it"
+	{ "ObjectMonitor::enter*", JAVA_MONITOR },
+	{ "ObjectMonitor::EnterI", JAVA_MONITOR },
+#define JAVA_LOCK "a lock of java.util.concurrent: 'jstack -l PID' shows which thread owns it"
+	{ "java.util.concurrent.locks.ReentrantLock*", JAVA_LOCK },
+	{ "java.util.concurrent.locks.ReentrantReadWriteLock*", JAVA_LOCK },
+	{ "java.util.concurrent.locks.StampedLock*", "a StampedLock of Java has no owner" },
+};
+
 /* Numbers of x86-64 and AArch64, as in asm/unistd.h; -1: that CPU has no such call. */
 static const struct {
 	uint8_t kind;
@@ -296,6 +315,10 @@ struct wait_hint wait_hint(const char *name, size_t size, bool kernel)
 				.scheduler = names[i].kind == SCHEDULER,
 				.kthread = names[i].kind == KTHREAD,
 			};
+	for (size_t i = 0; size && !kernel && i < ARRAY_SIZE(own_locks); i++)
+		if (own_locks[i].name[0] == name[0] && is_name(own_locks[i].name, name, size))
+			return (struct wait_hint){ .kind = WAIT_LOCK,
+						   .holder = own_locks[i].holder };
 	return (struct wait_hint){ .kind = WAIT_NO };
 }
 
@@ -317,6 +340,9 @@ void wait_look_at(struct wait_look *look, struct wait_hint hint, bool kernel)
 		return;
 	if (kernel && hint.kind == WAIT_FAULT)
 		look->kind = WAIT_FAULT;
+	else if (hint.holder && (look->kind == WAIT_POLL || look->kind == WAIT_CONDITION ||
+				 look->kind == WAIT_SLEEP))
+		look->kind = WAIT_LOCK;
 	else if (!look->kind || (!kernel && !look->program && look->kind == WAIT_LOCK))
 		look->kind = (enum wait_kind)hint.kind;
 	look->program |= !kernel;

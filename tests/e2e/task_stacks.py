@@ -43,6 +43,8 @@ def chains():
     for run in runs:
         if not has_chain(run["holder"], ("hold_mutex", "hold")) or run["holder"]["stack"] != "complete":
             bad.append(f"holder: {names(run['holder'])}")
+        if [comm for comm, t in run.items() if "LWLock" in t.get("waits_for", "")] != ["cond"]:
+            bad.append(f"waits for a lock: {run['cond']}")
         if [t["goroutine"] for t in run.values() if "goroutine" in t] != [1]:
             bad.append(f"goroutines: {list(run)}")
         elif not has_chain(run[1], ("inner_go", "middle_go", "outer_go")) or run[1]["stack"] != "complete":

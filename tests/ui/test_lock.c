@@ -12,6 +12,7 @@
 #include "ui/view/view.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -102,6 +103,56 @@ TEST(test_owner)
 	pthread_join(thread, NULL);
 	type(&b, "$");
 	if (!strstr(b.st.message, "no thread waits for a mutex at this moment (1 looked at)"))
+		fail_msg("%s", b.st.message);
+	bench_fini(&b);
+}
+
+static sem_t semaphore;
+static volatile int sink;
+
+/* The name of a lock of PostgreSQL, which waits with a semaphore. */
+__attribute__((noinline, noclone)) static void LWLockAcquire(void)
+{
+	sem_wait(&semaphore);
+	sink = 1;
+}
+
+static void *take_own(void *arg)
+{
+	waiter = (int)syscall(SYS_gettid);
+	LWLockAcquire();
+	return arg;
+}
+
+/* A lock that is no mutex: its waiters, and a sentence about the holder. Without one: another
+ * sentence. */
+TEST(test_own_lock)
+{
+	struct profile *p = fake_profile(2, NULL);
+	pthread_t thread;
+	struct bench b;
+
+	bench_init(&b, 150, 30, false);
+	fake_waits(p);
+	waiter = 0;
+	sem_init(&semaphore, 0, 0);
+	pthread_create(&thread, NULL, take_own, NULL);
+	wait_for_sleep();
+	for (uint32_t i = 0; i < p->nr_processes; i++)
+		p->processes[i].pid = getpid();
+	for (uint32_t i = 0; i < p->nr_tasks; i++)
+		p->tasks[i].tid = waiter;
+	model_take(&b.st, p);
+	type(&b, "^:lock\r");
+	assert_ptr_equal(b.st.dialog.ops, &dialog_lock);
+	assert_non_null(find_entry(&b, "a lock that is no mutex"));
+	assert_non_null(find_entry(&b, "an LWLock of PostgreSQL has no owner"));
+	assert_non_null(find_entry(&b, "waits: test_lock"));
+	type(&b, "\x1b");
+	sem_post(&semaphore);
+	pthread_join(thread, NULL);
+	type(&b, "$");
+	if (!strstr(b.st.message, "no thread waits for a mutex at this moment (1 looked at); ^W"))
 		fail_msg("%s", b.st.message);
 	bench_fini(&b);
 }

@@ -105,6 +105,8 @@ static void print_thread(FILE *out, const struct task_stacks *t, const struct ta
 		fprintf(out, "\nGoroutine %" PRIu64 " (%s)\n", s->goroutine, how);
 	else
 		fprintf(out, "\nThread %d %s (%s)\n", (int)s->tid, s->comm.str, how);
+	if (s->waits_for)
+		fprintf(out, "It waits for %s\n", s->waits_for);
 	print_kernel(out, s->kernel, &nr);
 	for (uint32_t i = 0; at && i < at->nr; i++) {
 		struct frame f = frame_at(t->profile, at, i);
@@ -200,6 +202,8 @@ void stacks_print_ndjson(FILE *out, const struct task_stacks *t)
 		json_object_set_new(o, "state", json_string(state));
 		json_object_set_new(o, "stack", json_string(task_stacks_state_name(s->result)));
 		json_object_set_new(o, "why", json_string(s->why));
+		if (s->waits_for)
+			json_object_set_new(o, "waits_for", json_string(s->waits_for));
 		json_object_set_new(o, "stopped_ms", json_real((double)s->stop_ns / 1e6));
 		json_object_set_new(o, "frames", frames(t, s));
 		json_dumpf(o, out, JSON_COMPACT | JSON_REAL_PRECISION(6));

@@ -74,6 +74,25 @@ TEST(test_kinds)
 		{ WAIT_CHILD, "schedule do_wait kernel_wait4 __do_sys_wait4 | waitpid" },
 		{ WAIT_LOCK, "schedule_preempt_disabled __mutex_lock.constprop.0 ext4_file_write" },
 		{ WAIT_NO, "schedule exit_to_user_mode_loop do_syscall_64 | main" },
+		/* Locks of PostgreSQL and Java, which wait with something else. */
+		{ WAIT_LOCK, "schedule ep_poll do_epoll_wait | epoll_wait WaitEventSetWait "
+			     "WaitLatch ProcSleep LockAcquireExtended XactLockTableWait" },
+		{ WAIT_POLL, "schedule ep_poll do_epoll_wait | epoll_wait WaitEventSetWait "
+			     "secure_read PostgresMain" },
+		{ WAIT_LOCK, "schedule futex_do_wait do_futex | __new_sem_wait_slow64 "
+			     "PGSemaphoreLock LWLockAcquire LockBuffer" },
+		{ WAIT_LOCK, "do_nanosleep | clock_nanosleep pg_usleep perform_spin_delay s_lock" },
+		{ WAIT_LOCK, "schedule futex_do_wait do_futex | pthread_cond_wait "
+			     "os::PlatformEvent::park ObjectMonitor::enter Blk.enterMonitor" },
+		{ WAIT_LOCK, "schedule futex_do_wait do_futex | pthread_cond_wait Parker::park "
+			     "java.util.concurrent.locks.AbstractQueuedSynchronizer.acquire "
+			     "java.util.concurrent.locks.ReentrantLock.lock" },
+		{ WAIT_CONDITION, "schedule futex_do_wait do_futex | pthread_cond_wait "
+				  "Parker::park "
+				  "java.util.concurrent.locks.AbstractQueuedSynchronizer.acquire "
+				  "java.util.concurrent.CountDownLatch.await" },
+		/* A page that the holder of a lock reads is no wait for it. */
+		{ WAIT_DISK, "schedule io_schedule folio_wait_bit_common | pread64 LWLockFoo" },
 		/* A function of the program that has the name of one of the kernel. */
 		{ WAIT_NO, "| do_nanosleep ep_poll" },
 	};
@@ -82,6 +101,14 @@ TEST(test_kinds)
 		if (kind_of(stacks[i].stack) != stacks[i].kind)
 			fail_msg("%s: %s", stacks[i].stack,
 				 wait_kind_name(kind_of(stacks[i].stack)));
+}
+
+TEST(test_holder)
+{
+	assert_non_null(strstr(wait_hint("ProcSleep", 9, false).holder, "pg_blocking_pids"));
+	assert_non_null(strstr(wait_hint("ObjectMonitor::enter", 20, false).holder, "jstack"));
+	assert_null(wait_hint("ProcSleep", 9, true).holder);
+	assert_null(wait_hint("pthread_mutex_lock", 18, false).holder);
 }
 
 TEST(test_scheduler)
