@@ -171,7 +171,7 @@ static struct lines_object *object_of(struct lines *l, uint32_t object)
 
 static void count_waiting(struct lines *l, long nr)
 {
-	/* Pairs with loader_stats(): of a place that waits no longer, the lines are there. */
+	/* Pairs with symbols_stats(): of a place that waits no longer, the lines are there. */
 	atomic_fetch_add_explicit(&l->nr_waiting, (unsigned long)nr, memory_order_release);
 }
 

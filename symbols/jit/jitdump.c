@@ -995,7 +995,7 @@ void jitdumps_fini(struct jitdumps *j)
 
 static bool is_stopping(const struct jitdumps *j)
 {
-	/* Pairs with the release in loader_stop(). */
+	/* Pairs with the release in symbols_stop(). */
 	return atomic_load_explicit(j->stop, memory_order_acquire);
 }
 

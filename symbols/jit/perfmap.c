@@ -544,7 +544,7 @@ void perfmaps_fini(struct perfmaps *p)
 
 static bool is_stopping(const struct perfmaps *p)
 {
-	/* Pairs with the release in loader_stop(). */
+	/* Pairs with the release in symbols_stop(). */
 	return atomic_load_explicit(p->stop, memory_order_acquire);
 }
 

@@ -132,7 +132,7 @@ static int find_reported(struct naming_jit *n, struct object *object, struct obj
 	int in_dump, in_map = -ENOENT;
 
 	in_dump = jitdumps_find(&n->jitdumps, object, q->offset, &dumped);
-	/* A file may have hung: the tables may be freed. Pairs with the release in loader_stop().
+	/* A file may have hung: the tables may be freed. Pairs with the release in symbols_stop().
 	 */
 	if (atomic_load_explicit(n->perfmaps.stop, memory_order_acquire))
 		return -ECANCELED;
