@@ -1,27 +1,357 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Lines and inlined functions of one object, by libdw: an index of units, the walk down to an
- * address, qualified names.
+ * Lines and inlined functions of one object, by libdw: sections inflated, an index of units, the
+ * walk down to an address, qualified names; the files that a worker has open, and its answers.
  *
- * Runs on: a helper.
+ * Runs on: the worker; without a sandbox, the calling thread (one at a time).
  */
 #include "symbols/dwarf/internal.h"
 
+#include <assert.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <errno.h>
 #include <gelf.h>
+#include <libelf.h>
+#include <malloc.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "symbols/base/base.h"
+#include "symbols/base/file.h"
 #include "symbols/base/text.h"
 #include "symbols/elf/elf.h"
 #include "symbols/sandbox/sandbox.h"
+
+#ifdef HAVE_ZSTD
+#include <zstd.h>
+#endif
+
+/*
+ * Compressed debug sections → an ELF file in memory: header, section headers, names, sections.
+ *
+ * Locations of variables and macros are left out, a sixth of the bytes: libdw would inflate them.
+ */
+
+#ifdef HAVE_LIBDEFLATE
+#include <libdeflate.h>
+
+#define LIBRARY "libdeflate.so.0"
+
+static struct dwarf_inflate_functions {
+	__typeof__(libdeflate_alloc_decompressor) *alloc;
+	__typeof__(libdeflate_free_decompressor) *free;
+	__typeof__(libdeflate_zlib_decompress) *inflate;
+} lib;
+static bool loaded;
+
+/*
+ * Load libdeflate, which takes two fifths of the time of zlib, which libdw uses: the worker cannot
+ * open it.
+ */
+static void dwarf_inflate_prepare(void)
+{
+	static const struct library_function list[] = {
+		{ "libdeflate_alloc_decompressor",
+		  offsetof(struct dwarf_inflate_functions, alloc) },
+		{ "libdeflate_free_decompressor", offsetof(struct dwarf_inflate_functions, free) },
+		{ "libdeflate_zlib_decompress", offsetof(struct dwarf_inflate_functions, inflate) },
+	};
+
+	if (!loaded)
+		loaded = library_find(LIBRARY, &lib, list, ARRAY_SIZE(list));
+}
+
+/* Inflate into exactly @size bytes with libdeflate; false: not installed, or damaged. */
+static bool inflate_fast(uint8_t *to, size_t size, const uint8_t *from, size_t from_size)
+{
+	struct libdeflate_decompressor *d = loaded ? lib.alloc() : NULL;
+	bool ok = d && !lib.inflate(d, from, from_size, to, size, NULL);
+
+	if (d)
+		lib.free(d);
+	return ok;
+}
+#else
+static void dwarf_inflate_prepare(void)
+{
+}
+
+static bool inflate_fast(uint8_t *to, size_t size, const uint8_t *from, size_t from_size)
+{
+	return false;
+}
+#endif
+
+/* How a section is compressed. */
+enum packing { PLAIN, BY_ZLIB, BY_ZSTD };
+
+/* Inflate into exactly @size bytes. */
+static bool inflate_into(enum packing how, uint8_t *to, size_t size, const uint8_t *from,
+			 size_t from_size)
+{
+	uLongf got = size;
+
+#ifdef HAVE_ZSTD
+	if (how == BY_ZSTD)
+		return ZSTD_decompress(to, size, from, from_size) == size;
+#endif
+	return inflate_fast(to, size, from, from_size) ||
+	       (uncompress(to, &got, from, from_size) == Z_OK && got == size);
+}
+
+static const char names[][20] = {
+	".shstrtab",	   ".debug_line",    ".debug_info", ".debug_types",
+	".debug_abbrev",   ".debug_aranges", ".debug_str",  ".debug_line_str",
+	".debug_rnglists", ".debug_ranges",  ".debug_addr", ".debug_str_offsets",
+};
+
+/* ELFCOMPRESS_ZSTD, newer than some elf.h. */
+#define COMPRESSED_BY_ZSTD 2U
+
+#define NR_NAMES ARRAY_SIZE(names)
+#define LINES	 1U /* the section that only lines need */
+
+/* A section of the new file; as it is in the old one. */
+struct section {
+	const uint8_t *bytes; /* NULL: none */
+	size_t size, true_size;
+	enum packing packed;
+};
+
+struct head {
+	Elf64_Ehdr file;
+	Elf64_Shdr sections[NR_NAMES + 1];
+	char names[NR_NAMES][sizeof(names[0])];
+};
+
+/* Return the way that the compressed @scn has to be inflated; PLAIN: none here. */
+static enum packing packing_of(Elf_Scn *scn, size_t *true_size)
+{
+	GElf_Chdr packed;
+
+	if (!gelf_getchdr(scn, &packed))
+		return PLAIN;
+	*true_size = packed.ch_size;
+#ifdef HAVE_ZSTD
+	if (packed.ch_type == COMPRESSED_BY_ZSTD)
+		return BY_ZSTD;
+#endif
+	return packed.ch_type == ELFCOMPRESS_ZLIB ? BY_ZLIB : PLAIN;
+}
+
+/* Get section @scn, whose header is @shdr; @old: .zdebug_*. 0 or -errno. */
+static int get_section(Elf_Scn *scn, const GElf_Shdr *shdr, bool old, struct section *out)
+{
+	Elf_Data *data = elf_rawdata(scn, NULL);
+	size_t skip = old ? ELFDWARF_OLD_HEAD : sizeof(Elf64_Chdr);
+
+	if (!data || !data->d_buf || shdr->sh_type == SHT_NOBITS)
+		return 0;
+	*out = (struct section){ data->d_buf, data->d_size, data->d_size, PLAIN };
+	if (!old && !(shdr->sh_flags & SHF_COMPRESSED))
+		return 0;
+	if (data->d_size < skip)
+		return -ENOENT;
+	out->packed = old ? BY_ZLIB : packing_of(scn, &out->true_size);
+	if (old)
+		out->true_size = elfdwarf_old_size(out->bytes);
+	out->bytes += skip;
+	out->size -= skip;
+	return out->packed ? 0 : -ENOENT;
+}
+
+/* Return whether @name is the section @want; *old: as GNU tools named it when it is compressed. */
+static bool is_section(const char *name, const char *want, bool *old)
+{
+	*old = !strncmp(name, ".z", 2);
+	return !strcmp(name + 1 + *old, want + 1);
+}
+
+/*
+ * Find the sections that are used, from name @first on; *sum: of their bytes, at most @max.
+ * -ENOENT: none is compressed.
+ */
+static int find_sections(Elf *elf, size_t first, struct section list[NR_NAMES], size_t max,
+			 size_t *sum)
+{
+	bool any = false;
+	size_t strings;
+
+	*sum = 0;
+	if (elf_getshdrstrndx(elf, &strings))
+		return -ENOENT;
+	for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn));) {
+		GElf_Shdr shdr;
+		const char *name = gelf_getshdr(scn, &shdr) ? elf_strptr(elf, strings, shdr.sh_name)
+							    : NULL;
+
+		for (size_t i = first; name && i < NR_NAMES; i++) {
+			bool old;
+			int rc;
+
+			if (list[i].bytes || !*name || !is_section(name, names[i], &old))
+				continue;
+			rc = get_section(scn, &shdr, old, &list[i]);
+			if (rc)
+				return rc;
+			if (list[i].true_size > max - *sum)
+				return -EFBIG;
+			*sum += list[i].true_size;
+			any |= list[i].packed;
+		}
+	}
+	return any ? 0 : -ENOENT;
+}
+
+/* Write the sections behind the head, and their headers. 0 or -EBADMSG. */
+static int put_sections(const struct section list[NR_NAMES], uint8_t *image)
+{
+	struct head *head = (struct head *)image;
+	size_t at = sizeof(*head);
+
+	for (size_t i = 1; i < NR_NAMES; i++) {
+		const struct section *s = &list[i];
+
+		head->sections[i + 1] = (Elf64_Shdr){
+			.sh_name = (Elf64_Word)(i * sizeof(names[0])),
+			.sh_type = s->bytes ? SHT_PROGBITS : SHT_NULL,
+			.sh_offset = at,
+			.sh_size = s->true_size,
+			.sh_addralign = 1,
+		};
+		if (s->packed &&
+		    !inflate_into(s->packed, image + at, s->true_size, s->bytes, s->size))
+			return -EBADMSG;
+		if (s->bytes && !s->packed)
+			memcpy(image + at, s->bytes, s->size);
+		at += s->true_size;
+	}
+	return 0;
+}
+
+/* Write the head for a file like @of. */
+static void put_head(const GElf_Ehdr *of, struct head *head)
+{
+	*head = (struct head){ .file = *of };
+	head->file.e_phoff = head->file.e_phnum = 0;
+	head->file.e_shoff = offsetof(struct head, sections);
+	head->file.e_shentsize = sizeof(head->sections[0]);
+	head->file.e_shnum = NR_NAMES + 1;
+	head->file.e_shstrndx = 1;
+	head->sections[1] = (Elf64_Shdr){
+		.sh_type = SHT_STRTAB,
+		.sh_offset = offsetof(struct head, names),
+		.sh_size = sizeof(head->names),
+		.sh_addralign = 1,
+	};
+	memcpy(head->names, names, sizeof(names));
+}
+
+/*
+ * Make an ELF file in memory that has the debug sections of @elf that are used, inflated, at most
+ * @max bytes; .debug_line only with @lines. *out is malloc'ed. 0; -ENOENT: nothing to inflate, or
+ * in another way; -EBADMSG, -EFBIG or -ENOMEM.
+ */
+static int dwarf_inflate(Elf *elf, bool lines, size_t max, uint8_t **out, size_t *size)
+{
+	const unsigned char native = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB
+									       : ELFDATA2MSB;
+	struct section list[NR_NAMES] = { 0 };
+	GElf_Ehdr ehdr;
+	uint8_t *image;
+	size_t sum;
+	int rc;
+
+	if (gelf_getclass(elf) != ELFCLASS64 || !gelf_getehdr(elf, &ehdr) ||
+	    ehdr.e_ident[EI_DATA] != native)
+		return -ENOENT;
+	rc = find_sections(elf, lines ? LINES : LINES + 1, list, max, &sum);
+	if (rc)
+		return rc;
+	image = malloc(sizeof(struct head) + sum);
+	if (!image)
+		return -ENOMEM;
+	put_head(&ehdr, (struct head *)image);
+	rc = put_sections(list, image);
+	if (rc) {
+		free(image);
+		return rc;
+	}
+	*out = image;
+	*size = sizeof(struct head) + sum;
+	return 0;
+}
+
+/* A file as libdw has it open. */
+struct dwarf_opened {
+	Dwarf *dw; /* NULL: closed */
+	Elf *elf;
+	uint8_t *image; /* read by @elf, if sections were compressed; else NULL */
+};
+
+static void dwarf_open_end(struct dwarf_opened *d)
+{
+	dwarf_end(d->dw);
+	elf_end(d->elf);
+	free(d->image);
+	*d = (struct dwarf_opened){ 0 };
+}
+
+/*
+ * Open a file with libdw; @lines: they are used. 0 or -EBADMSG. dwarf_open_end(): an alternate file
+ * after the main one.
+ */
+static int dwarf_open_begin(struct dwarf_opened *out, int fd, bool lines)
+{
+	size_t size;
+	int rc;
+
+	*out = (struct dwarf_opened){ 0 };
+	elf_version(EV_CURRENT);
+	out->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	if (!out->elf)
+		return -EBADMSG;
+	rc = dwarf_inflate(out->elf, lines, ELFDWARF_SIZE_MAX, &out->image, &size);
+	if (!rc) {
+		elf_end(out->elf);
+		out->elf = elf_memory((char *)out->image, size);
+	}
+	if (!rc || rc == -ENOENT)
+		out->dw = dwarf_begin_elf(out->elf, DWARF_C_READ, NULL);
+	if (out->dw)
+		return 0;
+	dwarf_open_end(out);
+	return -EBADMSG;
+}
+
+/* Return the bytes of a section as libdw has them, decompressed; NULL when there are none. */
+static const Elf_Data *dwarf_open_section(Dwarf *dw, const char *name)
+{
+	Elf *elf = dwarf_getelf(dw);
+	size_t strings;
+
+	if (!elf || elf_getshdrstrndx(elf, &strings))
+		return NULL;
+	for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn));) {
+		GElf_Shdr shdr;
+		const char *is;
+
+		if (!gelf_getshdr(scn, &shdr) || shdr.sh_flags & SHF_COMPRESSED)
+			continue;
+		is = elf_strptr(elf, strings, shdr.sh_name);
+		if (is && !strcmp(is, name))
+			return elf_getdata(scn, NULL);
+	}
+	return NULL;
+}
 
 /*
  * Names of functions without a linkage name in DWARF (lambdas, members, functions
@@ -248,12 +578,12 @@ struct unit {
 struct dwarf {
 	struct dwarf_opened main, alt;
 	int fd, alt_fd;
-	bool own_alt_fd, no_lines;
+	bool no_lines;
 	bool split;	    /* some units have their functions in files that are not read */
 	uint32_t nr_opened; /* libdw never frees lines: after LINES_SUM_MAX it opens the file again
 			     */
 	uint32_t lines_sum;
-	uint64_t bias, size;
+	uint64_t bias;
 	struct unit *units;
 	uint32_t nr_units, max_units;
 	struct ranges ranges;
@@ -444,28 +774,6 @@ int dwarf_open_fds(struct dwarf **out, const struct elffile *f, uint64_t bias, i
 	return 0;
 }
 
-int dwarf_open(struct dwarf **out, const struct elffile *f, uint64_t bias)
-{
-	struct elffacts facts;
-	int alt_fd, rc;
-
-	elffacts_collect(&facts, f);
-	rc = facts.dwarf ? facts.dwarf : dwarf_open_permitted(f->fd);
-	if (!rc)
-		rc = dwarf_open_find_alt(&facts, &alt_fd);
-	if (rc)
-		return rc;
-	rc = dwarf_open_fds(out, f, bias, alt_fd, false);
-	if (rc) {
-		if (alt_fd >= 0)
-			close(alt_fd);
-		return rc;
-	}
-	(*out)->size = facts.dwarf_size;
-	(*out)->own_alt_fd = true;
-	return 0;
-}
-
 void dwarf_close(struct dwarf *d)
 {
 	if (!d)
@@ -477,19 +785,13 @@ void dwarf_close(struct dwarf *d)
 	free(d->units);
 	free(d->ranges.list);
 	end(d);
-	if (d->own_alt_fd && d->alt_fd >= 0)
-		close(d->alt_fd);
 	free(d);
 }
 
-bool dwarf_is_split(const struct dwarf *d)
+/* Return whether functions of some units are in split files (.dwo), which are not read. */
+static bool dwarf_is_split(const struct dwarf *d)
 {
 	return d->split;
-}
-
-uint64_t dwarf_size(const struct dwarf *d)
-{
-	return d->size;
 }
 
 /* Return true if functions may be inside of such a DIE. */
@@ -870,7 +1172,7 @@ static size_t first_row(Dwarf_Lines *rows, size_t nr, uint64_t addr)
 	return low ? low - 1 : 0;
 }
 
-int dwarf_lines(struct dwarf *d, uint64_t vaddr, uint64_t size, dwarf_line_fn fn, void *ctx)
+static int dwarf_lines(struct dwarf *d, uint64_t vaddr, uint64_t size, dwarf_line_fn fn, void *ctx)
 {
 	uint64_t addr = vaddr - d->bias;
 	const struct range *range = ranges_find(&d->ranges, addr);
@@ -903,3 +1205,196 @@ int dwarf_lines(struct dwarf *d, uint64_t vaddr, uint64_t size, dwarf_line_fn fn
 	}
 	return 0;
 }
+
+/*
+ * The worker's side: files that are open, and answers.
+ */
+
+#define FILES_MAX 24U
+#define SLICE_NS  5000000ULL
+#define MEMORY	  (2ULL << 30)
+
+struct open_file {
+	struct dwarf *dwarf; /* NULL: free */
+	struct elffile file;
+	int alt_fd;
+};
+
+static struct open_file files[FILES_MAX];
+
+/* Texts of an answer in the making: each is there once, if it is the last one of its kind. */
+struct texts {
+	struct sandbox_reply bytes;
+	const char *last[3];
+	uint32_t at[3];
+};
+
+static void close_file(struct open_file *f)
+{
+	dwarf_close(f->dwarf);
+	if (f->file.fd >= 0)
+		close(f->file.fd);
+	if (f->alt_fd >= 0)
+		close(f->alt_fd);
+	elffile_close(&f->file);
+	f->dwarf = NULL;
+	/* Megabytes in small pieces: without this the process keeps them. */
+	malloc_trim(0);
+}
+
+static int serve_open(struct sandbox_call *c, const struct dwarf_wire_request *r)
+{
+	struct dwarf_wire_opened opened = { .handle = 0 };
+	struct open_file *f = files;
+	int rc;
+
+	while (opened.handle < FILES_MAX && files[opened.handle].dwarf)
+		opened.handle++;
+	if (opened.handle == FILES_MAX || c->fds[0] < 0 || r->alt != (c->fds[1] >= 0))
+		return -ENFILE;
+	f += opened.handle;
+	rc = elffile_open(&f->file, c->fds[0], NULL, r->size, NULL);
+	if (rc)
+		return rc;
+	rc = dwarf_open_fds(&f->dwarf, &f->file, r->bias, c->fds[1], r->no_lines);
+	if (rc) {
+		elffile_close(&f->file);
+		f->dwarf = NULL;
+		return rc;
+	}
+	opened.split = dwarf_is_split(f->dwarf);
+	f->alt_fd = c->fds[1];
+	c->fds[0] = c->fds[1] = -1;
+	sandbox_put(&c->reply, &opened, sizeof(opened));
+	return 0;
+}
+
+static uint32_t put_text(struct texts *t, unsigned int kind, const char *text)
+{
+	if (!text)
+		return DWARF_WIRE_NONE;
+	if (t->last[kind] != text)
+		t->at[kind] = (uint32_t)sandbox_put(&t->bytes, text, strlen(text) + 1);
+	t->last[kind] = text;
+	return t->at[kind];
+}
+
+static void put_frame(struct sandbox_reply *to, struct texts *t, const struct dwarf_frame *f)
+{
+	const struct dwarf_wire_frame w = {
+		.name = put_text(t, 0, f->name),
+		.file = put_text(t, 1, f->file),
+		.dir = put_text(t, 2, f->dir),
+		.line = f->line,
+		.start = f->start,
+		.identity = { (uint32_t)f->identity, (uint32_t)(f->identity >> 32) },
+	};
+
+	sandbox_put(to, &w, sizeof(w));
+}
+
+/* Join head, @lengths, @frames and texts to the reply, and free them. */
+static int finish(struct sandbox_call *c, uint32_t nr, struct sandbox_reply *lengths,
+		  struct sandbox_reply *frames, struct texts *t)
+{
+	const struct dwarf_wire_head head = { .nr = nr, .texts_size = (uint32_t)t->bytes.size };
+
+	sandbox_put(&c->reply, &head, sizeof(head));
+	sandbox_put(&c->reply, lengths->bytes, lengths->size);
+	sandbox_put(&c->reply, frames->bytes, frames->size);
+	sandbox_put(&c->reply, t->bytes.bytes, t->bytes.size);
+	c->reply.full |= lengths->full || frames->full || t->bytes.full;
+	free(lengths->bytes);
+	free(frames->bytes);
+	free(t->bytes.bytes);
+	return 0;
+}
+
+static int serve_chains(struct sandbox_call *c, struct dwarf *d, const struct dwarf_wire_request *r)
+{
+	struct sandbox_reply lengths = { 0 }, frames = { 0 };
+	uint64_t end_ns = time_now_ns() + SLICE_NS;
+	struct texts texts = { 0 };
+	uint32_t done = 0;
+
+	while (done < r->nr && (!done || time_now_ns() < end_ns)) {
+		struct dwarf_frame chain[DWARF_FRAMES_MAX];
+		int32_t nr = dwarf_chain(d, r->vaddrs[done++], chain);
+
+		sandbox_put(&lengths, &nr, sizeof(nr));
+		for (int32_t i = 0; i < nr; i++)
+			put_frame(&frames, &texts, &chain[i]);
+		/* The next chain may free the texts: do not compare with them. */
+		memset(texts.last, 0, sizeof(texts.last));
+	}
+	return finish(c, done, &lengths, &frames, &texts);
+}
+
+struct rows {
+	struct sandbox_reply frames;
+	struct texts texts;
+	uint32_t nr;
+};
+
+static void put_row(void *ctx, uint64_t vaddr, const struct dwarf_frame *at)
+{
+	struct rows *r = ctx;
+
+	if (r->nr == DWARF_SANDBOX_ROWS)
+		return;
+	r->nr++;
+	sandbox_put(&r->frames, &vaddr, sizeof(vaddr));
+	put_frame(&r->frames, &r->texts, at);
+}
+
+static int serve_lines(struct sandbox_call *c, struct dwarf *d, const struct dwarf_wire_request *r)
+{
+	struct sandbox_reply none = { 0 };
+	struct rows rows = { .nr = 0 };
+	int rc = dwarf_lines(d, r->vaddrs[0], r->size, put_row, &rows);
+
+	finish(c, rows.nr, &none, &rows.frames, &rows.texts);
+	return rc;
+}
+
+static int serve(struct sandbox_call *c)
+{
+	struct dwarf_wire_request r;
+	struct dwarf *d;
+
+	if (c->size != sizeof(r))
+		return -EINVAL;
+	memcpy(&r, c->request, sizeof(r));
+	if (r.kind == DWARF_WIRE_OPEN)
+		return serve_open(c, &r);
+	d = r.handle < FILES_MAX ? files[r.handle].dwarf : NULL;
+	if (!d || r.nr > DWARF_SANDBOX_PLACES)
+		return -EINVAL;
+	switch (r.kind) {
+	case DWARF_WIRE_CLOSE:
+		close_file(&files[r.handle]);
+		return 0;
+	case DWARF_WIRE_CHAINS:
+		return serve_chains(c, d, &r);
+	case DWARF_WIRE_LINES:
+		return serve_lines(c, d, &r);
+	default:
+		return -EINVAL;
+	}
+}
+
+const struct sandbox_reader dwarf_sandbox_reader = {
+	.kind = SANDBOX_DWARF,
+	.name = "proftop-dwarf",
+	.prepare = dwarf_inflate_prepare,
+	.serve = serve,
+	.memory_max = MEMORY,
+};
+
+const struct sandbox_reader dwarf_sandbox_others = {
+	.kind = SANDBOX_DWARF_OTHERS,
+	.name = "proftop-dwarf-o",
+	.prepare = dwarf_inflate_prepare,
+	.serve = serve,
+	.memory_max = MEMORY,
+};

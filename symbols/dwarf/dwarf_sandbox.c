@@ -1,27 +1,99 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * DWARF in the sandbox: requests, answers that are checked before use, the worker's side, the
- * messages.
+ * The client's side of DWARF in the sandbox: the file with the debug information of an object found
+ * and checked, requests, answers that are checked before use.
+ *
+ * Runs on: a helper.
  */
 #include "symbols/dwarf/internal.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <malloc.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "symbols/base/base.h"
 #include "symbols/base/file.h"
 #include "symbols/elf/elf.h"
+#include "symbols/image/image.h"
 #include "symbols/sandbox/sandbox.h"
 
+#define DWZ_FOLDER "/.dwz/"
+
+/* Check whether DWARF of this file may be read, by its owner. 0, -EPERM or -EINVAL. */
+static int dwarf_open_permitted(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -EINVAL;
+	/* With file capabilities the caller is not trusted either. */
+	return !st.st_uid || (st.st_uid == geteuid() && !getauxval(AT_SECURE)) ? 0 : -EPERM;
+}
+
+/* Open @path, if it has this build-id. Return a descriptor or -errno. */
+static int open_dwz(const char *path, const struct elfdwarf_alt *alt)
+{
+	struct untrusted_want want = { .path = path, .size_max = ELFDWARF_SIZE_MAX };
+	struct elffacts_input in = { .fd = -1 };
+	struct untrusted_file file;
+	struct elffacts facts;
+	int rc = untrusted_open(&want, &file, NULL);
+
+	if (rc)
+		return rc;
+	in.fd = file.fd;
+	in.size = file.size;
+	rc = elffacts_read(&facts, &in);
+	if (!rc)
+		rc = facts.dwarf;
+	if (!rc)
+		rc = dwarf_open_permitted(file.fd);
+	if (!rc && (facts.names.build_id_size != alt->id_size ||
+		    memcmp(facts.names.build_id, alt->id, alt->id_size)))
+		rc = -ENOENT;
+	if (rc) {
+		close(file.fd);
+		return rc;
+	}
+	return file.fd;
+}
+
+/* Find the dwz file by build-id, else by its name where distributions keep them. */
+static int find_dwz(const struct elfdwarf_alt *alt)
+{
+	char path[ELFDWARF_LINK_MAX + 64];
+	const char *rest = strstr(alt->link, DWZ_FOLDER);
+	int fd = -ENOENT;
+
+	if (debugfile_path(alt->id, alt->id_size, path, sizeof(path)))
+		fd = open_dwz(path, alt);
+	if (fd >= 0 || !rest)
+		return fd;
+	while (strstr(rest + 1, DWZ_FOLDER))
+		rest = strstr(rest + 1, DWZ_FOLDER);
+	if (strstr(rest, "/../"))
+		return -ENOENT;
+	snprintf(path, sizeof(path), "%s%s", DEBUGFILE_ROOT, rest);
+	return open_dwz(path, alt);
+}
+
 /*
- * The client side of DWARF in the sandbox: requests, and answers checked before they are used.
- *
- * Runs on: a helper.
+ * Open the dwz file that a file with @facts refers to: *fd, which the caller closes; -1: it refers
+ * to none. 0, -ENOLINK when it is missing, -EBADMSG.
  */
+static int dwarf_open_find_alt(const struct elffacts *facts, int *fd)
+{
+	*fd = -1;
+	if (facts->alt_rc)
+		return facts->alt_rc == -ENOENT ? 0 : facts->alt_rc;
+	*fd = find_dwz(&facts->alt);
+	return *fd < 0 ? -ENOLINK : 0;
+}
 
 /* The CPU time limits of dwarf.h, on a machine with other work. */
 #define CALL_TIMEOUT_NS 4000000000ULL
@@ -294,4 +366,83 @@ int dwarf_sandbox_lines(struct dwarf_sandbox *d, uint64_t vaddr, uint64_t size, 
 	rc = pass_rows(&a, vaddr, size, fn, ctx) ? 0 : -EBADMSG;
 	free(a.bytes);
 	return rc;
+}
+
+/*
+ * Find the debug information of an object, in the object or in its debug file, and open it.
+ *
+ * Runs on: a helper.
+ */
+
+/* Replace the object by the file with its debug information, if that is another one. */
+static int to_debug_file(const struct elffacts_input *in, const struct load_where *object,
+			 struct untrusted_file *file, struct elffacts *facts, uint64_t *bias)
+{
+	const struct debugfile_where where = { DEBUGFILE_ROOT,	 object->seen.path,
+					       object->seen.pid, object->root,
+					       in->fd,		 in->watch };
+	struct untrusted_file debug;
+	struct elffacts found;
+	int rc;
+
+	*bias = 0;
+	if (facts->dwarf != -ENODATA)
+		return 0;
+	rc = elffacts_open_debug(in, facts, &where, &debug, &found, bias);
+	if (rc)
+		return rc;
+	close(file->fd);
+	*file = debug;
+	*facts = found;
+	return 0;
+}
+
+int dwarf_object_open(const struct load_where *where, bool no_lines, struct dwarf_sandbox **out)
+{
+	struct elffacts_input in = { .fd = -1 };
+	struct untrusted_file file;
+	struct elffacts facts;
+	uint64_t bias;
+	int rc = load_open(where, NULL, &file);
+
+	if (rc)
+		return rc;
+	in.fd = file.fd;
+	in.size = file.size;
+	rc = elffacts_read(&facts, &in);
+	if (!rc && !load_is_of_image(where, facts.names.build_id, facts.names.build_id_size))
+		rc = -ESTALE;
+	if (!rc)
+		rc = to_debug_file(&in, where, &file, &facts, &bias);
+	if (!rc)
+		rc = dwarf_sandbox_open(out, &file, &facts, bias, no_lines);
+	close(file.fd);
+	return rc;
+}
+
+const char *dwarf_object_words(int code)
+{
+	switch (code) {
+	case 0:
+		return "with debug information";
+	case -ENODATA:
+	case -ENOENT:
+	case -ESTALE:
+		return NULL;
+	case -ENOTSUP:
+		return OBJECT_DEBUG_NOT_READ "inlined functions are in split files (.dwo)";
+	case -ENOLINK:
+		return OBJECT_DEBUG_NOT_READ "the file that it shares with others (dwz) is missing";
+	case -EPERM:
+		return OBJECT_DEBUG_NOT_READ "it is of another user";
+	case -EFBIG:
+		return OBJECT_DEBUG_NOT_READ "it is too large";
+	case -ETIME:
+		return OBJECT_DEBUG_NOT_READ "it takes too long";
+	case -EPIPE:
+	case -EBADMSG:
+		return OBJECT_DEBUG_NOT_READ "it is damaged, or in an unknown format";
+	default:
+		return OBJECT_DEBUG_NOT_READ "its file cannot be read";
+	}
 }

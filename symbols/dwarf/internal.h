@@ -3,8 +3,6 @@
 #ifndef SYMBOLS_DWARF_INTERNAL_H
 #define SYMBOLS_DWARF_INTERNAL_H
 
-#include <elfutils/libdw.h>
-#include <libelf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -46,14 +44,9 @@ uint32_t inlines_intern_file(struct inlines *c, uint32_t object, const char *pat
  */
 
 /*
- * Open the DWARF of @f; the caller keeps its descriptor, open; @bias is added to its addresses to
- * get the object's. 0, -ENODATA (no DWARF), -EPERM (owned by another user), -EFBIG, -ETIME,
- * -ENOLINK (its dwz file is missing), -EBADMSG, -ENOMEM.
- */
-int dwarf_open(struct dwarf **out, const struct elffile *f, uint64_t bias);
-/*
- * The same without checks, with the dwz file @alt_fd (-1: none), both borrowed: in the sandbox.
- * @no_lines: chains have functions only.
+ * Open the DWARF of @f, with the dwz file @alt_fd (-1: none); the caller keeps both descriptors,
+ * open. @bias is added to its addresses to get the object's; @no_lines: chains have functions only.
+ * 0, -ENODATA (no DWARF), -ETIME, -EBADMSG, -ENOMEM.
  */
 int dwarf_open_fds(struct dwarf **out, const struct elffile *f, uint64_t bias, int alt_fd,
 		   bool no_lines);
@@ -63,52 +56,6 @@ void dwarf_close(struct dwarf *d);
  * function itself. Return its length, 0 when unknown, or -ETIME.
  */
 int dwarf_chain(struct dwarf *d, uint64_t vaddr, struct dwarf_frame out[DWARF_FRAMES_MAX]);
-int dwarf_lines(struct dwarf *d, uint64_t vaddr, uint64_t size, dwarf_line_fn fn, void *ctx);
-/* Return whether functions of some units are in split files (.dwo), which are not read. */
-bool dwarf_is_split(const struct dwarf *d);
-/* Return the bytes of debug sections. */
-uint64_t dwarf_size(const struct dwarf *d);
-
-/*
- * Debug sections inflated, by libdeflate where it is installed: it takes two fifths of the time of
- * zlib, which libdw uses.
- *
- * Runs in the worker of the sandbox, or in the thread of the call.
- */
-
-/* Load libdeflate: the worker cannot open it. */
-void dwarf_inflate_prepare(void);
-
-/*
- * Around libdw: the owner of a file, the file with common parts made by dwz; how a file is
- * opened, and its sections.
- *
- * Runs on: a helper.
- */
-
-/* Check whether DWARF of this file may be read, by its owner. 0, -EPERM or -EINVAL. */
-int dwarf_open_permitted(int fd);
-/*
- * Open the dwz file that a file with @facts refers to: *fd, which the caller closes; -1: it refers
- * to none. 0, -ENOLINK when it is missing, -EBADMSG.
- */
-int dwarf_open_find_alt(const struct elffacts *facts, int *fd);
-/* Return the bytes of a section as libdw has them, decompressed; NULL when there are none. */
-const Elf_Data *dwarf_open_section(Dwarf *dw, const char *name);
-
-/* A file as libdw has it open. */
-struct dwarf_opened {
-	Dwarf *dw; /* NULL: closed */
-	Elf *elf;
-	uint8_t *image; /* what @elf reads, if sections were compressed; else NULL */
-};
-
-/*
- * Open a file with libdw; @lines: they are used. 0 or -EBADMSG. dwarf_open_end(): an alternate file
- * after the main one.
- */
-int dwarf_open_begin(struct dwarf_opened *out, int fd, bool lines);
-void dwarf_open_end(struct dwarf_opened *d);
 
 /*
  * Requests and answers of DWARF in the sandbox. An answer is a head, then for chains the length of
@@ -133,7 +80,7 @@ struct dwarf_wire_request {
 
 struct dwarf_wire_opened {
 	uint32_t handle;
-	uint32_t split; /* dwarf_is_split() */
+	uint32_t split; /* some functions are in split files */
 };
 
 struct dwarf_wire_head {
@@ -161,7 +108,10 @@ _Static_assert(sizeof(struct dwarf_wire_request) <= SANDBOX_REQUEST_MAX, "a requ
 
 #define DWARF_SANDBOX_OPEN_NS 8000000000ULL /* limit of opening; other calls have less */
 
-/* As dwarf_open(); also the errors of sandbox_call(). */
+/*
+ * As dwarf_open_fds(); also -EPERM (owned by another user), -EFBIG, -ENOLINK (its dwz file is
+ * missing) and the errors of sandbox_call().
+ */
 int dwarf_sandbox_open(struct dwarf_sandbox **out, const struct untrusted_file *file,
 		       const struct elffacts *facts, uint64_t bias, bool no_lines);
 /* Return the bytes of debug sections. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Separate debug files by build-id and debuglink, perf's cache of files by build-id,
- * .gnu_debugdata.
+ * Separate debug files by build-id and debuglink, .gnu_debugdata.
  *
  * Runs on: a helper. A file of the right name with another build-id is ignored.
  */
@@ -366,75 +365,6 @@ int debugfile_crc(int fd, uint64_t size, struct watch *watch, uint64_t time_ns, 
 	}
 	*out = s.crc;
 	return s.rc;
-}
-
-/*
- * perf's cache of files by build-id. Runs on: helpers.
- */
-
-bool buildidcache_path(const char *home, const uint8_t *build_id, size_t size, bool old, char *buf,
-		       size_t buf_size)
-{
-	int at = home && home[0] == '/' && size >= 2
-			 ? snprintf(buf, buf_size, "%s/.debug/.build-id/", home)
-			 : -1;
-
-	if (at < 0 || (size_t)at + 2 * size + sizeof("//elf") > buf_size)
-		return false;
-	for (size_t i = 0; i < size; i++)
-		at += sprintf(buf + at, i == 1 ? "/%02x" : "%02x", build_id[i]);
-	if (!old)
-		strcpy(buf + at, "/elf");
-	return true;
-}
-
-/* The name is no proof: test for the build-id in the file. */
-static bool has_build_id(const struct untrusted_file *file, const uint8_t *build_id, size_t size)
-{
-	const struct elffacts_input in = { .fd = file->fd, .size = file->size };
-	struct elffacts facts;
-	const struct debugfile_names *is = &facts.names;
-
-	/* Old recordings have 20 bytes, whatever the size. */
-	return !elffacts_read(&facts, &in) && is->build_id_size && is->build_id_size <= size &&
-	       !memcmp(is->build_id, build_id, is->build_id_size);
-}
-
-/* Open the file in the cache below @home, which @uid or root made. */
-static int open_below(const char *home, uid_t uid, const uint8_t *build_id, size_t size,
-		      struct untrusted_file *out)
-{
-	char path[PATH_SIZE_MAX];
-
-	for (int old = 0; old < 2; old++) {
-		const struct untrusted_want want = {
-			.path = path, .owned = true, .linked = true, .uid = uid
-		};
-
-		if (!buildidcache_path(home, build_id, size, old, path, sizeof(path)) ||
-		    untrusted_open(&want, out, NULL))
-			continue;
-		if (has_build_id(out, build_id, size))
-			return 0;
-		close(out->fd);
-	}
-	return -ENOENT;
-}
-
-int buildidcache_open(const uint8_t *build_id, size_t size, struct untrusted_file *out)
-{
-	const char *home = getenv("HOME"), *own = invoker_home() ? invoker_home() : home;
-	struct invoker_saved saved;
-	int code = invoker_begin(&saved, NULL);
-
-	if (!code) {
-		code = open_below(own, invoker_uid(), build_id, size, out);
-		invoker_end(&saved);
-	}
-	/* "sudo perf record" has the cache of root. */
-	if (code && invoker_is_other() && !invoker_is_unprivileged())
-		code = open_below(home, 0, build_id, size, out);
-	return code;
 }
 
 /*

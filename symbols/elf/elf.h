@@ -346,9 +346,6 @@ struct elfdwarf_alt {
 	uint8_t id_size;
 };
 
-/* Read .gnu_debugaltlink. 0, -ENOENT: it refers to none, or -EBADMSG. */
-int elfdwarf_alt(const struct elffile *f, struct elfdwarf_alt *alt);
-
 struct elfvar {
 	const char *name;
 	uint64_t vaddr, size; /* out; vaddr 0: not found */

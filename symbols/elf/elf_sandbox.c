@@ -50,6 +50,16 @@ struct elf_sandbox_request {
 /* Bytes of large files that are being read, by all threads; relaxed: a limit, no order. */
 static atomic_ullong all_reading;
 
+/* Return the sum of all bytes. */
+static uint64_t elfparts_sum(const struct elfparts *p)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < p->nr; i++)
+		sum += p->list[i].end - p->list[i].start;
+	return sum;
+}
+
 /* Test whether @size bytes at @offset can be read without waiting, by the first and the last. */
 static bool is_cached(int fd, uint64_t offset, size_t size)
 {

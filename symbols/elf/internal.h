@@ -61,9 +61,6 @@ bool elfparts_has(const struct elfparts *p, uint64_t start, uint64_t end);
 struct elfpart elfparts_round(uint64_t start, uint64_t end, uint64_t size);
 /* Add them. */
 void elfparts_add(struct elfparts *p, uint64_t start, uint64_t end, uint64_t size);
-/* Return the sum of all bytes. */
-uint64_t elfparts_sum(const struct elfparts *p);
-
 /*
  * xz streams -> bytes, under limits (the .gnu_debugdata section of stripped
  * objects). Built without liblzma: always -EOPNOTSUPP.
@@ -98,9 +95,6 @@ bool elffile_pointer(const struct elffile *f, uint64_t address, uint64_t *value)
 
 #define ELF_SANDBOX_TIME_NS 10000000000ULL
 
-/* Sum up the sizes. 0, -ENODATA: no debug information, or -EFBIG. */
-int elfdwarf_size(const struct elffile *f, uint64_t *size);
-
 /*
  * Addresses of data symbols of an ELF file by name (System V gABI, chapter 4):
  * the tables that language runtimes export.
@@ -113,13 +107,6 @@ int elfdwarf_size(const struct elffile *f, uint64_t *size);
  * .symtab. How many were found, or -errno.
  */
 int elfvar_find(const struct elffile *f, struct elfvar *vars, uint32_t nr);
-/*
- * Find the variable that @vaddr is in, in .symtab, else in .dynsym: its name, cut at @size - 1
- * bytes, foreign text, and its begin. False: none.
- */
-bool elfvar_at(const struct elffile *f, uint64_t vaddr, char *name, size_t size, uint64_t *begin);
-/* The vaddr of the byte at file offset @offset, by the PT_LOAD segments; false outside of all. */
-bool elfvar_vaddr(const struct elffile *f, uint64_t offset, uint64_t *vaddr);
 
 /* Add one function that is in no table; copies the name. 0, -E2BIG, -ENOMEM. */
 int elfsym_add_named(struct elfsym *t, uint64_t vaddr, uint64_t size, const char *name,

@@ -42,6 +42,23 @@ __attribute__((noinline, noclone)) static int outermost(int x)
 	return between(x) + 7;
 }
 
+/* Open the DWARF of a file, after the look at its sections that a helper has. */
+static int open_dwarf(struct dwarf **out, const struct elffile *f, uint64_t bias)
+{
+	struct elffacts facts;
+
+	elffacts_collect(&facts, f);
+	return facts.dwarf ? facts.dwarf : dwarf_open_fds(out, f, bias, -1, false);
+}
+
+static uint64_t dwarf_size(const struct elffile *f)
+{
+	struct elffacts facts;
+
+	elffacts_collect(&facts, f);
+	return facts.dwarf_size;
+}
+
 static int find_base(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	*(uint64_t *)arg = info->dlpi_addr;
@@ -64,7 +81,7 @@ static int setup(void **state)
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_int_equal(elffile_open(&f->f, fd, NULL, (uint64_t)st.st_size, NULL), 0);
 	assert_int_equal(image_read_fd(&f->image, fd, (uint64_t)st.st_size, NULL), 0);
-	assert_int_equal(dwarf_open(&f->d, &f->f, 0), 0);
+	assert_int_equal(open_dwarf(&f->d, &f->f, 0), 0);
 	dl_iterate_phdr(find_base, &f->base);
 	*state = f;
 	return 0;
@@ -106,7 +123,7 @@ TEST(test_known_spot, setup, teardown)
 	assert_frame(&frames[2], NULL, LINE_OUTER);
 	assert_int_equal(dwarf_chain(f->d, 1, frames), 0);
 	assert_int_equal(dwarf_chain(f->d, UINT64_MAX, frames), 0);
-	assert_true(dwarf_size(f->d) > 10000);
+	assert_true(dwarf_size(&f->f) > 10000);
 }
 
 /* Assert the chain of the known spot, without lines. */
@@ -141,7 +158,7 @@ TEST(test_bias, setup, teardown)
 	uint64_t vaddr = (uint64_t)(uintptr_t)test_dwarf_spot - f->base;
 	struct dwarf *moved;
 
-	assert_int_equal(dwarf_open(&moved, &f->f, 0x10000000), 0);
+	assert_int_equal(open_dwarf(&moved, &f->f, 0x10000000), 0);
 	assert_int_equal(dwarf_chain(moved, vaddr + 0x10000000, frames), 3);
 	assert_string_equal(frames[0].name, "innermost");
 	assert_int_equal(dwarf_chain(moved, vaddr, frames), 0);
@@ -299,11 +316,11 @@ TEST(test_compressed_otherwise, setup, teardown)
 		if (fd < 0 && i)
 			continue; /* binutils before 2.40 */
 		assert_true(fd >= 0);
-		assert_int_equal(dwarf_open(&d, &packed, 0), 0);
+		assert_int_equal(open_dwarf(&d, &packed, 0), 0);
 		assert_int_equal(dwarf_chain(d, vaddr, frames), 3);
 		assert_frame(&frames[0], "innermost", LINE_INNER);
 		assert_frame(&frames[2], NULL, LINE_OUTER);
-		assert_true(dwarf_size(d) == dwarf_size(f->d));
+		assert_true(dwarf_size(&packed) == dwarf_size(&f->f));
 		dwarf_close(d);
 		elffile_close(&packed);
 		close(fd);
@@ -328,22 +345,22 @@ TEST(test_compressed, setup, teardown)
 	assert_true(info->sh_flags & SHF_COMPRESSED);
 	for (int fast = 0; fast < 2; fast++) {
 		if (fast)
-			dwarf_inflate_prepare();
-		assert_int_equal(dwarf_open(&d, &packed, 0), 0);
+			dwarf_sandbox_reader.prepare();
+		assert_int_equal(open_dwarf(&d, &packed, 0), 0);
 		assert_int_equal(dwarf_chain(d, vaddr, frames), 3);
 		assert_frame(&frames[0], "innermost", LINE_INNER);
 		assert_frame(&frames[2], NULL, LINE_OUTER);
-		assert_true(dwarf_size(d) == dwarf_size(f->d));
+		assert_true(dwarf_size(&packed) == dwarf_size(&f->f));
 		dwarf_close(d);
 	}
 	/* Functions alone: the lines are not inflated. */
 	damage(&packed, ".debug_line");
-	assert_int_equal(dwarf_open(&d, &packed, 0), -EBADMSG);
+	assert_int_equal(open_dwarf(&d, &packed, 0), -EBADMSG);
 	assert_int_equal(dwarf_open_fds(&d, &packed, 0, -1, true), 0);
 	assert_functions(d, vaddr);
 	dwarf_close(d);
 	damage(&packed, ".debug_info");
-	assert_int_equal(dwarf_open(&d, &packed, 0), -EBADMSG);
+	assert_int_equal(open_dwarf(&d, &packed, 0), -EBADMSG);
 	assert_int_equal(dwarf_open_fds(&d, &packed, 0, -1, true), -EBADMSG);
 	elffile_close(&packed);
 	close(fd);
@@ -366,7 +383,7 @@ TEST(test_refused, setup, teardown)
 	elfmake_finish(&m);
 	assert_int_equal(write(fd, m.bytes, m.size), m.size);
 	assert_int_equal(elffile_open(&other, fd, NULL, m.size, NULL), 0);
-	assert_int_equal(dwarf_open(&d, &other, 0), -ENODATA);
+	assert_int_equal(open_dwarf(&d, &other, 0), -ENODATA);
 	elffile_close(&other);
 	elfmake_fini(&m);
 	/* A section that says it would be a terabyte. */
@@ -379,11 +396,13 @@ TEST(test_refused, setup, teardown)
 	elfmake_finish(&m);
 	assert_int_equal(pwrite(fd, m.bytes, m.size, 0), m.size);
 	assert_int_equal(elffile_open(&other, fd, NULL, m.size, NULL), 0);
-	assert_int_equal(dwarf_open(&d, &other, 0), -EFBIG);
+	assert_int_equal(open_dwarf(&d, &other, 0), -EFBIG);
 	elffile_close(&other);
 	elfmake_fini(&m);
 	/* A stranger's file. */
 	if (!geteuid()) {
+		struct dwarf_sandbox *none;
+		struct elffacts facts;
 		char buf[4096];
 		ssize_t nr;
 
@@ -394,10 +413,16 @@ TEST(test_refused, setup, teardown)
 			assert_int_equal(write(fd, buf, (size_t)nr), nr);
 		assert_int_equal(fstat(fd, &st), 0);
 		assert_int_equal(elffile_open(&other, fd, NULL, (uint64_t)st.st_size, NULL), 0);
-		assert_int_equal(dwarf_open(&d, &other, 0), 0);
+		assert_int_equal(open_dwarf(&d, &other, 0), 0);
 		dwarf_close(d);
 		assert_int_equal(fchown(fd, 12345, 12345), 0);
-		assert_int_equal(dwarf_open(&d, &other, 0), -EPERM);
+		elffacts_collect(&facts, &other);
+		assert_int_equal(dwarf_sandbox_open(&none,
+						    &(struct untrusted_file){
+							    .fd = fd,
+							    .size = (uint64_t)st.st_size },
+						    &facts, 0, false),
+				 -EPERM);
 		elffile_close(&other);
 	}
 	close(fd);
@@ -415,7 +440,7 @@ TEST(test_sizes)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct elfmake m;
 		struct elffile f;
-		uint64_t size;
+		struct elffacts facts;
 
 		elfmake_init(&m, EM_X86_64, 0x1000, 0x1000);
 		elfmake_section(&m, ".debug_info",
@@ -425,8 +450,9 @@ TEST(test_sizes)
 		elfmake_finish(&m);
 		assert_int_equal(elffile_open(&f, -1, m.bytes, m.size, NULL), 0);
 		f.shdrs[f.nr_shdrs - 2].sh_size = 2ULL << 30;
-		assert_int_equal(elfdwarf_size(&f, &size), cases[i].rc);
-		assert_true(cases[i].rc || size == 16);
+		elffacts_collect(&facts, &f);
+		assert_int_equal(facts.dwarf, cases[i].rc);
+		assert_true(cases[i].rc || facts.dwarf_size == 16);
 		elffile_close(&f);
 		elfmake_fini(&m);
 	}
