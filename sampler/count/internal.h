@@ -34,20 +34,6 @@ struct rate_log {
 	uint32_t nr, capacity;
 };
 
-void rate_log_fini(struct rate_log *log);
-/*
- * Set the rates from @begin_ns on, of the set @events. Return true if that is a change of the rates
- * of this set. Without memory the entry is left out.
- */
-bool rate_log_set(struct rate_log *log, uint64_t begin_ns, uint16_t events, const double *hz,
-		  uint32_t nr);
-/*
- * Return the rates of the set @events at @begin_ns; NULL: unknown. *changed: they changed before
- * @end_ns.
- */
-const double *rate_log_find(const struct rate_log *log, uint64_t begin_ns, uint64_t end_ns,
-			    uint16_t events, bool *changed);
-
 size_t stacks_memory(const struct stacks *s);
 
 /* The table holds smaller numbers: counts of stacks above this are not kept. */
@@ -109,8 +95,6 @@ void sums_add(struct sums *s, uint64_t key, double count, double weight);
 int sums_prune(struct sums *s, uint32_t keep, double min_count);
 /* Get the sum over the counts without a stack. */
 void sums_folded(const struct sums *s, double *count, double *weight);
-void sums_scale(struct sums *s, double factor);
-size_t sums_memory(const struct sums *s);
 
 /* @span_ns: how long a slice is kept; @memory: bytes that all slices may take. 0 or -ENOMEM. */
 int slices_new(struct slices **out, uint64_t span_ns, size_t memory);
@@ -121,8 +105,6 @@ void slices_set_limits(struct slices *s, uint64_t span_ns, size_t memory);
  * their limit then, and slices_remap() drops some. NULL: never.
  */
 void slices_stop_by(struct slices *s, const atomic_bool *stopped);
-/* Drop all slices, and forget the dropped ones. */
-void slices_clear(struct slices *s);
 /*
  * Append the slice of @begin_ns to @end_ns: a copy of @counts (reordered). @about:
  * epoch, events, marks, lost and throttled. 0, or -ENOMEM: nothing was added.
@@ -134,8 +116,6 @@ void slices_note(struct slices *s, unsigned int marks, uint64_t lost, uint64_t t
 size_t slices_memory(const struct slices *s);
 /* Add the counts of the slices of @range, as slices_range() found it, to @sums. 0 or -ENOMEM. */
 int slices_sum(const struct slices *s, const struct slice_range *range, struct sums *sums);
-/* Map the tasks of all slices, which remain as they are. */
-void slices_map_tasks(const struct slices *s, const struct history_ids *ids);
 /*
  * Replace all ids of stacks and tasks, from the newest slice to the oldest. 0, or -ENOMEM: the
  * slices are dropped that were not replaced.
@@ -150,30 +130,6 @@ int slices_remap(struct slices *s, const struct history_ids *ids);
  *
  * Runs on: the builder. Times are in ns of the clock of the samples.
  */
-
-/* @past: gets the closed slices; borrowed. 0 or -ENOMEM. */
-int moments_new(struct moments **out, struct slices *past);
-void moments_free(struct moments *m);
-/* Drop the open slices. The next one begins at @now_ns or, as the first of all, on the grid. */
-void moments_reset(struct moments *m, uint64_t now_ns);
-/* Let the slices from @now_ns on be of the events @events. */
-void moments_set_events(struct moments *m, uint16_t events, uint64_t now_ns);
-/*
- * Add counts that arrived until @now_ns (reordered), each to the slice of its time. @about: epoch,
- * and marks for the slice of @now_ns. 0, or -ENOMEM: some counts are in no slice.
- */
-int moments_add(struct moments *m, struct count *counts, uint32_t nr, uint64_t now_ns,
-		const struct slice *about);
-/* Add to the newest open slice, as slices_note(). False: none is open. */
-bool moments_note(struct moments *m, unsigned int marks, uint64_t lost, uint64_t throttled);
-/* Close the slices that end until @complete_ns; all counts before have arrived. 0 or -ENOMEM. */
-int moments_close(struct moments *m, uint64_t complete_ns);
-/* Close all. 0 or -ENOMEM. */
-int moments_finish(struct moments *m);
-/* Replace the ids of tasks, and then of stacks, in the open slices. */
-void moments_map_tasks(struct moments *m, const struct history_ids *ids);
-void moments_map_stacks(struct moments *m, const struct history_ids *ids);
-size_t moments_memory(const struct moments *m);
 
 /* Get the folded part of a long sum; 0 for PROFILE_WINDOW. */
 void history_folded_away(const struct history *h, enum profile_window window, double *count,

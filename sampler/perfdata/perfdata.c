@@ -204,14 +204,6 @@ static int perfdata_refuse(struct err *e, int code, const char *path, const uint
 		       path);
 }
 
-int perfdata_refuse_folder(struct err *e, const char *path)
-{
-	return err_set(e, -EISDIR,
-		       "cannot replay %.300s: a directory\n"
-		       "  perf record --threads writes one; record without it",
-		       path);
-}
-
 /*
  * The answers of perfdata_serve.c.
  */

@@ -27,6 +27,14 @@
 #include "symbols/kernel/kernel.h"
 #include "symbols/sandbox/sandbox.h"
 
+int perfdata_refuse_folder(struct err *e, const char *path)
+{
+	return err_set(e, -EISDIR,
+		       "cannot replay %.300s: a directory\n"
+		       "  perf record --threads writes one; record without it",
+		       path);
+}
+
 /*
  * A window over a file: most reads are in it.
  *

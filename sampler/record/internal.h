@@ -129,12 +129,6 @@ struct synth {
 
 /* As slow_reads_fn. */
 char *synth_read_file(const char *path, size_t max, size_t *size);
-/* The kernel's mapping, if its addresses may be seen. */
-void synth_kernel(const struct synth *s);
-/* The process of a task, or if the task is not its first, the task's name alone. */
-void synth_task(const struct synth *s, pid_t tid);
-/* All of them. */
-void synth_processes(const struct synth *s);
 
 /*
  * The members of a recorder, for recorder.c (sampler threads and builder) and recorder_writer.c
