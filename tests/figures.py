@@ -21,12 +21,12 @@ LONG = 60
 Room = collections.namedtuple("Room", "doors includes")
 # Figures of the whole: the most that is allowed. They only fall.
 BUDGET = {
-    "files": 262,
+    "files": 254,
     "headers": 70,
     "headers used by other folders": 39,
-    "exported functions": 2260,
-    "exported for one other file, %": 60.0,
-    "files in call circles": 19,
+    "exported functions": 2186,
+    "exported for one other file, %": 58.6,
+    "files in call circles": 12,
     "own headers, p90": 32,
     "own headers, max": 36,
     "s->replay": 5,
