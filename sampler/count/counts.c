@@ -107,6 +107,7 @@ int counts_new(struct counts **out, uint32_t nr_slots, uint32_t max_slots)
 	struct counts *c = calloc(1, sizeof(*c));
 	struct cell_table *t;
 
+	assert(c->min_slots <= c->max_slots);
 	if (!c)
 		return -ENOMEM;
 	c->min_slots = slots_round(nr_slots);
@@ -308,6 +309,7 @@ int counts_swap(struct counts *c, struct count **out, uint32_t *nr)
 	c->aside = NULL;
 	c->nr_aside = 0;
 	set_crowded(c, table_of(c));
+	assert(!c->aside && !c->nr_aside);
 	return 0;
 }
 
@@ -535,6 +537,7 @@ int stacks_begin_small(struct stacks *s)
 	uint32_t nr_slots = (uint32_t)MIN(intern_slots_nr(&s->intern), SLOTS_SMALL);
 	int ret;
 
+	assert(!stacks_nr(s));
 	intern_fini(&s->intern);
 	ret = intern_init(&s->intern, nr_slots, s->intern.max_ids);
 	if (!ret)
@@ -561,6 +564,7 @@ uint32_t stacks_intern(struct stacks *s, const uint32_t *places, uint32_t nr)
 {
 	struct stacks_key key = { .places = places, .nr = MIN(nr, (uint32_t)STACKS_PLACES_MAX) };
 
+	assert(places || !nr);
 	if (!key.nr)
 		key.places = &key.nr; /* memcpy(3) takes no NULL, even for 0 bytes */
 	return intern_get(&s->intern, &ops, s, stack_hash(&s->intern.secret, key.places, key.nr),
@@ -761,12 +765,14 @@ struct interval interval_of(double count, double total)
 {
 	double p, middle, half, scale;
 
+	assert(count >= 0);
 	if (!(total > 0))
 		return (struct interval){ 0, 1 };
 	p = MIN(MAX(count / total, 0.0), 1.0);
 	scale = 1 + Z * Z / total;
 	middle = (p + Z * Z / (2 * total)) / scale;
 	half = Z / scale * sqrt(p * (1 - p) / total + Z * Z / (4 * total * total));
+	assert(half >= 0);
 	return (struct interval){ MAX(middle - half, 0.0), MIN(middle + half, 1.0) };
 }
 

@@ -6,6 +6,7 @@
  */
 #include "sampler/event/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/capability.h>
@@ -508,6 +509,7 @@ enum doctor_level doctor_worst(const struct doctor_finding *findings, uint32_t n
 {
 	enum doctor_level worst = DOCTOR_OK;
 
+	assert(findings || !nr);
 	for (uint32_t i = 0; i < nr; i++)
 		worst = MAX(worst, findings[i].level);
 	return worst;

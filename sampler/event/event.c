@@ -7,6 +7,7 @@
  */
 #include "sampler/event/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -478,6 +479,7 @@ bool event_same_list(const struct event *a, uint32_t nr_a, const struct event *b
 {
 	bool same = nr_a == nr_b;
 
+	assert((a || !nr_a) && (b || !nr_b));
 	for (uint32_t i = 0; same && i < nr_a; i++)
 		same = event_same(&a[i], &b[i]);
 	return same;
@@ -941,6 +943,7 @@ void attr_switches(struct perf_event_attr *attr)
 
 void attr_side(struct perf_event_attr *attr, bool tasks, size_t ring_size)
 {
+	assert(ring_size >= 8);
 	attr_leader(attr, ring_size / 8);
 	attr->disabled = 0;
 	attr->inherit = tasks;
@@ -964,6 +967,7 @@ size_t attr_sample_max(const struct attr_config *config)
 	if (config->stack_size)
 		size += (1 + (size_t)__builtin_popcountll(config->regs_mask)) * sizeof(uint64_t) +
 			2 * sizeof(uint64_t) + config->stack_size;
+	assert(size >= sizeof(struct perf_event_header));
 	return MIN(size, UINT16_MAX);
 }
 

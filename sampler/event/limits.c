@@ -8,6 +8,7 @@
  */
 #include "sampler/event/internal.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -187,6 +188,7 @@ size_t limits_wanted_ring(uint32_t nr_cpus, size_t want)
 		size /= 2;
 	while (size < want && size < DATA_RING_MAX && 2 * size * MAX(nr_cpus, 1) <= DATA_RINGS_MAX)
 		size *= 2;
+	assert(!(size & (size - 1)) && size <= DATA_RING_MAX);
 	return size;
 }
 
@@ -446,6 +448,7 @@ static int explain_filter(struct err *e, int code, const struct limits_refusal *
 
 int limits_explain_open(struct err *e, int code, const struct limits_refusal *r)
 {
+	assert(code < 0);
 	if (r->filter)
 		return explain_filter(e, code, r);
 	switch (-code) {
@@ -489,6 +492,7 @@ int limits_explain_ring(struct err *e, int code, size_t size, uint32_t nr_cpus)
 {
 	long kb = 0;
 
+	assert(code < 0);
 	procstat_sysctl("", "perf_event_mlock_kb", &kb);
 	if (code == -EPERM)
 		return err_set(e, -ENOLCK,

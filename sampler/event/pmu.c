@@ -43,6 +43,7 @@ bool pmu_read_line_at(int dir, const char *path, char *dst, size_t size)
 	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	ssize_t nr;
 
+	assert(size > 1);
 	if (fd < 0)
 		return false;
 	nr = read(fd, dst, size - 1);
@@ -701,6 +702,7 @@ void core_types_read(struct core_types *t, const char *root)
 	if (nr >= 0)
 		free(list);
 	t->nr = t->nr > 1 ? t->nr : 0;
+	assert(t->nr <= CORE_TYPES_MAX);
 }
 
 static bool has_cpu(const struct core_type *type, int cpu)
@@ -725,6 +727,7 @@ static bool names_pmu(const struct event *ev)
 
 bool core_types_has(const struct core_types *t, const struct event *ev, int cpu)
 {
+	assert(t->nr <= CORE_TYPES_MAX);
 	for (uint32_t i = 0; i < t->nr && names_pmu(ev); i++)
 		if (t->types[i].pmu_type == ev->type)
 			return has_cpu(&t->types[i], cpu);

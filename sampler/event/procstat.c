@@ -8,6 +8,7 @@
  */
 #include "sampler/event/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -99,6 +100,7 @@ void procstat_lockdown(const char *root, char *dst, size_t size)
 {
 	char text[128], *word;
 
+	assert(size);
 	dst[0] = '\0';
 	if (read_text(root, "/sys/kernel/security/lockdown", text, sizeof(text)) < 0)
 		return;
@@ -357,6 +359,7 @@ void procstat_free(struct procstat *p)
 
 void governor_init(struct governor *g, double max_pct, uint32_t nr_cpus, double hz)
 {
+	assert(max_pct >= 0 && hz >= 0);
 	*g = (struct governor){
 		.max_pct = max_pct, .factor = 1, .ceiling = 1, .over = 1, .fast = 1
 	};
@@ -479,6 +482,7 @@ bool governor_tick(struct governor *g, uint64_t interval_ns, double cpu_pct, uin
 	uint64_t span_ns;
 	double pct, loss;
 
+	assert(g->factor > 0 && g->factor <= 1);
 	if (!(g->max_pct > 0))
 		return false;
 	g->span_ns += interval_ns;
@@ -497,6 +501,7 @@ bool governor_tick(struct governor *g, uint64_t interval_ns, double cpu_pct, uin
 
 bool governor_stall(struct governor *g, uint64_t interval_ns, uint64_t tick_ns, double hz)
 {
+	assert(hz > 0 && g->factor > 0);
 	if (hz * g->factor <= GOVERNOR_STALL_HZ || interval_ns < LATE_TIMES * tick_ns ||
 	    interval_ns < tick_ns + LATE_NS) {
 		g->late = 0;
@@ -514,6 +519,7 @@ bool governor_starve(struct governor *g, bool starved, double hz)
 {
 	double least = MIN(GOVERNOR_STARVED_HZ / hz, g->factor);
 
+	assert(hz > 0 && g->factor > 0);
 	if (starved) {
 		g->fed = 0;
 		/* The first tick starts with everything unread. */

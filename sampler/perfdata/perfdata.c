@@ -87,6 +87,7 @@ void perfdata_order_sort(struct perfdata_ref *refs, uint64_t nr)
 	uint64_t nr_runs = 0, *starts = calloc(nr + 1, sizeof(*starts));
 	struct perfdata_ref *spare = malloc((nr + 1) * sizeof(*spare));
 
+	assert(refs || !nr);
 	for (uint64_t i = 0; i < nr && starts; i++)
 		if (!i || refs[i].time_ns < refs[i - 1].time_ns)
 			starts[nr_runs++] = i;
@@ -230,6 +231,7 @@ int perfdata_accept_found(const uint8_t *answer, size_t size, struct perfdata_fo
 {
 	struct perfdata_answer a;
 
+	assert(answer || !size);
 	if (read_tail(answer, size, &a))
 		return -EBADMSG;
 	*found = a.found;
@@ -273,6 +275,7 @@ static void add_chunk(struct perfdata *pd, struct perfdata_chunk *chunk)
 {
 	uint8_t *bytes = realloc(chunk->bytes, chunk->size);
 
+	assert(pd->nr_chunks <= pd->room_chunks && chunk->at == pd->inflated);
 	chunk->bytes = bytes ? bytes : chunk->bytes;
 	if (pd->nr_chunks == pd->room_chunks) {
 		pd->room_chunks = MAX(2 * pd->room_chunks, 16U);
@@ -894,6 +897,7 @@ int perfdata_from_memory(struct perfdata **out, const void *bytes, size_t size, 
 
 void perfdata_close(struct perfdata *pd)
 {
+	assert(pd->nr_ready <= pd->nr_refs || !pd->streaming);
 	if (!pd)
 		return;
 	perfdata_call_end(pd);
@@ -930,6 +934,7 @@ bool perfdata_more(struct perfdata *pd, bool idle)
 {
 	bool more = idle || read_more(pd);
 
+	assert(pd->streaming);
 	if (!more) {
 		int code = pd->found.stop ? 0 : perfdata_call_feed(pd, NULL, 0, true);
 
@@ -1016,6 +1021,7 @@ const uint8_t *perfdata_record(struct perfdata *pd, uint64_t index, size_t *size
 {
 	const struct perfdata_ref *ref = &pd->refs[index];
 
+	assert(index < pd->nr_refs && ref->event < pd->events.nr);
 	*size = ref->size;
 	*layout = &pd->events.events[ref->event].layout;
 	if (ref->inflated)
@@ -1081,6 +1087,7 @@ const uint8_t *perfdata_record_part(struct perfdata *pd, uint64_t index, size_t 
 	const uint8_t *bytes = NULL;
 	size_t at;
 
+	assert(index < pd->nr_refs && ref->event < pd->events.nr);
 	*layout = &pd->events.events[ref->event].layout;
 	begin &= ~(sizeof(uint64_t) - 1);
 	if (!ref->inflated && pd->bytes.fd >= 0 && begin + PART_SAVED < ref->size)

@@ -191,6 +191,7 @@ int perfdata_bytes_copy(struct perfdata_bytes *b, const void *bytes, size_t size
 {
 	int code;
 
+	assert(bytes || !size);
 	*b = (struct perfdata_bytes){ .fd = -1, .pipe = -1, .memory = -1 };
 	code = grow_memory(b, MAX(size, (size_t)1));
 	if (code)
@@ -208,6 +209,7 @@ int perfdata_bytes_share(const struct perfdata_bytes *b)
 	int fd = b->fd >= 0 ? b->fd : b->memory;
 	char path[64];
 
+	assert(b->fd >= 0 || b->memory >= 0);
 	/* Standard input may also be open for writing. */
 	if (b->fd >= 0 && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY)
 		fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -275,6 +277,7 @@ int64_t perfdata_bytes_more(struct perfdata_bytes *b, uint64_t keep)
 {
 	ssize_t got;
 
+	assert(b->pipe >= 0 && b->window_size <= b->room);
 	forget(b, keep);
 	if (b->window_size == b->room) {
 		if (b->room >= PERFDATA_MEMORY_MAX)
@@ -319,6 +322,7 @@ int perfdata_bytes_finish(struct perfdata_bytes *b, const char *path, sampler_re
 void perfdata_bytes_append(struct perfdata_bytes *b, const uint8_t *bytes, size_t size,
 			   uint64_t keep)
 {
+	assert(bytes && size);
 	if (b->own)
 		forget(b, keep);
 	if (b->room - b->window_size < size) {
@@ -329,6 +333,7 @@ void perfdata_bytes_append(struct perfdata_bytes *b, const uint8_t *bytes, size_
 	b->window = b->own;
 	b->window_size += size;
 	b->size = b->window_at + b->window_size;
+	assert(b->window_size <= b->room);
 }
 
 /* Let the kernel read on behind @offset, for the reader of a file that is shared. */

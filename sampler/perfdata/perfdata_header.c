@@ -5,6 +5,7 @@
  */
 #include "sampler/perfdata/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdint.h>
@@ -133,6 +134,7 @@ bool perfdata_build_ids_find(struct perfdata_build_ids *t, const char *name, siz
 {
 	uint32_t lo = 0, hi;
 
+	assert(name || !size);
 	if (!t->sorted)
 		sort(t);
 	for (hi = t->nr; lo < hi;) {
@@ -196,6 +198,7 @@ int perfdata_events_add(struct perfdata_events *t, const uint8_t *bytes, size_t 
 	struct perf_event_attr attr = { 0 };
 	struct perfdata_event *ev;
 
+	assert(t->nr <= PERFDATA_EVENTS_MAX);
 	if (size < PERF_ATTR_SIZE_VER0)
 		return -EINVAL;
 	if (t->nr == PERFDATA_EVENTS_MAX)
@@ -287,6 +290,7 @@ int perfdata_events_of(const struct perfdata_events *t, uint64_t id)
 {
 	const struct perfdata_id key = { .id = id }, *found;
 
+	assert(t->ids || !t->nr_ids);
 	if (!t->nr_ids || t->nr == 1)
 		return 0;
 	found = bsearch(&key, t->ids, t->nr_ids, sizeof(key), compare_ids);

@@ -728,6 +728,7 @@ int perfdata_scan_open(struct perfdata_scan *s)
 {
 	int code = perfdata_header_read(&s->bytes, &s->events, &s->extent);
 
+	assert(!s->opened);
 	s->opened = true;
 	s->found.version++;
 	s->found.walked = s->extent.data.offset;

@@ -101,6 +101,7 @@ void perfdata_attrs_add(struct perfdata_attrs *attrs, const char *name,
 	struct perfdata_attr *pa = find_attr(attrs, name, attr);
 	size_t known = pa->nr_ids;
 
+	assert(ids || !nr_ids);
 	for (size_t i = 0; i < nr_ids; i++)
 		if (!has_id(pa, known, ids[i]))
 			append_id(pa, ids[i]);
@@ -510,6 +511,7 @@ void perfdata_put_build_id(struct perfdata_writer *w, bool kernel, const char *n
 		.size = MIN(id_size, (uint8_t)sizeof(r.id)),
 	};
 
+	assert(id || !id_size);
 	r.h.misc = kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
 	r.h.misc |= PERFDATA_MISC_BUILD_ID_SIZE;
 	memcpy(r.id, id, r.size);
@@ -653,6 +655,7 @@ void perfdata_write_queue(struct perfdata_writer *w, struct perfdata_queued *q)
 {
 	const struct iovec piece = { q->records, q->size };
 
+	assert(w->stream);
 	w->code = perfdata_stream_append(w->stream, &piece, 1);
 	free(q->records);
 }
@@ -726,6 +729,7 @@ int perfdata_append(struct perfdata_writer *w, const struct iovec *pieces, int n
 {
 	uint64_t at = w->end;
 
+	assert(pieces || !nr);
 	if (w->stream) {
 		w->code = perfdata_stream_append(w->stream, pieces, nr);
 		return w->code;

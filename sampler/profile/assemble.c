@@ -776,6 +776,7 @@ int processes_fill(struct profile *p, const struct assemble_input *in)
 	uint64_t now_ns = time_now_ns();
 	struct pids there = { .capacity = 16 };
 
+	assert(!p->ancestors);
 	if (!in->details)
 		return 0;
 	while (there.capacity < 2 * (p->nr_processes + ANCESTORS_MAX + LEVELS_MAX))
@@ -1257,6 +1258,7 @@ void strip_filter_fini(struct strip_filter *f)
 
 void strip_filter_set(struct strip_filter *f, struct strip_query *query)
 {
+	assert(!query || query->columns <= STRIP_COLUMNS_MAX);
 	if (!f->query || !query || !strip_same_samples(f->query, query)) {
 		forget(f);
 		drop_made(f);

@@ -8,6 +8,7 @@
  */
 #include "sampler/profile/profile.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -317,6 +318,7 @@ double fold_cpu(const struct profile *p, const struct fold_filter *f, double *pr
 	bool all = f->process == UINT32_MAX && f->task == UINT32_MAX && !f->tasks;
 	double sum = all ? p->cpu_other_ns : 0;
 
+	assert(f->process == UINT32_MAX || f->process < p->nr_processes);
 	for (uint32_t i = 0; i < p->nr_processes; i++)
 		processes[i] = p->processes[i].cpu_rest_ns;
 	/* Not of a process with a task that does not pass: the rest may be of others like it. */
@@ -406,6 +408,7 @@ static void task_tops(const struct profile *p, const struct fold_filter *f, stru
 
 void fold_tasks(const struct profile *p, const struct fold_filter *f, struct fold_task *tasks)
 {
+	assert(tasks || !p->nr_tasks);
 	memset(tasks, 0, p->nr_tasks * sizeof(*tasks));
 	for (uint32_t i = 0; i < p->nr_counts; i++) {
 		const struct profile_count *c = &p->counts[i];
@@ -428,6 +431,7 @@ void fold_tasks(const struct profile *p, const struct fold_filter *f, struct fol
 
 void fold_waits(const struct profile *p, uint8_t hide_idle, double (*tasks)[WAIT_NR])
 {
+	assert(tasks || !p->nr_tasks);
 	memset(tasks, 0, p->nr_tasks * sizeof(*tasks));
 	for (uint32_t i = 0; i < p->nr_counts && p->stack_waits; i++) {
 		const struct profile_count *c = &p->counts[i];
@@ -566,6 +570,7 @@ int fold_callers(const struct profile *p, const struct fold_filter *f, uint32_t 
 	struct fold_callers_sums callers = { 0 }, callees = { 0 };
 	int ret = -ENOMEM;
 
+	assert(function < p->nr_functions);
 	*out = (struct fold_callers){ 0 };
 	if (fold_callers_sums_init(&callers, p->nr_functions) ||
 	    fold_callers_sums_init(&callees, p->nr_functions))
@@ -659,6 +664,7 @@ int fold_lines(const struct profile *p, const struct fold_filter *f, uint32_t *l
 	struct table t;
 	int rc;
 
+	assert(lines || !p->nr_functions);
 	for (uint32_t i = 0; i < p->nr_functions; i++)
 		lines[i] = PROFILE_NO_LINE;
 	if (!p->frame_lines)

@@ -12,6 +12,7 @@
  */
 #include "sampler/profile/profile.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -494,6 +495,7 @@ int fold_tree(const struct profile *p, const struct fold_tree_config *config, st
 	double limit = config->limit;
 	int ret;
 
+	assert(limit >= 0);
 	/* Deep stacks that all differ, as a program may have on purpose. */
 	while ((ret = fold_from(p, config, limit, out)) == -E2BIG)
 		limit *= 4;

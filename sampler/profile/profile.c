@@ -354,6 +354,7 @@ uint32_t ratios_find(const struct profile_event *events, uint32_t nr,
 
 bool ratios_has_event(const struct ratio_use *uses, uint32_t nr, uint32_t index)
 {
+	assert(uses || !nr);
 	for (uint32_t i = 0; i < nr; i++)
 		if (uses[i].part == index || uses[i].minus == index || uses[i].whole == index ||
 		    uses[i].plus == index)
@@ -380,6 +381,7 @@ double ratios_of_tick(const struct profile *p, const struct ratio_use *use)
 {
 	double counts[EVENTS_MAX];
 
+	assert(use->part < EVENTS_MAX && p->nr_events <= EVENTS_MAX);
 	for (uint32_t i = 0; i < EVENTS_MAX; i++)
 		counts[i] = i < p->nr_events ? p->events[i].count : NAN;
 	/* An event that never counted is not supported: a rate of 0 would be false. */
@@ -429,6 +431,7 @@ void ratios_fold(const struct profile *p, const struct fold_filter *f, const str
 
 void ratios_count_samples(struct profile *p)
 {
+	assert(p->nr_events <= EVENTS_MAX);
 	for (uint32_t i = 0; i < p->nr_events; i++)
 		p->events[i].count = 0;
 	for (uint32_t i = 0; i < p->nr_counts; i++)
@@ -590,6 +593,7 @@ uint32_t strip_column_at(const struct strip *s, uint64_t time_ns)
 {
 	uint64_t at;
 
+	assert(!s->nr || s->column_ns);
 	if (!s->nr || time_ns < s->begin_ns)
 		return 0;
 	at = (time_ns - s->begin_ns) / s->column_ns;

@@ -368,6 +368,7 @@ size_t record_stack_at(const struct record_layout *layout, const uint8_t *bytes,
 	struct perf_event_header header;
 	struct record_sample s = { 0 };
 
+	assert(bytes || !size);
 	/* A sample may lack the index of its branches. */
 	if (!(layout->sample_type & PERF_SAMPLE_STACK_USER) ||
 	    layout->sample_type & PERF_SAMPLE_BRANCH_STACK || size < sizeof(header))
@@ -577,6 +578,7 @@ int record_decode(struct record *r, const struct record_layout *layout, const vo
 	struct cursor c = { .p = bytes, .end = (const uint8_t *)bytes + size };
 	struct perf_event_header header;
 
+	assert(bytes || !size);
 	memset(r, 0, sizeof(*r));
 	r->cpu = UINT32_MAX;
 	if (size < sizeof(header))

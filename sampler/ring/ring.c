@@ -54,6 +54,7 @@ int ring_open(struct ring *r, int fd, size_t size)
 
 void ring_init(struct ring *r, struct perf_event_mmap_page *page, uint8_t *data, uint64_t size)
 {
+	assert(size && !(size & (size - 1)));
 	memset(r, 0, sizeof(*r));
 	r->page = page;
 	r->data = data;
@@ -90,6 +91,7 @@ bool ring_begin(struct ring *r)
 		tail_store(r, r->tail);
 	}
 	r->high = MAX(r->high, r->head - r->tail);
+	assert(r->head - r->tail <= r->size);
 	return r->head != r->tail;
 }
 
@@ -110,6 +112,7 @@ const struct perf_event_header *ring_next(struct ring *r)
 	uint64_t left = r->head - r->tail;
 	const uint8_t *in_place;
 
+	assert(left <= r->size);
 	if (!left)
 		return NULL;
 	if (left < sizeof(header)) {
@@ -144,6 +147,7 @@ void ring_release(struct ring *r)
 
 void ring_end(struct ring *r)
 {
+	assert(r->tail <= r->head);
 	if (!r->page)
 		return;
 	r->last = r->tail;

@@ -10,6 +10,7 @@
  */
 #include "symbols/base/base.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -166,6 +167,7 @@ static int open_mapped(const struct untrusted_want *want, struct untrusted_file 
 	char link[96];
 	int fd;
 
+	assert(want->pid > 0 && want->start < want->end);
 	snprintf(link, sizeof(link), "/proc/%d/map_files/%llx-%llx", want->pid,
 		 (unsigned long long)want->start, (unsigned long long)want->end);
 	fd = open(link, O_PATH | O_CLOEXEC);
@@ -303,6 +305,7 @@ int untrusted_open(const struct untrusted_want *want, struct untrusted_file *out
 	out->fd = -1;
 	return err_set(e, code, "cannot read %.400s of process %d: %s",
 		       want->path ? want->path : "the mapped file", (int)want->pid, reason(code));
+	assert(code < 0);
 }
 
 int untrusted_open_proc(pid_t pid)
@@ -322,6 +325,7 @@ int untrusted_read(int fd, size_t max, char **out, size_t *size)
 	size_t room = MIN(max, (size_t)4096), used = 0;
 	char *buf = malloc(room + 1), *larger;
 
+	assert(fd >= 0 && max);
 	while (buf) {
 		ssize_t n = read(fd, buf + used, room - used);
 
@@ -382,6 +386,8 @@ size_t untrusted_read_task(char *buf, size_t size, pid_t pid, pid_t tid, const c
 	ssize_t got;
 	int fd;
 
+	assert(size);
+	assert(pid > 0 && tid > 0);
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -466,6 +472,7 @@ static void find_groups(void)
 	FILE *f = fopen("/etc/group", "re");
 	struct group *g;
 
+	assert(invoker.nr_groups < INVOKER_GROUPS_MAX);
 	invoker.groups[invoker.nr_groups++] = invoker.gid;
 	while (f && invoker.name[0] && invoker.nr_groups < INVOKER_GROUPS_MAX && (g = fgetgrent(f)))
 		if (g->gr_gid != invoker.gid && is_member(g, invoker.name))

@@ -44,6 +44,8 @@ int hashset_reserve(struct hashset *s, uint32_t nr)
 	struct hashset larger = { .nr_slots = SLOTS_MIN, .nr = s->nr };
 	uint64_t wanted = 2 * ((uint64_t)s->nr + nr);
 
+	assert(!(s->nr_slots & (s->nr_slots - 1)));
+	assert(2 * (uint64_t)s->nr <= s->nr_slots);
 	if (wanted <= s->nr_slots)
 		return 0;
 	while (larger.nr_slots < wanted && larger.nr_slots < SLOTS_MAX)
@@ -58,6 +60,7 @@ int hashset_reserve(struct hashset *s, uint32_t nr)
 			put(&larger, s->slots[i]);
 	free_sparse(s->slots, s->nr_slots * sizeof(*s->slots));
 	*s = larger;
+	assert(wanted <= s->nr_slots);
 	return 0;
 }
 
@@ -72,6 +75,7 @@ void hashset_replace(struct hashset *s, uint64_t hash, uint32_t old, uint32_t id
 {
 	uint32_t i = (uint32_t)hash & (s->nr_slots - 1);
 
+	assert(id != HASHSET_NONE && s->nr);
 	while (s->slots[i].id != old + 1 || s->slots[i].hash != (uint32_t)hash) {
 		assert(s->slots[i].id);
 		i = (i + 1) & (s->nr_slots - 1);
@@ -84,6 +88,7 @@ static void close_gap(struct hashset *s, uint32_t hole)
 {
 	const uint32_t mask = s->nr_slots - 1;
 
+	assert(!s->slots[hole].id);
 	for (uint32_t i = (hole + 1) & mask; s->slots[i].id; i = (i + 1) & mask) {
 		/* Its search begins after the hole, and does not pass it. */
 		if (((i - s->slots[i].hash) & mask) < ((i - hole) & mask))
@@ -98,6 +103,7 @@ void hashset_remove(struct hashset *s, uint64_t hash, uint32_t id)
 {
 	const uint32_t mask = s->nr_slots - 1;
 
+	assert(s->nr <= s->nr_slots / 2);
 	if (!s->nr_slots)
 		return;
 	for (uint32_t i = (uint32_t)hash & mask; s->slots[i].id; i = (i + 1) & mask) {
@@ -142,6 +148,7 @@ void keyhash_bytes(struct keyhash *h, const void *bytes, size_t size)
 	const uint8_t *p = bytes;
 	uint64_t word;
 
+	assert(bytes || !size);
 	keyhash_word(h, size);
 	for (; size >= sizeof(word); p += sizeof(word), size -= sizeof(word)) {
 		memcpy(&word, p, sizeof(word));
@@ -169,6 +176,7 @@ uint64_t keyhash_name(const char *name, size_t size)
 	struct keyhash h;
 	uint64_t hash;
 
+	assert(name || !size);
 	pthread_once(&once, make_keys);
 	h = keyhash_begin(&names_key);
 	keyhash_bytes(&h, name, size);
@@ -275,6 +283,7 @@ int intern_init(struct intern *t, uint32_t nr_slots, uint32_t max_ids)
 {
 	struct intern_slots *s = slots_new(slots_round(nr_slots));
 
+	assert(max_ids);
 	if (!s)
 		return -ENOMEM;
 	t->secret = keyhash_new_key();
@@ -384,6 +393,7 @@ uint32_t intern_get(struct intern *t, const struct intern_ops *ops, void *store,
 		id = slots_get(s, &p);
 	}
 	grace_reader_done(t);
+	assert(id == INTERN_FULL || id < t->max_ids);
 	return id;
 }
 
@@ -439,6 +449,7 @@ int intern_grow(struct intern *t)
 	uint64_t nr = slots_wanted(t, old);
 	struct intern_slots *new;
 
+	assert(nr >= slots_nr(old));
 	if (nr == slots_nr(old))
 		return 0;
 	new = slots_new(nr);
@@ -516,6 +527,7 @@ static void *cut(struct chunked *c)
 	size_t size = chunk_size(c);
 	void *chunk;
 
+	assert(size && size <= BLOCK_SIZE);
 	if (!c->block || c->used + size > BLOCK_SIZE) {
 		struct chunked_block *b = alloc_sparse(BLOCK_SIZE);
 
@@ -567,6 +579,7 @@ void *chunked_reserve(struct chunked *c, uint32_t id)
 {
 	void **chunk;
 
+	assert(c->size && c->bits < 32);
 	if (id >= c->max)
 		return NULL;
 	chunk = &c->chunks[id >> c->bits];

@@ -125,6 +125,7 @@ static struct glyph next_glyph(const char *src, size_t size, int marks)
 	utf8proc_int32_t cp = (unsigned char)src[0];
 	utf8proc_ssize_t n;
 
+	assert(size);
 	if (cp >= 0x20 && cp < 0x7f)
 		return g;
 	n = utf8proc_iterate((const utf8proc_uint8_t *)src, (utf8proc_ssize_t)MIN(size, 4), &cp);
@@ -166,6 +167,7 @@ struct safe_text text_sanitise(char *dst, size_t dst_size, const void *src, size
 	uint16_t width = 0, cut_width = 0;
 	int marks = -1;
 
+	assert(src || !src_size);
 	if (!dst_size)
 		return TEXT("");
 	limit = MIN(dst_size - 1, (size_t)TEXT_MAX);
@@ -333,6 +335,7 @@ static unsigned int distance(const char *a, const char *b)
 	unsigned int row[TEXT_LIKE_MAX + 1];
 	size_t nr = strlen(b);
 
+	assert(nr <= TEXT_LIKE_MAX);
 	for (size_t j = 0; j <= nr; j++)
 		row[j] = (unsigned int)j;
 	for (size_t i = 1; a[i - 1]; i++) {

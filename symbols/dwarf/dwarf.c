@@ -99,6 +99,7 @@ static bool inflate_into(enum packing how, uint8_t *to, size_t size, const uint8
 {
 	uLongf got = size;
 
+	assert(to && from);
 #ifdef HAVE_ZSTD
 	if (how == BY_ZSTD)
 		return ZSTD_decompress(to, size, from, from_size) == size;
@@ -599,6 +600,7 @@ static bool dwarf_is_late(struct dwarf *d)
 
 static int ranges_add(struct ranges *r, uint64_t start, uint64_t end, uint64_t what)
 {
+	assert(r->nr <= r->max);
 	if (start >= end)
 		return 0;
 	if (r->nr >= RANGES_MAX)
@@ -757,6 +759,7 @@ int dwarf_open_fds(struct dwarf **out, const struct elffile *f, uint64_t bias, i
 	struct dwarf *d = calloc(1, sizeof(*d));
 	int rc;
 
+	assert(f->fd >= 0);
 	if (!d)
 		return -ENOMEM;
 	d->fd = f->fd;
@@ -1231,6 +1234,7 @@ struct texts {
 
 static void close_file(struct open_file *f)
 {
+	assert(f->dwarf);
 	dwarf_close(f->dwarf);
 	if (f->file.fd >= 0)
 		close(f->file.fd);
@@ -1271,6 +1275,7 @@ static int serve_open(struct sandbox_call *c, const struct dwarf_wire_request *r
 
 static uint32_t put_text(struct texts *t, unsigned int kind, const char *text)
 {
+	assert(kind < 3);
 	if (!text)
 		return DWARF_WIRE_NONE;
 	if (t->last[kind] != text)

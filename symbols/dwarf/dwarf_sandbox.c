@@ -29,6 +29,7 @@ static int dwarf_open_permitted(int fd)
 {
 	struct stat st;
 
+	assert(fd >= 0);
 	if (fstat(fd, &st))
 		return -EINVAL;
 	/* With file capabilities the caller is not trusted either. */
@@ -194,6 +195,7 @@ static const uint8_t *take(struct answer *a, size_t size)
 {
 	const uint8_t *at = a->at;
 
+	assert(a->at <= a->end);
 	if (size > (size_t)(a->end - a->at))
 		return NULL;
 	a->at += size;
@@ -251,6 +253,7 @@ static bool take_lengths(struct answer *a, uint32_t nr, struct dwarf_chains *out
 {
 	const uint8_t *at = take(a, nr * sizeof(int32_t));
 
+	assert(nr <= DWARF_SANDBOX_PLACES);
 	*sum = 0;
 	for (uint32_t i = 0; at && i < nr; i++) {
 		int32_t n;
@@ -303,6 +306,7 @@ int dwarf_sandbox_chains(struct dwarf_sandbox *d, const uint64_t *vaddrs, uint32
 	struct sandbox_answer a;
 	int rc;
 
+	assert(vaddrs && nr);
 	assert(nr <= DWARF_SANDBOX_PLACES);
 	memcpy(r.vaddrs, vaddrs, nr * sizeof(*vaddrs));
 	rc = sandbox_call(d->reader, &r, sizeof(r), NULL, d->generation, CALL_TIMEOUT_NS, &a);

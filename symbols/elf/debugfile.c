@@ -6,6 +6,7 @@
  */
 #include "symbols/elf/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,6 +40,7 @@ int debugfile_cache_folder(unsigned int nr, char *buf, size_t size)
 {
 	const char *folder = getenv(folders[nr].variable);
 
+	assert(nr < DEBUGFILE_CACHES && size);
 	buf[0] = '\0';
 	if (!folder || folder[0] != '/')
 		return 0;
@@ -50,6 +52,7 @@ bool debugfile_cache_path(const uint8_t *build_id, size_t size, unsigned int nr,
 {
 	int at;
 
+	assert(buf_size);
 	/* With file capabilities the environment belongs to the caller. */
 	if (nr >= DEBUGFILE_CACHES || size < 2 || getauxval(AT_SECURE))
 		return false;
@@ -77,6 +80,7 @@ bool debugfile_path(const uint8_t *build_id, size_t size, char *buf, size_t buf_
 	static const char hex[] = "0123456789abcdef";
 	size_t pos = sizeof(DEBUG_ROOT) - 1;
 
+	assert(build_id || !size);
 	if (size < 2 || buf_size < pos + 2 * size + sizeof("/.debug"))
 		return false;
 	memcpy(buf, DEBUG_ROOT, pos);
@@ -162,6 +166,7 @@ static int link_path(const struct debugfile_names *n, enum link_folder folder,
 	bool below = folder == INSTALLED || folder == INSTALLED_ROOT;
 	int size, length = 0;
 
+	assert(folder < LINK_FOLDERS);
 	if (folder != INSTALLED_ROOT) {
 		if (!slash || where->path[0] != '/' || strstr(where->path, "/../"))
 			return -ENOENT;
@@ -299,6 +304,7 @@ static int begin_sum(struct debugfile_sum *s, uint64_t time_ns, uint64_t *since_
 	uint64_t now = time_now_ns();
 	int rc = 0;
 
+	assert(time_ns);
 	*since_ns = 0;
 	pthread_mutex_lock(&sums.lock);
 	for (uint32_t i = 0; i < MIN(sums.nr, SUMS_MAX); i++) {
@@ -319,6 +325,7 @@ static int begin_sum(struct debugfile_sum *s, uint64_t time_ns, uint64_t *since_
 /* Keep the sum that was begun at @since_ns; another one may begin. */
 static void end_sum(const struct debugfile_sum *s, uint64_t since_ns)
 {
+	assert(since_ns);
 	pthread_mutex_lock(&sums.lock);
 	if (!s->rc || s->rc == -ETIME)
 		sums.list[sums.nr++ % SUMS_MAX] = *s;
@@ -336,6 +343,7 @@ static int sum_bytes(int fd, uint64_t size, struct watch *watch, uint64_t end_ns
 	int rc = buf ? 0 : -ENOMEM;
 	uLong crc = crc32(0, NULL, 0);
 
+	assert(fd >= 0);
 	watch_expect(watch, size);
 	for (uint64_t at = 0; at < size && !rc; at += room) {
 		size_t here = MIN(size - at, room);
@@ -355,6 +363,7 @@ int debugfile_crc(int fd, uint64_t size, struct watch *watch, uint64_t time_ns, 
 	struct debugfile_sum s;
 	int rc = identify(&s, fd, size, watch);
 
+	assert(fd >= 0 && time_ns);
 	if (!rc)
 		rc = begin_sum(&s, time_ns, &since_ns);
 	if (rc)
@@ -418,6 +427,7 @@ static int code_of(lzma_ret ret)
 
 int xz_decode(const void *in, size_t in_size, void **out, size_t *out_size)
 {
+	assert(in || !in_size);
 	lzma_stream s = LZMA_STREAM_INIT;
 	size_t room = FIRST_ROOM;
 	uint8_t *buf = malloc(room);

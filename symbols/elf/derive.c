@@ -7,6 +7,7 @@
  */
 #include "symbols/elf/internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -842,6 +843,8 @@ uint64_t derive_rows(const struct derive_input *in, const struct derive_sink *si
 {
 	uint64_t visits = 0, start = in->code.vaddr, end = start + in->code.size;
 
+	assert(end >= start);
+	assert(in->starts || !in->nr_starts);
 	while (start < end) {
 		uint64_t limit = end;
 

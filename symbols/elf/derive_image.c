@@ -6,6 +6,7 @@
  */
 #include "symbols/elf/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -653,6 +654,7 @@ int derive_image(struct image *image, const struct elffile *f)
 	struct derive_elf d = { .image = image, .f = f };
 	int rc = 0;
 
+	assert(image->nr_segments || !image->segments);
 	if (f->machine == EM_X86_64)
 		d.cpu = &derive_x86;
 	else if (f->machine == EM_AARCH64)

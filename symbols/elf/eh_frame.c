@@ -420,6 +420,7 @@ int ehframe_init(struct ehframe *eh, const uint8_t *bytes, size_t size, uint64_t
 {
 	int rc = begin(eh, bytes, size, vaddr, machine);
 
+	assert(bytes || !size);
 	if (!rc)
 		rc = walk_all(eh);
 	if (!rc)
@@ -478,11 +479,13 @@ uint32_t ehframe_cies(const struct ehframe *eh, uint32_t offsets[EHFRAME_CIES_MA
 	for (uint32_t i = 0; eh->cies && i < EHFRAME_CIES_MAX; i++)
 		if (eh->cies->known[i])
 			offsets[nr++] = eh->cies->cie[i].offset;
+	assert(nr <= EHFRAME_CIES_MAX);
 	return nr;
 }
 
 int ehframe_meet(struct ehframe *eh, const uint32_t *offsets, uint32_t nr)
 {
+	assert(!eh->cies && nr <= EHFRAME_CIES_MAX);
 	eh->cies = calloc(1, sizeof(*eh->cies));
 	if (!eh->cies)
 		return -ENOMEM;
@@ -669,6 +672,7 @@ bool ehhdr_index(const struct ehhdr *h, uint64_t *entries, size_t size)
 	uint64_t base = h->vaddr - ehhdr_base(h->eh_frame), eh_frame = h->vaddr - h->eh_frame;
 	uint64_t next = 0, all = 0;
 
+	assert(entries || !h->nr);
 	for (uint32_t i = 0; i < h->nr; i++) {
 		uint64_t start = base + (uint64_t)(int64_t)(int32_t)entries[i];
 		uint64_t offset = eh_frame + (uint64_t)((int64_t)entries[i] >> 32);
@@ -815,6 +819,8 @@ int debugframe_join(const uint8_t *eh, size_t eh_size, const uint8_t *debug, siz
 	struct translation t = { .in = debug, .in_size = debug_size };
 	size_t kept = end_of_records(eh, eh_size);
 
+	assert(debug || !debug_size);
+	assert(eh || !eh_size);
 	/*
 	 * A CIE is repeated at most once per FDE; a section of many small FDEs
 	 * shares CIEs.

@@ -7,6 +7,7 @@
  */
 #include "symbols/elf/internal.h"
 
+#include <assert.h>
 #include <elf.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -36,6 +37,7 @@ static ssize_t read_some(const struct elffile *f, uint64_t offset, void *buf, si
 {
 	ssize_t nr = watch_begin(f->watch);
 
+	assert(size);
 	if (nr)
 		return nr;
 	nr = pread(f->fd, buf, MIN(size, PIECE), (off_t)offset);
@@ -47,6 +49,7 @@ static ssize_t read_some(const struct elffile *f, uint64_t offset, void *buf, si
 
 int elffile_expect(const struct elffile *f, uint64_t offset, uint64_t size)
 {
+	assert(!f->there || f->missed);
 	if (!f->there || offset > f->size || size > f->size - offset ||
 	    elfparts_has(f->there, offset, offset + size))
 		return 0;
@@ -58,6 +61,7 @@ int elffile_read(const struct elffile *f, uint64_t offset, void *buf, size_t siz
 {
 	size_t done = 0;
 
+	assert(buf || !size);
 	if (offset > f->size || size > f->size - offset)
 		return -ERANGE;
 	if (elffile_expect(f, offset, size))
@@ -75,6 +79,7 @@ int elffile_read(const struct elffile *f, uint64_t offset, void *buf, size_t siz
 			return nr == -ECANCELED ? -ECANCELED : -EIO;
 		done += (size_t)nr;
 	}
+	assert(done == size);
 	return 0;
 }
 
@@ -187,6 +192,7 @@ static void read_sections(struct elffile *f, const Elf64_Ehdr *eh, Elf64_Shdr *f
 	Elf64_Shdr *shdrs = NULL;
 	void *shstr = NULL;
 
+	assert(f->elf_class == ELFCLASS64 || f->elf_class == ELFCLASS32);
 	if (!eh->e_shoff || eh->e_shentsize != entry || read_shdrs(f, eh->e_shoff, 1, &shdrs))
 		return;
 	*first = shdrs[0];
@@ -241,6 +247,7 @@ size_t elffile_notes_build_id(const uint8_t *notes, size_t size, uint8_t *id, si
 {
 	Elf64_Nhdr note; /* the same in both classes */
 
+	assert(max);
 	for (size_t pos = 0; size - pos >= sizeof(note);) {
 		uint64_t name = pos + sizeof(note), desc;
 
@@ -313,6 +320,7 @@ static int open_headers(struct elffile *f, struct err *e)
 
 int elffile_open(struct elffile *f, int fd, const void *memory, uint64_t size, struct err *e)
 {
+	assert(fd >= 0 || memory || !size);
 	*f = (struct elffile){ .fd = fd, .memory = memory, .size = size };
 	return open_headers(f, e);
 }
@@ -320,6 +328,7 @@ int elffile_open(struct elffile *f, int fd, const void *memory, uint64_t size, s
 int elffile_open_parts(struct elffile *f, int fd, uint64_t size, const struct elfparts *there,
 		       struct elfparts *missed, struct err *e)
 {
+	assert(fd >= 0 && there && missed);
 	*f = (struct elffile){ .fd = fd, .size = size, .there = there, .missed = missed };
 	return open_headers(f, e);
 }
@@ -397,6 +406,7 @@ bool elffile_read_at(const struct elffile *f, uint64_t address, void *out, size_
 {
 	uint64_t offset;
 
+	assert(out && size);
 	memset(out, 0, size);
 	return elffile_offset(f, address, size, &offset) && !elffile_read(f, offset, out, size);
 }
@@ -408,6 +418,7 @@ bool elffile_relative(const struct elffile *f, bool (*fn)(const Elf64_Rela *r, v
 	Elf64_Rela rela[RELA_PIECE];
 	uint64_t nr, offset;
 
+	assert(fn);
 	elffile_dynamic(f, &dynamic);
 	nr = MIN(dynamic.nr_relative, (uint64_t)RELA_MAX);
 	/* All are missed in one call, not piece by piece. */
@@ -462,6 +473,7 @@ bool elfparts_has(const struct elfparts *p, uint64_t start, uint64_t end)
 {
 	uint32_t after = search_split(p->nr, i, p->list[i].start <= start);
 
+	assert(p->nr <= ELFPARTS_MAX);
 	return start >= end || (after && end <= p->list[after - 1].end);
 }
 
@@ -469,6 +481,8 @@ struct elfpart elfparts_round(uint64_t start, uint64_t end, uint64_t size)
 {
 	uint64_t more = ELFPARTS_ALIGNED - 1 - (end - 1) % ELFPARTS_ALIGNED;
 
+	assert(start < end);
+	assert(start <= size);
 	return (struct elfpart){
 		.start = start - start % ELFPARTS_ALIGNED,
 		.end = more < size - MIN(end, size) ? end + more : size,
@@ -480,6 +494,7 @@ void elfparts_add(struct elfparts *p, uint64_t start, uint64_t end, uint64_t siz
 	struct elfpart part = elfparts_round(start, end, size);
 	uint32_t first, after;
 
+	assert(p->nr <= ELFPARTS_MAX);
 	if (start >= end)
 		return;
 	/* It takes in the parts from @first to before @after, which it touches. */
@@ -495,6 +510,8 @@ void elfparts_add(struct elfparts *p, uint64_t start, uint64_t end, uint64_t siz
 	memmove(&p->list[first + 1], &p->list[after], (p->nr - after) * sizeof(p->list[0]));
 	p->nr = p->nr - after + first + 1;
 	p->list[first] = part;
+	assert(p->nr && p->nr <= ELFPARTS_MAX);
+	assert(part.start < part.end);
 }
 
 /*

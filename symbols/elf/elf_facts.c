@@ -5,6 +5,7 @@
  */
 #include "symbols/elf/internal.h"
 
+#include <assert.h>
 #include <elf.h>
 #include <endian.h>
 #include <errno.h>
@@ -80,6 +81,7 @@ int elffacts_read(struct elffacts *out, const struct elffacts_input *in)
 	struct elffacts_answer a;
 	int rc = c ? 0 : -ENOMEM;
 
+	assert(in->vars || !in->nr_vars);
 	if (in->nr_vars > ELFFACTS_VARS_MAX)
 		rc = -E2BIG;
 	for (uint32_t i = 0; i < in->nr_vars && !rc; i++)
@@ -201,6 +203,7 @@ static int table_read(struct table *t, const struct elffile *f, const Elf64_Shdr
 	void *bytes;
 	int rc;
 
+	assert(section);
 	if (section->sh_link >= f->nr_shdrs || f->elf_class != ELFCLASS64)
 		return -ENOEXEC;
 	strings = &f->shdrs[section->sh_link];
@@ -243,6 +246,7 @@ int elfvar_find(const struct elffile *f, struct elfvar *vars, uint32_t nr)
 	static const uint32_t types[] = { SHT_DYNSYM, SHT_SYMTAB };
 	int found = 0, rc = 0;
 
+	assert(vars || !nr);
 	for (uint32_t i = 0; i < nr; i++)
 		vars[i].vaddr = vars[i].size = 0;
 	for (size_t k = 0; k < ARRAY_SIZE(types) && found < (int)nr; k++) {
@@ -294,6 +298,7 @@ static bool elfvar_at(const struct elffile *f, uint64_t vaddr, char *name, size_
 	static const uint32_t types[] = { SHT_SYMTAB, SHT_DYNSYM };
 	const Elf64_Sym *found = NULL;
 
+	assert(size > 1);
 	for (size_t k = 0; k < ARRAY_SIZE(types) && !found; k++) {
 		const Elf64_Shdr *section = elffile_section_of_type(f, types[k]);
 		struct table t;
@@ -432,6 +437,7 @@ static int elfdwarf_alt(const struct elffile *f, struct elfdwarf_alt *alt)
 
 void elffacts_collect(struct elffacts *out, const struct elffile *f)
 {
+	assert(f->nr_phdrs <= ELFFILE_PHDRS_MAX);
 	*out = (struct elffacts){ .vaddr = 0 };
 	debugfile_names(&out->names, f);
 	out->dwarf = elfdwarf_size(f, &out->dwarf_size);
@@ -506,6 +512,7 @@ bool buildidcache_path(const char *home, const uint8_t *build_id, size_t size, b
 			 ? snprintf(buf, buf_size, "%s/.debug/.build-id/", home)
 			 : -1;
 
+	assert(buf_size);
 	if (at < 0 || (size_t)at + 2 * size + sizeof("//elf") > buf_size)
 		return false;
 	for (size_t i = 0; i < size; i++)
@@ -522,6 +529,7 @@ static bool has_build_id(const struct untrusted_file *file, const uint8_t *build
 	struct elffacts facts;
 	const struct debugfile_names *is = &facts.names;
 
+	assert(size);
 	/* Old recordings have 20 bytes, whatever the size. */
 	return !elffacts_read(&facts, &in) && is->build_id_size && is->build_id_size <= size &&
 	       !memcmp(is->build_id, build_id, is->build_id_size);

@@ -5,6 +5,7 @@
  */
 #include "symbols/elf/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -162,6 +163,7 @@ void elf_sandbox_close(struct elf_sandbox *c, int i)
 {
 	struct elf_sandbox_file *s = &c->files[i];
 
+	assert(i >= 0 && i < ELF_SANDBOX_FILES);
 	if (s->copy >= 0) {
 		close(s->copy);
 		if (s->sent >= 0)
@@ -214,6 +216,8 @@ int elf_sandbox_open(struct elf_sandbox *c, int i, int fd, uint64_t size)
 	const struct elfpart ends[2] = { { 0, part }, { size - part, size } };
 	int rc = 0;
 
+	assert(i >= 0 && i < ELF_SANDBOX_FILES);
+	assert(fd >= 0);
 	if (!size)
 		return -ENOEXEC;
 	*s = (struct elf_sandbox_file){ .fd = fd, .size = size, .copy = -1, .sent = fd };
@@ -315,6 +319,7 @@ int elf_sandbox_ask(struct elf_sandbox *c, const struct sandbox_reader *reader, 
 {
 	bool more = true;
 
+	assert(size <= SANDBOX_REQUEST_MAX);
 	for (;;) {
 		int rc = call(c, reader, request, size, out);
 
@@ -345,6 +350,7 @@ struct elf_sandbox *elf_sandbox_new(void)
 	if (c->buf)
 		return c;
 	free(c);
+	assert(!c || (c->memory_max && c->time_ns));
 	return NULL;
 }
 
@@ -396,6 +402,7 @@ int elf_sandbox_serve_call(struct sandbox_call *c, void *request, size_t size,
 	struct elf_sandbox_serve *v = calloc(1, sizeof(*v));
 	int rc = -EINVAL;
 
+	assert(fn && size);
 	if (!v)
 		return -ENOMEM;
 	if (take_request(v, c) && v->request_size == size && c->fds[0] >= 0) {

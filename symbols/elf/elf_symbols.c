@@ -450,6 +450,7 @@ int elfsym_expect(const struct elffile *f, uint32_t type)
 
 int elfsym_add(struct elfsym *t, const struct elffile *f, uint32_t type, uint64_t bias)
 {
+	assert(t->nr <= ELFSYM_SYMBOLS_MAX);
 	union {
 		Elf64_Sym wide[BATCH];
 		Elf32_Sym small[BATCH];
@@ -496,6 +497,7 @@ int elfsym_add_named(struct elfsym *t, uint64_t vaddr, uint64_t size, const char
 {
 	int rc;
 
+	assert(name || !name_size);
 	name_size = MIN(name_size, (size_t)IMAGE_NAME_MAX);
 	rc = reserve(t, 1);
 	if (!rc)
@@ -1364,6 +1366,7 @@ int elfgo_frames(const struct elffile *f, uint8_t **out, size_t *size)
 	struct table g;
 	int rc = f->machine == EM_X86_64 ? read_table(f, &g) : -ENOENT;
 
+	assert(out && size);
 	if (rc)
 		return rc;
 	put_cie(&w);

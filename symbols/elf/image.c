@@ -121,12 +121,14 @@ const char *image_symbol_name(const struct image *image, const struct image_symb
 {
 	const char *name = image->names + s->name;
 
+	assert(s->name < image->names_size);
 	*size = strnlen(name, MIN(IMAGE_NAME_MAX, image->names_size - s->name));
 	if (!s->stub)
 		return name;
 	memcpy(buf, name, *size);
 	memcpy(buf + *size, "@plt", 4);
 	*size += 4;
+	assert(*size <= IMAGE_STUB_MAX);
 	return buf;
 }
 

@@ -6,6 +6,7 @@
  */
 #include "symbols/image/image.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
@@ -198,6 +199,7 @@ bool fetch_news(struct fetch_desk *d, char *buf, size_t size)
 {
 	bool news;
 
+	assert(size);
 	pthread_mutex_lock(&d->lock);
 	news = d->news;
 	if (news)

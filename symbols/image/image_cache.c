@@ -272,6 +272,7 @@ void image_evict_reload(struct image_cache *o, uint32_t id, uint64_t now_ns)
 {
 	struct object *object = objects_at(o->objects, id);
 
+	assert(id != OBJECT_ID_UNKNOWN);
 	for (uint32_t i = 0; i < o->ready.nr; i++) {
 		if (o->ready.list[i] != id)
 			continue;
@@ -302,6 +303,7 @@ void load_where(struct load_where *w, struct objects *objects, const struct obje
 	/* Acquire: pairs with the release of a finished image; the loader alone replaces it. */
 	const struct image *image = atomic_load_explicit(&object->image, memory_order_acquire);
 
+	assert(object->id != OBJECT_ID_UNKNOWN);
 	w->identity = object->identity;
 	w->build_id_size = image ? image->build_id_size : 0;
 	if (image)

@@ -7,6 +7,7 @@
  */
 #include "symbols/jit/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -929,6 +930,7 @@ int jitdump_job_code(struct helpers *helpers, int fd, const struct jitcode_funct
 	struct code_reading *c = calloc(1, sizeof(*c));
 	int rc;
 
+	assert(fd >= 0);
 	if (!c)
 		return -ENOMEM;
 	c->job.run = run_code;
@@ -1496,6 +1498,7 @@ static void drop_expired(struct jitdumps *j, uint64_t now_ns)
 
 uint32_t jitdumps_refresh(struct jitdumps *j, uint64_t now_ns)
 {
+	assert(j->nr_open <= j->nr_entries);
 	collect(j);
 	drop_expired(j, now_ns);
 	for (uint32_t i = 0; i < j->nr_entries; i++) {
@@ -1562,6 +1565,7 @@ bool jitdumps_may_open(const struct jitdumps *j, const struct jitdumps_entry *e)
 {
 	uint32_t nr = 0;
 
+	assert(j->nr_open <= JITDUMPS_OPEN_MAX);
 	if (j->no_proc || j->nr_open < JITREADS_USER(JITDUMPS_OPEN_MAX))
 		return j->nr_open < JITDUMPS_OPEN_MAX;
 	for (uint32_t i = 0; i < j->nr_entries; i++)

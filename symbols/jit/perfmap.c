@@ -7,6 +7,7 @@
  */
 #include "symbols/jit/internal.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -268,6 +269,7 @@ int perfmap_parse(struct perfmap **out, const char *text, size_t size)
 	struct perfmap *map;
 	int rc = -ENOMEM;
 
+	assert(text || !size);
 	if (size > PERFMAP_SIZE_MAX)
 		return -E2BIG;
 	map = calloc(1, sizeof(*map));
@@ -425,6 +427,7 @@ int perfmap_sandbox_parse(struct perfmap **out, int fd, size_t size)
 	struct sandbox_answer a;
 	int rc = sandbox_call(&perfmap_reader, &request, sizeof(request), fds, 0, TIMEOUT_NS, &a);
 
+	assert(fd >= 0);
 	if (rc)
 		return rc;
 	rc = perfmap_adopt(out, &a);

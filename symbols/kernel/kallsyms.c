@@ -526,6 +526,7 @@ bool kallsyms_find(const struct kallsyms *k, uint64_t addr, struct kallsyms_symb
 		.module = line.module,
 		.module_size = (uint32_t)line.module_size,
 	};
+	assert(addr >= s->start && addr - s->start < size);
 	return true;
 }
 
@@ -590,6 +591,7 @@ struct kallsyms_job *kallsyms_job_start(const char *root, const char *path, stru
 {
 	struct kallsyms_job *j = xcalloc(1, sizeof(*j));
 
+	assert(helpers && path);
 	j->job.run = run;
 	j->job.drop = drop;
 	j->helpers = helpers;
@@ -670,6 +672,7 @@ int kcore_read(int fd, uint64_t addr, void *buf, uint32_t size)
 	Elf64_Ehdr h;
 	int rc = read_header(fd, &h);
 
+	assert(fd >= 0 && buf);
 	for (uint32_t i = 0; !rc && i < h.e_phnum; i++) {
 		Elf64_Phdr p;
 
@@ -785,6 +788,7 @@ int kernel_sandbox_memory(const char *root, const char *path, uint64_t addr, voi
 	int fd = open_file(root, path, &own), rc = 0;
 	uint32_t done = 0;
 
+	assert(path && (buf || !size));
 	if (fd < 0)
 		return fd;
 	while (!own && done < size && rc >= 0) {

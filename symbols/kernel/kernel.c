@@ -95,6 +95,7 @@ void ksyms_add(struct ksyms *k, uint64_t start, uint32_t size, enum ksyms_type t
 	struct entry e = { .start = start, .size = size, .type = (uint8_t)type };
 	uint32_t at;
 
+	assert(name || !name_size);
 	name_size = strnlen(name, MIN(name_size, (size_t)KSYMS_NAME_MAX - 1));
 	if (!size || size > KSYMS_SIZE_MAX || start > UINT64_MAX - size || !name_size)
 		return;
@@ -132,6 +133,7 @@ bool ksyms_find(struct ksyms *k, uint64_t addr, struct ksyms_symbol *out)
 	const struct entry *e = NULL;
 	uint32_t at;
 
+	assert(out);
 	pthread_mutex_lock(&k->lock);
 	at = index_of(k, addr);
 	if (at < k->nr && k->entries[at].start <= addr)
@@ -180,6 +182,7 @@ size_t recorded_kernel_build_id(const char *path, uint8_t *id, size_t max)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t size = fd < 0 ? -1 : read(fd, notes, sizeof(notes));
 
+	assert(max);
 	if (fd >= 0)
 		close(fd);
 	return size > 0 ? elffile_notes_build_id(notes, (size_t)size, id, max) : 0;
@@ -206,6 +209,7 @@ const char *recorded_kernel_reason(enum kernel_match match)
 		[KERNEL_UNKNOWN] = "not known which kernel it was recorded on",
 	};
 
+	assert(match == KERNEL_OTHER || match == KERNEL_UNKNOWN);
 	return reasons[match];
 }
 
@@ -270,6 +274,7 @@ void recorded_modules_add(struct recorded_modules *m, const char *file, size_t s
 	struct recorded_module module = { start, end, "" };
 	uint32_t at = nr_from(m, start);
 
+	assert(file || !size);
 	if (end <= start || !name_of(file, size, module.name))
 		return;
 	if (at && m->list[at - 1].start == start) {

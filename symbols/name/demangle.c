@@ -7,6 +7,7 @@
  */
 #include "symbols/name/internal.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <libiberty/demangle.h>
@@ -162,6 +163,7 @@ size_t demangle(const char *name, size_t size, char *buf, size_t buf_size)
 	char copy[DEMANGLE_NAME_MAX + 1];
 	size_t out, rust;
 
+	assert(name || !size);
 	if (buf_size < 2 || !demangle_may(name, size))
 		return 0;
 	memcpy(copy, name, size);
@@ -498,6 +500,7 @@ void demangler_want(struct demangler *d, const char *name, size_t size)
 {
 	struct demangler_name n = { .raw_size = (uint32_t)size };
 
+	assert(d->nr_done <= d->nr && d->nr <= d->max);
 	if (!demangle_may(name, size) || find(d, name, size))
 		return;
 	if (d->texts_size > MEMO_MAX && d->nr == d->nr_done) {
@@ -613,6 +616,7 @@ void demangler_run(struct demangler *d)
 		call_some(d, &p, first, end);
 		d->nr_done = end;
 	}
+	assert(d->nr_done == d->nr);
 }
 
 size_t demangler_get(struct demangler *d, const char *name, size_t size, const char **out)

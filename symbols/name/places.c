@@ -8,6 +8,7 @@
  */
 #include "symbols/name/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -151,6 +152,7 @@ int places_begin_small(struct places *p)
 	uint32_t nr_slots = (uint32_t)MIN(intern_slots_nr(&p->intern), SLOTS_SMALL);
 	int ret;
 
+	assert(!places_nr(p));
 	intern_fini(&p->intern);
 	ret = intern_init(&p->intern, nr_slots, p->intern.max_ids);
 	if (!ret)
@@ -193,6 +195,7 @@ uint32_t places_nr(const struct places *p)
 
 void places_name(struct places *p, uint32_t id, uint32_t symbol)
 {
+	assert(symbol != SYMBOL_UNBUILT);
 	if (!places_at(p, id))
 		return;
 	/* Release: the loader's symbol; pairs with the acquire in places_at(). */
@@ -207,6 +210,7 @@ int places_grow(struct places *p)
 	uint64_t used = nr > p->nr_before ? nr - p->nr_before : 0;
 	uint64_t ahead = MAX((uint64_t)CHUNK_SIZE, 2 * used);
 
+	assert(p->nr_chunks <= p->max_chunks);
 	int ret = 0;
 
 	p->nr_before = nr;
@@ -402,6 +406,7 @@ uint32_t symtab_add(struct symtab *t, const struct symtab_key *key, const struct
 	uint32_t id = chunked_nr(&n->symbols);
 	struct symbol *s = chunked_reserve(&n->symbols, id);
 
+	assert(text->name || !text->name_size);
 	if (!s || hashset_reserve(&t->set, 1))
 		return SYMBOL_NONE;
 	*s = (struct symbol){

@@ -8,6 +8,7 @@
  */
 #include "symbols/name/name.h"
 
+#include <assert.h>
 #include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -273,6 +274,7 @@ const char *wait_kind_name(enum wait_kind kind)
 
 enum wait_kind wait_kind_named(const char *name, size_t size)
 {
+	assert(name || !size);
 	for (unsigned int kind = WAIT_NO + 1; kind < WAIT_NR; kind++)
 		if (strlen(words[kind].name) == size && !memcmp(words[kind].name, name, size))
 			return (enum wait_kind)kind;

@@ -5,6 +5,7 @@
  */
 #include "symbols/sandbox/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -45,6 +46,7 @@ int sandbox_wrap(const void *bytes, size_t size)
 {
 	int fd = sandbox_file();
 
+	assert(bytes || !size);
 	if (fd < 0)
 		return fd;
 	if (fd_write_all(fd, bytes, size)) {
@@ -57,6 +59,7 @@ int sandbox_wrap(const void *bytes, size_t size)
 
 void sandbox_fix_size(int fd)
 {
+	assert(fd >= 0);
 	fcntl(fd, F_ADD_SEALS, SIZE_SEALS);
 }
 
@@ -229,6 +232,7 @@ static int wait_for(int sock, const struct sandbox_wait *wait)
 	uint64_t deadline_ns = time_now_ns() + wait->timeout_ns, now_ns;
 	struct pollfd fd = { .fd = sock, .events = POLLIN };
 
+	assert(sock >= 0);
 	while ((now_ns = time_now_ns()) < deadline_ns) {
 		uint64_t left_ns = deadline_ns - now_ns;
 		int rc;
@@ -307,6 +311,8 @@ static int start_worker(struct worker *w, enum sandbox_kind kind)
 	int fds[SANDBOX_MESSAGE_FDS] = { -1, -1, -1 };
 	int rc;
 
+	assert(kind < SANDBOX_NR_KINDS);
+	assert(w->sock < 0);
 	pthread_mutex_lock(&sandbox.lock);
 	rc = ask_server(&head, fds);
 	pthread_mutex_unlock(&sandbox.lock);
@@ -340,6 +346,7 @@ static int map_bytes(struct worker *w, size_t size, struct sandbox_answer *out)
 {
 	void *bytes;
 
+	assert(w->file >= 0 && size);
 	if (!sandbox_file_seal(w->file, size))
 		return -EBADMSG;
 	bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, w->file, 0);
@@ -381,6 +388,7 @@ static int copy_bytes(int file, size_t size, struct sandbox_answer *out)
 static int take_file(struct worker *w, const struct sandbox_reader *reader, uint64_t size,
 		     struct sandbox_answer *out)
 {
+	assert(w->file >= 0);
 	if (!size || size > (reader->reply_max ? reader->reply_max : SANDBOX_REPLY_MAX))
 		return -EBADMSG;
 	if (reader->map_reply) {
@@ -451,6 +459,7 @@ static int exchange(struct worker *w, const struct sandbox_reader *reader, const
 	uint64_t cpu_ns = time_clock_ns(w->clock);
 	int rc;
 
+	assert(w->sock >= 0 && size <= SANDBOX_REQUEST_MAX);
 	if (getrandom(&head.serial, sizeof(head.serial), 0) != sizeof(head.serial))
 		return -EPIPE;
 	w->nr_calls++;
@@ -474,6 +483,7 @@ static int call_direct(const struct sandbox_reader *reader, const void *request,
 {
 	struct sandbox_call call = { .request = request, .size = size };
 
+	assert(size <= SANDBOX_REQUEST_MAX);
 	int rc;
 
 	for (unsigned int i = 0; i < SANDBOX_FDS_MAX; i++)
@@ -549,6 +559,8 @@ int sandbox_call_until(const struct sandbox_reader *reader, const void *request,
 	struct worker *w = &sandbox.workers[reader->kind];
 	int rc;
 
+	assert(reader->kind < SANDBOX_NR_KINDS && reader->serve);
+	assert(request || !size);
 	*out = (struct sandbox_answer){ 0 };
 	if (size > SANDBOX_REQUEST_MAX)
 		return -E2BIG;
@@ -568,6 +580,7 @@ int sandbox_call(const struct sandbox_reader *reader, const void *request, size_
 {
 	const struct sandbox_wait wait = { .timeout_ns = timeout_ns };
 
+	assert(timeout_ns);
 	return sandbox_call_until(reader, request, size, fds, generation, &wait, out);
 }
 
@@ -575,6 +588,7 @@ void sandbox_end(const struct sandbox_reader *reader)
 {
 	struct worker *w = &sandbox.workers[reader->kind];
 
+	assert(reader->kind < SANDBOX_NR_KINDS);
 	pthread_mutex_lock(&w->lock);
 	if (w->sock >= 0)
 		end_worker(w);
@@ -585,6 +599,7 @@ void sandbox_refuse(const struct sandbox_reader *reader, uint32_t generation)
 {
 	struct worker *w = &sandbox.workers[reader->kind];
 
+	assert(reader->kind < SANDBOX_NR_KINDS);
 	if (pthread_mutex_trylock(&w->lock))
 		return;
 	if (w->sock >= 0 && w->generation == generation)
@@ -594,6 +609,7 @@ void sandbox_refuse(const struct sandbox_reader *reader, uint32_t generation)
 
 enum sandbox_kind sandbox_idle(enum sandbox_kind first, enum sandbox_kind last)
 {
+	assert(first <= last && last < SANDBOX_NR_KINDS);
 	for (unsigned int kind = first; kind <= (unsigned int)last; kind++) {
 		if (pthread_mutex_trylock(&sandbox.workers[kind].lock))
 			continue;

@@ -3,6 +3,7 @@
  * thread. */
 #include "symbols/sandbox/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -44,6 +45,7 @@ int sandbox_message_send(int sock, const struct sandbox_head *head, const void *
 	unsigned int nr = 0;
 	ssize_t sent;
 
+	assert(sock >= 0 && (bytes || !size));
 	for (unsigned int i = 0; fds && i < SANDBOX_MESSAGE_FDS; i++)
 		if (fds[i] >= 0)
 			list[nr++] = fds[i];
@@ -74,6 +76,7 @@ int sandbox_message_answer(int sock, const struct sandbox_head *head, const void
 	};
 	ssize_t sent;
 
+	assert(sock >= 0 && (bytes || !size));
 	do {
 		sent = writev(sock, parts, size ? 2 : 1);
 	} while (sent < 0 && errno == EINTR);
@@ -118,6 +121,7 @@ int sandbox_message_receive(int sock, struct sandbox_head *head, void *bytes, si
 	};
 	ssize_t got;
 
+	assert(sock >= 0 && (bytes || !max));
 	for (unsigned int i = 0; fds && i < SANDBOX_MESSAGE_FDS; i++)
 		fds[i] = -1;
 	do {

@@ -37,6 +37,7 @@ static bool grow(struct sandbox_reply *reply, size_t max)
 {
 	uint8_t *grown = realloc(reply->bytes, max);
 
+	assert(max > reply->size);
 	if (!grown)
 		return false;
 	reply->bytes = grown;
@@ -46,6 +47,7 @@ static bool grow(struct sandbox_reply *reply, size_t max)
 
 static bool write_all(struct sandbox_reply *reply, const uint8_t *bytes, size_t size)
 {
+	assert(reply->file >= 0);
 	while (size) {
 		ssize_t n = pwrite(reply->file, bytes, size, (off_t)reply->written);
 
@@ -72,6 +74,7 @@ static bool sandbox_flush(struct sandbox_reply *reply)
 /* Append to the bytes in memory. */
 static bool append(struct sandbox_reply *reply, const void *bytes, size_t size)
 {
+	assert(reply->size <= reply->max);
 	if (reply->size + size > reply->max &&
 	    !grow(reply, MAX(2 * reply->max, MAX(reply->size + size, 4096U))))
 		return false;
@@ -86,6 +89,7 @@ size_t sandbox_put(struct sandbox_reply *reply, const void *bytes, size_t size)
 	size_t at = reply->written + reply->size;
 	size_t limit = reply->limit ? reply->limit : SANDBOX_REPLY_MAX;
 
+	assert(bytes || !size);
 	if (!reply->full && size <= limit - at &&
 	    (reply->to_file && size > SANDBOX_PACKET_MAX
 		     ? sandbox_flush(reply) && write_all(reply, bytes, size)
@@ -100,6 +104,7 @@ int sandbox_take(const struct sandbox_call *c, unsigned int i, size_t size, uint
 	uint8_t *bytes = malloc(size + 1);
 	size_t done = 0;
 
+	assert(i < SANDBOX_FDS_MAX && c->fds[i] >= 0);
 	if (!bytes)
 		return -ENOMEM;
 	while (done < size) {
@@ -170,6 +175,7 @@ static int only_socket(int sock)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
+	assert(sock >= 3);
 	if (null < 0)
 		return -errno;
 	for (int fd = 0; fd < 3; fd++)
@@ -384,6 +390,7 @@ static void take_limits(void)
 /* A worker: all of the above, with only descriptor @sock. 0 or -errno: it must not read then. */
 static int sandbox_lock_worker(uint64_t memory_max, uint64_t file_max)
 {
+	assert(memory_max);
 	take_limits();
 	forbid_paths();
 	limit(RLIMIT_CPU, SANDBOX_CPU_SECONDS);
@@ -412,6 +419,7 @@ int sandbox_lock_reader(uint64_t memory_max)
 {
 	int rc = keep_capabilities(1ULL << CAP_SYS_PTRACE);
 
+	assert(memory_max);
 	if (!rc && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		rc = -errno;
 	/* Not Landlock: it would forbid the memory of others. */
