@@ -18,8 +18,15 @@ CHAINS = {
     "clone": ["cloned", "works", "work"],
     "sleepers": ["main", "sleepers", "work"],
     "bigframe": ["main", "bigframe", "work"],
+    # The process and not the thread names it, or none are found.
+    "named": ["works_by_name", "work"],
 }
 LEAVES = {"hot", "warm"}
+# Mode: functions of libc, and their callers.
+CALLERS = {
+    "reading": (r"(__)?read\b", ["main", "reading", "reads"]),
+    "locking": (r"(_*pthread_mutex_lock|_*lll_lock_wait)\b", ["locks"]),
+}
 # Mode: what names its generated code, and nothing else does.
 CODE = ("reuse", "inside", "many")
 ENTRY = ["main", "entry", "entry_outer", "entry_middle", "entry_leaf"]
@@ -59,6 +66,14 @@ def judge_code(mode, stacks):
     return new >= 0.5 * len(stacks) and not old
 
 
+def judge_callers(mode, stacks):
+    pattern, callers = CALLERS[mode]
+    inside = [s for s in stacks if any(re.match(pattern, name) for name in s)]
+    whole = sum(subsequence(callers, s) for s in inside)
+    print(f"{mode}: callers in {whole} of {len(inside)}, of {len(stacks)}")
+    return 4 * len(inside) >= len(stacks) and whole >= 0.98 * len(inside)
+
+
 def judge_entry(stacks):
     """At the first instruction of a function there is its caller, but for the first ones, whose file is not read."""
     inside = [[n for n in s if n in ENTRY] for s in stacks if "entry_outer" in s]
@@ -68,7 +83,7 @@ def judge_entry(stacks):
 
 
 def main():
-    modes = [*CHAINS, *CODE, "entry"]
+    modes = [*CHAINS, *CODE, *CALLERS, "entry"]
     running = []
     for mode in modes:
         link = os.path.join(TMP, mode)
@@ -94,8 +109,8 @@ def main():
             subprocess.run(["rm", "-f", f"/tmp/perf-{process.pid}.map"], check=False)
     bad = [f"{mode}: {len(stacks)} samples" for mode, stacks in seen.items() if len(stacks) < WANTED]
     for mode, stacks in seen.items():
-        right = bool(stacks) and (judge_code(mode, stacks) if mode in CODE else judge_entry(stacks) if mode == "entry"
-                                  else judge_time(mode, stacks))
+        right = bool(stacks) and (judge_code(mode, stacks) if mode in CODE else judge_callers(mode, stacks) if mode in CALLERS
+                                  else judge_entry(stacks) if mode == "entry" else judge_time(mode, stacks))
         if not right:
             bad.append(mode)
     for what in bad:

@@ -153,6 +153,62 @@ static void fault(void)
 	NOT_A_TAIL_CALL();
 }
 
+/* A thread with another name. */
+NOINLINE static void *works_by_name(void *unused)
+{
+	(void)unused;
+	prctl(PR_SET_NAME, "another");
+	work(0);
+	return NULL;
+}
+
+static void named(void)
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, works_by_name, NULL))
+		exit(1);
+	pthread_join(t, NULL);
+}
+
+/* Most of its time is in the kernel, below a function of libc. */
+NOINLINE static void reads(void)
+{
+	static char buf[1 << 16];
+	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+	while (read(zero, buf, sizeof(buf)) > 0)
+		;
+	NOT_A_TAIL_CALL();
+}
+
+static void reading(void)
+{
+	reads();
+	NOT_A_TAIL_CALL();
+}
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+NOINLINE static void *locks(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		pthread_mutex_lock(&mutex);
+		pthread_mutex_unlock(&mutex);
+	}
+}
+
+/* Two threads that do nothing but lock. */
+static void locking(void)
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, locks, NULL))
+		exit(1);
+	locks(NULL);
+}
+
 /* Threads that nobody joins, of some milliseconds each, one after the other. */
 static void detached(void)
 {
@@ -307,9 +363,10 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} modes[] = { { "leader", leader },	{ "nested", nested }, { "fault", fault },
-		      { "detached", detached }, { "clone", clones },  { "sleepers", sleepers },
-		      { "bigframe", bigframe }, { "entry", entry },   { "many", many } };
+	} modes[] = { { "leader", leader },	{ "nested", nested },	{ "fault", fault },
+		      { "detached", detached }, { "clone", clones },	{ "sleepers", sleepers },
+		      { "bigframe", bigframe }, { "entry", entry },	{ "many", many },
+		      { "named", named },	{ "reading", reading }, { "locking", locking } };
 
 	if (argc != 3)
 		return 2;
