@@ -390,6 +390,22 @@ static int open_all(const struct sampler_config *c, const struct target *t, stru
 }
 
 /*
+ * Return -EACCES or -EPERM if an event is not permitted on our own task: there may be no other one
+ * yet.
+ */
+static int probe_rights(const struct sampler_config *c, struct err *e)
+{
+	for (uint32_t i = 0; i < c->nr_events; i++) {
+		int code = event_probe(&c->events[i], 0, -1);
+
+		if (code == -EACCES || code == -EPERM)
+			return err_set(e, code, "%s is not permitted: perf_event_open: %s",
+				       c->events[i].name, strerror(-code));
+	}
+	return 0;
+}
+
+/*
  * Events on processes that are found by name miss the ones that end before the next search: with
  * the right to whole CPUs, all is sampled, and samples of other processes are left out. Waits are
  * measured of tasks: switches of whole CPUs are many.
@@ -407,7 +423,8 @@ int live_open_counters(const struct sampler_config *c, struct target *t, struct 
 		if (code != -EACCES && code != -EPERM)
 			return code;
 	}
-	return open_all(c, t, out, e);
+	code = t->kind == TARGET_NAME ? probe_rights(c, e) : 0;
+	return code ? code : open_all(c, t, out, e);
 }
 
 uint8_t *live_online(void)

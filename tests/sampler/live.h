@@ -4,7 +4,10 @@
 #define TESTS_SAMPLER_LIVE_H
 
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "sampler/sampler.h"
 #include "tests/prelude.h"
@@ -23,6 +26,19 @@ static inline struct sampler *live_start(const struct sampler_config *config)
 	if (code || sampler_start(s, &e))
 		fail_msg("%s", e.text);
 	return s;
+}
+
+/* Skip the test unless events of the whole system, and of code of the kernel, are permitted. */
+static inline void live_need_system(void)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
+					.size = sizeof(attr),
+					.config = PERF_COUNT_SW_CPU_CLOCK };
+	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		skip_test("not permitted: events of other users' processes");
+	close(fd);
 }
 
 /* Wait for the next profile and take it, at most 10 seconds. */

@@ -141,6 +141,7 @@ static struct sampler *start(const char *events, size_t ring_size)
 	};
 	char list[64], *name, *rest = list;
 
+	live_need_system();
 	snprintf(list, sizeof(list), "%s", events);
 	while ((name = strsep(&rest, ",")))
 		assert_int_equal(event_parse(&c.events[c.nr_events++], name, NULL), 0);
