@@ -735,7 +735,11 @@ static const struct runtime runtimes[] = {
 	  "/libcoreclr.so",
 	  false,
 	  { [RUNTIME_NO_MAP] = "start it with the environment DOTNET_PerfMapEnabled=1" } },
-	{ "mono", "/libmonosgen", false, { [RUNTIME_NO_MAP] = "start it with: mono --jitmap" } },
+	{ "mono",
+	  "/libmonosgen",
+	  false,
+	  { [RUNTIME_NO_MAP] = "start it with: mono --jitmap; it writes the last names when it "
+			       "ends, for --replay of a recording" } },
 	{ "luajit",
 	  "luajit",
 	  false,
