@@ -1039,7 +1039,15 @@ static void enable_event(struct sampler *s, const struct control *c)
 
 static void set_window(struct sampler *s, const struct control *c)
 {
-	s->ticks.window = c->window;
+	s->ticks.window = c->window.kind;
+	/* The window of a recording that is read to its end has all samples. */
+	if (c->window.span_ns == s->config.window_ns || (s->facts.recorded && !s->config.follow))
+		return;
+	s->config.window_ns = c->window.span_ns;
+	history_keep(s->store.history, s->config.window_ns, s->config.history_ns,
+		     s->config.history_ns ? s->config.history_memory : 0);
+	if (s->collect.due_ns != UINT64_MAX)
+		history_extend(s->store.history, 2 * (s->collect.due_ns - s->collect.begin_ns));
 }
 
 /* Show other frames. Counts have all of them, so the next profile does too. */

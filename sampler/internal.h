@@ -751,13 +751,16 @@ struct control {
 		enum call_graph call_graph;	  /* CALL_GRAPH */
 		pid_t pid;			  /* FOCUS; 0: back */
 		struct sampler_target_spec *spec; /* TARGET, CPUS: owned */
-		enum profile_window window;	  /* WINDOW */
-		enum profile_frames frames;	  /* FRAMES */
-		uint64_t tick_ns;		  /* TICK */
-		struct strip_query *strip;	  /* STRIP: owned */
-		char *path;			  /* RECORD: owned; NULL: end */
-		struct trap_rule *rule;		  /* TRAP: owned; NULL: remove all */
-		struct {			  /* STACK: bytes, or more as needed */
+		struct {			  /* WINDOW */
+			enum profile_window kind;
+			uint64_t span_ns; /* of PROFILE_WINDOW */
+		} window;
+		enum profile_frames frames; /* FRAMES */
+		uint64_t tick_ns;	    /* TICK */
+		struct strip_query *strip;  /* STRIP: owned */
+		char *path;		    /* RECORD: owned; NULL: end */
+		struct trap_rule *rule;	    /* TRAP: owned; NULL: remove all */
+		struct {		    /* STACK: bytes, or more as needed */
 			uint32_t size;
 			bool is_auto;
 		} stack;

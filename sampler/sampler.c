@@ -247,9 +247,9 @@ void sampler_set_events(struct sampler *s, const struct event *events, uint32_t 
 	send_control(s, &c);
 }
 
-void sampler_set_window(struct sampler *s, enum profile_window window)
+void sampler_set_window(struct sampler *s, enum profile_window window, uint64_t span_ns)
 {
-	send_control(s, &(struct control){ .kind = CONTROL_WINDOW, .window = window });
+	send_control(s, &(struct control){ .kind = CONTROL_WINDOW, .window = { window, span_ns } });
 }
 
 void sampler_set_frames(struct sampler *s, enum profile_frames frames)

@@ -385,7 +385,11 @@ struct profile *sampler_take_collected(struct sampler *s);
 void sampler_set_rate(struct sampler *s, uint32_t event, double hz);
 void sampler_set_enabled(struct sampler *s, bool on); /* all events (S) */
 void sampler_set_events(struct sampler *s, const struct event *events, uint32_t nr);
-void sampler_set_window(struct sampler *s, enum profile_window window);
+/*
+ * @span_ns: the time of PROFILE_WINDOW. A longer one grows as it goes: samples that are older than
+ * the former one are of the past.
+ */
+void sampler_set_window(struct sampler *s, enum profile_window window, uint64_t span_ns);
 /* Show frames of languages, of their interpreters, or both; also of samples already taken. */
 void sampler_set_frames(struct sampler *s, enum profile_frames frames);
 void sampler_set_tick(struct sampler *s, uint64_t tick_ns);

@@ -102,6 +102,7 @@ int store_new_tables(const struct store_caps *caps, struct stacks **stacks, stru
 int store_open(struct store *st, const struct sampler_config *config, struct err *e)
 {
 	uint32_t nr_cpus = config->replay ? 0 : (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t slices_ns = config->replay && !config->follow ? SLICES_ALL : config->window_ns;
 	int code = objects_new(&st->objects);
 
 	st->caps = store_choose_caps(nr_cpus, config->hz * nr_cpus * config->nr_events *
@@ -119,14 +120,11 @@ int store_open(struct store *st, const struct sampler_config *config, struct err
 	if (!code && config->replay)
 		code = stacks_begin_small(st->stacks);
 	if (!code)
-		code = history_new(&st->history,
-				   config->replay && !config->follow ? SLICES_ALL
-								     : config->window_ns,
-				   HALF_LIFE_NS, LONG_CELLS_MAX);
+		code = history_new(&st->history, slices_ns, HALF_LIFE_NS, LONG_CELLS_MAX);
 	if (code)
 		return err_set(e, code, "no memory for the tables: %s", strerror(-code));
 	if (config->history_ns)
-		history_keep(st->history, config->history_ns, config->history_memory);
+		history_keep(st->history, slices_ns, config->history_ns, config->history_memory);
 	code = symbols_new(&st->symbols, st->places, st->objects, st->maps, e);
 	if (!code && symbols_details(st->symbols))
 		details_keep(symbols_details(st->symbols), config->history_ns);

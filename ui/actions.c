@@ -499,9 +499,9 @@ static void by_thread(struct ui_state *st, uint32_t code)
 /* By name, PID, thread, container, unit, and again by name. */
 static void group_by(struct ui_state *st, uint32_t code)
 {
-	enum grouping next = (st->grouping + 1) % GROUPING_NR;
+	enum grouping next = (st->set.grouping + 1) % GROUPING_NR;
 
-	if (st->grouping == GROUPING_PID && !st->by_thread) {
+	if (st->set.grouping == GROUPING_PID && !st->by_thread) {
 		by_thread(st, code);
 		return;
 	}
@@ -514,12 +514,12 @@ static void group_by(struct ui_state *st, uint32_t code)
 static void fold_threads(struct ui_state *st, uint32_t code)
 {
 	process_rows_keep_selected(st);
-	st->fold_threads = !st->fold_threads;
+	st->set.fold_threads = !st->set.fold_threads;
 	table_rebuild(st, st->view);
 	ui_state_say(st, false,
-		     st->fold_threads ? "threads merged by name: worker-* (H lists "
-					"them)"
-				      : "thread names are not merged");
+		     st->set.fold_threads ? "threads merged by name: worker-* (H lists "
+					    "them)"
+					  : "thread names are not merged");
 }
 
 static void copy(struct ui_state *st, uint32_t code)
@@ -557,49 +557,44 @@ static int start_work(struct ui_state *st, struct file_work *w)
 static double saved_hz(const struct ui_state *st)
 {
 	const struct profile *p = st->latest;
-	double hz = st->config->hz;
+	double hz = st->config->set.hz;
 
 	if (p && !p->focus && !st->config->replayed) {
 		hz = ui_state_want_hz(st);
 		for (uint32_t i = 0; i < p->nr_events && hz <= 0; i++)
 			hz = p->events[i].want_hz;
 		/* Events with a period have none. */
-		hz = hz > 0 ? hz : st->config->hz;
+		hz = hz > 0 ? hz : st->config->set.hz;
 	}
 	return hz == st->config->automatic_hz ? 0 : hz;
 }
 
-static void write_config(struct ui_state *st, uint32_t code)
+void actions_settings(const struct ui_state *st, struct settings *set)
 {
-	struct settings set = {
-		.tick_ns = st->tick_ns,
-		.percent_limit = st->percent_limit,
-		.hide_kernel = st->scope.hide_kernel,
-		.hide_user = st->scope.hide_user,
-		.theme = st->theme,
-		.mouse = st->mouse,
-		.ascii = st->config->ascii,
-		.fold_threads = st->fold_threads,
-		.grouping = (int)st->grouping,
-		.frames = st->latest ? (int)st->latest->shown_frames : FRAMES_LANGUAGE,
-		.flame_modules = st->folds && st->folds->by_module,
-		.intervals = st->intervals,
-		.hz = saved_hz(st),
-		.window = st->whole_at_end ? PROFILE_WINDOW : ui_state_want_window(st),
-		.window_ns = st->config->window_ns,
-		.time = st->latest ? ui_state_time(st, st->latest) : st->config->time,
-	};
-	char path[SETTINGS_PATH_MAX];
-	struct err e;
-
+	*set = st->set;
+	set->hz = saved_hz(st);
+	set->window = st->whole_at_end ? PROFILE_WINDOW : ui_state_want_window(st);
+	if (st->latest) {
+		set->frames = (int)st->latest->shown_frames;
+		set->time = (int)ui_state_time(st, st->latest);
+	}
 	for (unsigned int i = 0; i < CONFIG_COLUMN_VIEWS; i++) {
 		const struct list *list = &st->lists[columns_view(i)];
 
-		columns_format(view_of(columns_view(i)), list->columns, set.columns[i],
-			       sizeof(set.columns[i]));
-		columns_format_sort(view_of(columns_view(i)), list, set.sorts[i],
-				    sizeof(set.sorts[i]));
+		columns_format(view_of(columns_view(i)), list->columns, set->columns[i],
+			       sizeof(set->columns[i]));
+		columns_format_sort(view_of(columns_view(i)), list, set->sorts[i],
+				    sizeof(set->sorts[i]));
 	}
+}
+
+static void write_config(struct ui_state *st, uint32_t code)
+{
+	char path[SETTINGS_PATH_MAX];
+	struct settings set;
+	struct err e;
+
+	actions_settings(st, &set);
 	if (!st->config->saves)
 		ui_state_say(st, false, "settings are not saved here");
 	else if (settings_path(path, sizeof(path), &e))
@@ -617,7 +612,7 @@ static char *screen_text(struct ui_state *st, bool picture)
 	canvas_init(&c, st->glyphs == theme_glyphs(true));
 	if (!canvas_resize(&c, MAX(st->rows, 1u), MAX(st->cols, 1u))) {
 		screen_draw(st, &c);
-		text = picture ? svg_draw(&c, (enum theme)st->theme) : canvas_dump(&c);
+		text = picture ? svg_draw(&c, (enum theme)st->set.theme) : canvas_dump(&c);
 	}
 	canvas_fini(&c);
 	return text;
@@ -896,9 +891,9 @@ static void full_names(struct ui_state *st, uint32_t code)
 
 static void intervals(struct ui_state *st, uint32_t code)
 {
-	st->intervals = !st->intervals;
+	st->set.intervals = !st->set.intervals;
 	ui_state_say(st, false, "%s",
-		     st->intervals ? "showing the 95 % interval of SELF%" : "intervals hidden");
+		     st->set.intervals ? "showing the 95 % interval of SELF%" : "intervals hidden");
 }
 
 static void follow(struct ui_state *st, uint32_t code)
@@ -1016,13 +1011,13 @@ static void sampling(struct ui_state *st, uint32_t code)
 
 static void hide_kernel(struct ui_state *st, uint32_t code)
 {
-	st->scope.hide_kernel = !st->scope.hide_kernel;
+	st->set.hide_kernel = !st->set.hide_kernel;
 	rebuild(st);
 }
 
 static void hide_user(struct ui_state *st, uint32_t code)
 {
-	st->scope.hide_user = !st->scope.hide_user;
+	st->set.hide_user = !st->set.hide_user;
 	rebuild(st);
 }
 

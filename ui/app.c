@@ -356,7 +356,7 @@ static void draw(struct app *a)
 	if (a->st.copy[0])
 		term_copy(a->term, a->st.copy);
 	a->st.copy[0] = '\0';
-	term_set(a->term, (enum theme)a->st.theme, a->st.mouse);
+	term_set(a->term, (enum theme)a->st.set.theme, a->st.set.mouse);
 	screen_draw(&a->st, &a->canvas);
 	term_draw(a->term, &a->canvas);
 	a->dirty = false;
@@ -435,10 +435,10 @@ static void go_first(void)
 
 int app_run(struct sampler *s, const struct ui_config *config, struct err *e)
 {
-	const struct term_config looks = { wants_color(config->color), (enum theme)config->theme,
-					   config->mouse };
+	const struct term_config looks = { wants_color(config->set.color),
+					   (enum theme)config->set.theme, config->set.mouse };
 	struct app a = { .signal_fd = -1, .dirty = true };
-	bool ascii = config->ascii || !term_utf8();
+	bool ascii = config->set.ascii || !term_utf8();
 	sigset_t set;
 	int rc;
 
@@ -459,8 +459,8 @@ int app_run(struct sampler *s, const struct ui_config *config, struct err *e)
 	a.st.packages = config->replayed ? NULL : packages_new(NULL, NULL);
 	a.st.now_ns = time_now_ns();
 	a.repaint_ns = a.st.now_ns + REPAINT_NS;
-	if (config->window != PROFILE_WINDOW)
-		sampler_set_window(s, config->window);
+	if (config->set.window != PROFILE_WINDOW)
+		sampler_set_window(s, config->set.window, config->set.window_ns);
 	resize(&a);
 	if (a.canvas.cells) {
 		draw(&a);
@@ -795,38 +795,28 @@ void model_init(struct ui_state *st, struct sampler *s, const struct ui_config *
 	if (!config->host && gethostname(host, sizeof(host) - 1))
 		host[0] = '\0';
 	ui_state_clean(st->host, sizeof(st->host), config->host ? config->host : host);
-	st->tick_ns = config->tick_ns;
-	st->scope.hide_kernel = config->hide_kernel;
-	st->scope.hide_user = config->hide_user;
-	ui_state_set_time(st, config->time);
-	st->fold_threads = config->fold_threads;
-	st->grouping = config->grouping;
-	st->theme = config->theme;
-	st->mouse = config->mouse;
+	st->set = config->set;
+	ui_state_set_time(st, (enum ui_config_time)config->set.time);
 	st->user_keys = config->user_keys;
 	for (unsigned int i = 0; i < CONFIG_COLUMN_VIEWS; i++)
 		st->lists[columns_view(i)].columns =
-			columns_parse(view_of(columns_view(i)), config->columns[i]);
-	st->percent_limit = config->percent_limit;
-	st->intervals = config->intervals;
+			columns_parse(view_of(columns_view(i)), config->set.columns[i]);
 	st->folds = folds_new();
 	st->annotate.function = UINT32_MAX;
-	if (st->folds)
-		st->folds->by_module = config->flame_modules;
 	st->baseline = config->baseline;
 	st->baseline_path = config->baseline_path;
 	if (st->folds)
 		st->folds->by_change = st->baseline != NULL;
 	functions = &st->lists[VIEW_FUNCTIONS];
-	functions->sort = function_columns_find(config->sort);
+	functions->sort = function_columns_find((enum ui_config_sort)config->set.sort);
 	functions->inverted = config->sort_inverted;
 	for (unsigned int i = 0; i < CONFIG_COLUMN_VIEWS; i++)
-		columns_parse_sort(view_of(columns_view(i)), config->sorts[i],
+		columns_parse_sort(view_of(columns_view(i)), config->set.sorts[i],
 				   &st->lists[columns_view(i)]);
 	st->lists[VIEW_MESSAGES].sort = view_messages.sorts->self;
-	if (config->filter) {
-		match_set(&functions->filter, config->filter);
-		match_set(&st->lists[VIEW_PROCESSES].filter, config->filter);
+	if (config->set.filter) {
+		match_set(&functions->filter, config->set.filter);
+		match_set(&st->lists[VIEW_PROCESSES].filter, config->set.filter);
 	}
 	table_rebuild(st, VIEW_HELP);
 }
@@ -915,7 +905,7 @@ static void show_whole(struct ui_state *st, const struct profile *p)
 	ui_state_ask_window(st, PROFILE_TOTAL);
 	ui_state_say(st, false,
 		     "%.80s: all processes have exited; this is the whole run (z: its last %s)",
-		     p->target, format_span(span, st->config->window_ns).str);
+		     p->target, format_span(span, st->set.window_ns).str);
 }
 
 /* Return how much a recording of @before bytes has grown, in KiB a second. */

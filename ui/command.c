@@ -41,6 +41,28 @@
  * Commands that change the target. Runs on: the main thread.
  */
 
+#define COMMAND_WORD_MAX 32
+
+/* A command with an argument. */
+struct command {
+	const char *name, *argument;
+	void (*run)(struct ui_state *st, const char *arg);
+	/*
+	 * Return the @i-th candidate for the next word; @before: the argument up to
+	 * that word; NULL: no more. A NULL pointer: no candidates.
+	 */
+	const char *(*word)(const struct ui_state *st, const char *before, unsigned int i,
+			    char buf[static COMMAND_WORD_MAX]);
+	bool alone;	    /* the argument is optional: run with "" */
+	const char *breaks; /* characters that separate words; NULL: one word */
+	/*
+	 * Gather the words that begin with @word into st->words (Tab), for the command @of; false:
+	 * they come later. NULL: not needed.
+	 */
+	bool (*gather)(struct ui_state *st, const void *of, const char *word);
+	const struct setting *setting; /* that it changes, instead of run(); NULL: none */
+};
+
 static const struct kind {
 	const char *name, *value; /* NULL: no argument */
 	enum sampler_target target;
@@ -347,32 +369,6 @@ static void run_sort(struct ui_state *st, const char *arg)
 	ui_state_say(st, true, "unknown column '%s' (F6 lists them)", arg);
 }
 
-static void set_hz(struct ui_state *st, const char *name, const char *arg)
-{
-	struct err e;
-	double hz;
-
-	if (value_hz(name, arg, sampler_max_hz(st->sampler), &hz, &e)) {
-		ui_state_say_error(st, &e);
-		return;
-	}
-	if (!st->latest)
-		return;
-	st->asked_hz = hz;
-	st->asked_ns = st->now_ns;
-	sampler_set_rate(st->sampler, ui_state_event(st, st->latest), hz);
-}
-
-static void run_hz(struct ui_state *st, const char *arg)
-{
-	set_hz(st, "hz", arg);
-}
-
-static void run_frequency(struct ui_state *st, const char *arg)
-{
-	set_hz(st, "frequency", arg);
-}
-
 /* Show the processes of one user; without an argument the picker opens. */
 static void run_user(struct ui_state *st, const char *arg)
 {
@@ -394,21 +390,6 @@ static const char *user_word(const struct ui_state *st, const char *before, unsi
 			     char buf[static COMMAND_WORD_MAX])
 {
 	return value_word(st, TARGET_USER, i, buf);
-}
-
-/* The memory of the window is set up at the start. */
-static void run_window(struct ui_state *st, const char *arg)
-{
-	uint64_t ns;
-	struct err e;
-
-	if (value_window("window", arg, &ns, &e))
-		ui_state_say_error(st, &e);
-	else
-		ui_state_say(st, true,
-			     "window %s: start with --window=%s (z: all samples; ^R %ss: a time "
-			     "ago)",
-			     arg, arg, arg);
 }
 
 static void run_pid(struct ui_state *st, const char *arg)
@@ -491,80 +472,6 @@ static const char *cgroup_word(const struct ui_state *st, const char *before, un
 	return slash ? slash + 1 : "";
 }
 
-/* Write a number as it is parsed: a comma is a decimal point, as on many keyboards. */
-static const char *typed_number(const char *arg, char out[static LINE_SIZE])
-{
-	char *comma;
-
-	snprintf(out, LINE_SIZE, "%s", arg);
-	comma = strchr(out, ',');
-	if (comma)
-		*comma = '.';
-	return out;
-}
-
-static void run_limit(struct ui_state *st, const char *arg)
-{
-	char text[LINE_SIZE];
-	struct err e;
-
-	if (value_limit("limit", typed_number(arg, text), &st->percent_limit, &e)) {
-		ui_state_say_error(st, &e);
-		return;
-	}
-	table_narrow(st);
-}
-
-static void run_delay(struct ui_state *st, const char *arg)
-{
-	char text[LINE_SIZE];
-	struct err e;
-
-	if (value_delay("delay", typed_number(arg, text), &st->tick_ns, &e))
-		ui_state_say_error(st, &e);
-	else
-		sampler_set_tick(st->sampler, st->tick_ns);
-}
-
-static const char *theme_word(const struct ui_state *st, const char *before, unsigned int i,
-			      char buf[static COMMAND_WORD_MAX])
-{
-	return i < THEME_NR ? theme_name((enum theme)i) : NULL;
-}
-
-/* Set a theme; without an argument the next one. */
-static void run_theme(struct ui_state *st, const char *arg)
-{
-	int theme = (st->theme + 1) % THEME_NR;
-	struct err e;
-
-	if (*arg && value_theme("theme", arg, &theme, &e)) {
-		ui_state_say_error(st, &e);
-		return;
-	}
-	st->theme = theme;
-	ui_state_say(st, false, "theme %s (W saves it)", theme_name((enum theme)theme));
-}
-
-static const char *switch_word(const struct ui_state *st, const char *before, unsigned int i,
-			       char buf[static COMMAND_WORD_MAX])
-{
-	return i == 0 ? "on" : i == 1 ? "off" : NULL;
-}
-
-/* Set the mouse on or off; without an argument toggle it. */
-static void run_mouse(struct ui_state *st, const char *arg)
-{
-	if (*arg && strcmp(arg, "on") && strcmp(arg, "off")) {
-		ui_state_say(st, true, "invalid value '%s': on or off", arg);
-		return;
-	}
-	st->mouse = *arg ? !strcmp(arg, "on") : !st->mouse;
-	ui_state_say(st, false,
-		     st->mouse ? "mouse on; Shift-drag selects text"
-			       : "mouse off: terminal selects text");
-}
-
 /* Set the columns by name, in any order; "automatic": by width. */
 static void run_columns(struct ui_state *st, const char *arg)
 {
@@ -602,60 +509,6 @@ static void run_row(struct ui_state *st, const char *arg)
 		table_move_to(st, (uint32_t)row - 1);
 }
 
-static const char *call_graph_word(const struct ui_state *st, const char *before, unsigned int i,
-				   char buf[static COMMAND_WORD_MAX])
-{
-	return i < CALL_GRAPH_NR ? profile_call_graph_name((enum call_graph)i) : NULL;
-}
-
-static void set_stack_size(struct ui_state *st, const char *name, const char *arg)
-{
-	uint32_t size;
-	bool is_auto;
-	struct err e;
-
-	if (value_stack_size(name, arg, &size, &is_auto, &e))
-		ui_state_say_error(st, &e);
-	else
-		sampler_set_stack_size(st->sampler, size, is_auto);
-}
-
-static void run_call_graph(struct ui_state *st, const char *arg)
-{
-	enum call_graph mode;
-	const char *size;
-	struct err e;
-
-	if (value_call_graph("call-graph", arg, &mode, &size, &e))
-		ui_state_say_error(st, &e);
-	else if (size)
-		set_stack_size(st, "call-graph dwarf,", size);
-	else
-		sampler_set_call_graph(st->sampler, mode);
-}
-
-static const char *frames_word(const struct ui_state *st, const char *before, unsigned int i,
-			       char buf[static COMMAND_WORD_MAX])
-{
-	return i < FRAMES_NR ? profile_frames_name((enum profile_frames)i) : NULL;
-}
-
-static void run_frames(struct ui_state *st, const char *arg)
-{
-	enum profile_frames frames;
-	struct err e;
-
-	if (value_frames("frames", arg, &frames, &e))
-		ui_state_say_error(st, &e);
-	else
-		sampler_set_frames(st->sampler, frames);
-}
-
-static void run_stack_size(struct ui_state *st, const char *arg)
-{
-	set_stack_size(st, "stack-size", arg);
-}
-
 static void run_stacks(struct ui_state *st, const char *arg)
 {
 	pid_t *pids = NULL;
@@ -671,17 +524,6 @@ static void run_stacks(struct ui_state *st, const char *arg)
 	else
 		actions_stacks_of(st, pids[0]);
 	free(pids);
-}
-
-static void run_ring(struct ui_state *st, const char *arg)
-{
-	uint64_t size;
-	struct err e;
-
-	if (value_ring("ring", arg, &size, &e))
-		ui_state_say_error(st, &e);
-	else
-		sampler_set_ring_size(st->sampler, size);
 }
 
 static void run_event(struct ui_state *st, const char *arg)
@@ -709,40 +551,196 @@ static const char *gathered_word(const struct ui_state *st, const char *before, 
 	return i < st->words.nr ? st->words.list[i] : NULL;
 }
 
-/* Ends with a name of NULL. */
 static const struct command command_table[] = {
-	{ "screen", "FILE (Tab lists)", run_screen, gathered_word, false, NULL, file_words_gather },
-	{ "export", "FILE (Tab lists)", run_export, gathered_word, false, NULL, file_words_gather },
-	{ "record", "FILE (alone: end)", run_record, gathered_word, true, NULL, file_words_gather },
-	{ "show", "REGEX", run_filter, NULL, false, NULL, NULL },
-	{ "find", "TEXT", run_search, NULL, false, NULL, NULL },
-	{ "order", "COLUMN", run_sort, sort_word, false, NULL, NULL },
-	{ "target", "KIND WHICH", command_target, command_target_word, false, " ,", NULL },
-	{ "cpus", "LIST|all", command_cpus, cpus_word, false, NULL, NULL },
-	{ "event", "NAME,... (Tab lists)", run_event, gathered_word, false, ",", gather_events },
-	{ "event-filter", "EXPR (alone: none)", run_event_filter, NULL, true, NULL, NULL },
-	{ "hz", "HZ", run_hz, NULL, false, NULL, NULL },
-	{ "frequency", "HZ", run_frequency, NULL, false, NULL, NULL },
-	{ "user", "NAME", run_user, user_word, false, NULL, NULL },
-	{ "window", "SECONDS", run_window, NULL, false, NULL, NULL },
-	{ "pid", "PID", run_pid, pid_word, false, NULL, NULL },
-	{ "baseline", "", run_baseline, NULL, false, NULL, NULL },
-	{ "rewind", "TIME", rewind_command, NULL, true, NULL, NULL },
-	{ "trap", "RULE|off", rewind_trap, NULL, true, NULL, NULL },
-	{ "row", "NUMBER", run_row, NULL, false, NULL, NULL },
-	{ "call-graph", "HOW", run_call_graph, call_graph_word, false, NULL, NULL },
-	{ "frames", "KIND", run_frames, frames_word, false, NULL, NULL },
-	{ "stack-size", "SIZE", run_stack_size, NULL, false, NULL, NULL },
-	{ "stacks", "[PID]", run_stacks, NULL, true, NULL, NULL },
-	{ "ring", "SIZE", run_ring, NULL, false, NULL, NULL },
-	{ "cgroup", "TEXT", run_cgroup, cgroup_word, true, NULL, NULL },
-	{ "limit", "PERCENT", run_limit, NULL, false, NULL, NULL },
-	{ "delay", "SECONDS", run_delay, NULL, false, NULL, NULL },
-	{ "theme", "NAME", run_theme, theme_word, true, NULL, NULL },
-	{ "mouse", "on|off", run_mouse, switch_word, true, NULL, NULL },
-	{ "columns", "NAME,...", run_columns, column_word, false, ",", NULL },
-	{ NULL, NULL, NULL, NULL, false, NULL, NULL },
+	{ "screen", "FILE (Tab lists)", run_screen, gathered_word, false, NULL, file_words_gather,
+	  NULL },
+	{ "export", "FILE (Tab lists)", run_export, gathered_word, false, NULL, file_words_gather,
+	  NULL },
+	{ "record", "FILE (alone: end)", run_record, gathered_word, true, NULL, file_words_gather,
+	  NULL },
+	{ "show", "REGEX", run_filter, NULL, false, NULL, NULL, NULL },
+	{ "find", "TEXT", run_search, NULL, false, NULL, NULL, NULL },
+	{ "order", "COLUMN", run_sort, sort_word, false, NULL, NULL, NULL },
+	{ "target", "KIND WHICH", command_target, command_target_word, false, " ,", NULL, NULL },
+	{ "cpus", "LIST|all", command_cpus, cpus_word, false, NULL, NULL, NULL },
+	{ "event", "NAME,... (Tab lists)", run_event, gathered_word, false, ",", gather_events,
+	  NULL },
+	{ "event-filter", "EXPR (alone: none)", run_event_filter, NULL, true, NULL, NULL, NULL },
+	{ "user", "NAME", run_user, user_word, false, NULL, NULL, NULL },
+	{ "pid", "PID", run_pid, pid_word, false, NULL, NULL, NULL },
+	{ "baseline", "", run_baseline, NULL, false, NULL, NULL, NULL },
+	{ "rewind", "TIME", rewind_command, NULL, true, NULL, NULL, NULL },
+	{ "trap", "RULE|off", rewind_trap, NULL, true, NULL, NULL, NULL },
+	{ "row", "NUMBER", run_row, NULL, false, NULL, NULL, NULL },
+	{ "stacks", "[PID]", run_stacks, NULL, true, NULL, NULL, NULL },
+	{ "cgroup", "TEXT", run_cgroup, cgroup_word, true, NULL, NULL, NULL },
+	{ "columns", "NAME,...", run_columns, column_word, false, ",", NULL, NULL },
 };
+
+/* ---- settings ---- */
+
+static void use_rate(struct ui_state *st, const struct options *o)
+{
+	rate_set(st, o->set.hz > 0 ? o->set.hz : st->config->automatic_hz);
+}
+
+static void use_delay(struct ui_state *st, const struct options *o)
+{
+	st->set.tick_ns = o->set.tick_ns;
+	sampler_set_tick(st->sampler, st->set.tick_ns);
+}
+
+static void use_window(struct ui_state *st, const struct options *o)
+{
+	st->set.window_ns = o->set.window_ns;
+	st->whole_at_end = false;
+	ui_state_ask_window(st, o->set.window);
+}
+
+static void use_limit(struct ui_state *st, const struct options *o)
+{
+	st->set.percent_limit = o->set.percent_limit;
+	table_narrow(st);
+}
+
+static void use_frames(struct ui_state *st, const struct options *o)
+{
+	sampler_set_frames(st->sampler, (enum profile_frames)o->set.frames);
+}
+
+static void use_stack_size(struct ui_state *st, const struct options *o)
+{
+	sampler_set_stack_size(st->sampler, o->config.stack_size, o->config.stack_auto);
+}
+
+static void use_call_graph(struct ui_state *st, const struct options *o)
+{
+	if (setting_given(&o->set, "stack-size"))
+		use_stack_size(st, o);
+	else
+		sampler_set_call_graph(st->sampler, o->config.call_graph);
+}
+
+static void use_ring(struct ui_state *st, const struct options *o)
+{
+	sampler_set_ring_size(st->sampler, o->config.ring_size);
+}
+
+static void use_grouping(struct ui_state *st, const struct options *o)
+{
+	navigate_by_group(st, (enum grouping)o->set.grouping);
+}
+
+static void use_fold_threads(struct ui_state *st, const struct options *o)
+{
+	process_rows_keep_selected(st);
+	st->set.fold_threads = o->set.fold_threads;
+	table_rebuild(st, st->view);
+}
+
+/* Settings that are more than a value which views read. */
+static const struct {
+	const char *name;
+	void (*use)(struct ui_state *st, const struct options *o);
+} uses[] = {
+	{ "delay", use_delay },		  { "window", use_window },
+	{ "frequency", use_rate },	  { "limit", use_limit },
+	{ "frames", use_frames },	  { "stack-size", use_stack_size },
+	{ "call-graph", use_call_graph }, { "ring", use_ring },
+	{ "group-by", use_grouping },	  { "fold-threads", use_fold_threads },
+};
+
+/* Use the new value of @s in @o. */
+static void use_value(struct ui_state *st, const struct setting *s, const struct options *o)
+{
+	const char *name = s->saved ? s->saved : s->name;
+
+	for (size_t i = 0; i < ARRAY_SIZE(uses); i++) {
+		if (strcmp(uses[i].name, name))
+			continue;
+		uses[i].use(st, o);
+		return;
+	}
+	st->set = o->set;
+	table_rebuild(st, st->view);
+}
+
+void command_set_next(struct ui_state *st, const struct setting *s)
+{
+	struct options o = { .set = st->set };
+
+	setting_next(s, &o.set);
+	use_value(st, s, &o);
+}
+
+/* Write a number as it is parsed: a comma is a decimal point, as on many keyboards. */
+static const char *typed_number(const char *arg, char out[static LINE_SIZE])
+{
+	char *comma;
+
+	snprintf(out, LINE_SIZE, "%s", arg);
+	comma = strchr(out, ',');
+	if (comma)
+		*comma = '.';
+	return out;
+}
+
+/* Set a setting; "": to its next value. */
+static void run_setting(struct ui_state *st, const struct setting *s, const char *name,
+			const char *arg)
+{
+	bool decimal = s->type == SETTING_REAL || s->type == SETTING_SECONDS;
+	struct options o = { .set = st->set };
+	char text[LINE_SIZE], value[SETTING_MAX];
+	struct err e;
+
+	o.set.max_hz = sampler_max_hz(st->sampler);
+	memset(o.set.given, 0, sizeof(o.set.given));
+	if (!*arg && s->alone) {
+		command_set_next(st, s);
+	} else if (setting_take(s, &o, name, decimal ? typed_number(arg, text) : arg, &e)) {
+		ui_state_say_error(st, &e);
+		return;
+	} else {
+		use_value(st, s, &o);
+	}
+	if (!s->alone)
+		return;
+	setting_show(s, &st->set, value);
+	ui_state_say(st, false, "%s %s (W saves it)%s", s->saved, value,
+		     s->type != SETTING_SWITCH ? ""
+		     : st->set.mouse	       ? "; Shift-drag selects text"
+					       : "; the terminal selects text");
+}
+
+/* Return the commands, with a row for each setting that can be changed; ends with a name of NULL.
+ */
+static const struct command *commands(void)
+{
+	static struct command all[ARRAY_SIZE(command_table) + SETTINGS_MAX + 2];
+	struct command *c = all;
+	const struct setting *s;
+
+	if (all[0].name)
+		return all;
+	for (size_t i = 0; i < ARRAY_SIZE(command_table); i++)
+		*c++ = command_table[i];
+	for (size_t i = 0; (s = setting_at(i)); i++) {
+		if (!s->live)
+			continue;
+		*c++ = (struct command){ .name = s->saved ? s->saved : s->name,
+					 .argument = s->arg	? s->arg
+						     : s->words ? "VALUE"
+								: "on|off",
+					 .alone = s->alone,
+					 .setting = s };
+		if (s->action == ACT_PICK_FREQUENCY) {
+			*c = c[-1];
+			c++->name = "hz";
+		}
+	}
+	return all;
+}
 
 /* Return whether it is to replace a file, as in ":export! FILE". */
 static bool has_bang(const char *name)
@@ -750,11 +748,11 @@ static bool has_bang(const char *name)
 	return *name && name[strlen(name) - 1] == '!';
 }
 
-const struct command *command_find(const char *name)
+static const struct command *command_find(const char *name)
 {
 	size_t size = strlen(name) - has_bang(name);
 
-	for (const struct command *c = command_table; c->name; c++)
+	for (const struct command *c = commands(); c->name; c++)
 		if (strlen(c->name) == size && !memcmp(c->name, name, size) &&
 		    (!name[size] || c->run == run_export || c->run == run_screen))
 			return c;
@@ -767,9 +765,9 @@ static const char *name_at(unsigned int i)
 	const struct key_binding *b = key_table();
 	unsigned int nr = 0;
 
-	for (; command_table[nr].name; nr++)
+	for (; commands()[nr].name; nr++)
 		if (nr == i)
-			return command_table[nr].name;
+			return commands()[nr].name;
 	for (; b->action; b++)
 		if (b->contexts && !command_find(b->name) && i-- == nr)
 			return b->name;
@@ -813,6 +811,20 @@ static void say_unknown(struct ui_state *st, const char *name)
 		ui_state_say(st, true, "unknown command '%.100s' (Tab completes)", name);
 }
 
+static void run_command(struct ui_state *st, const struct command *c, const char *name,
+			const char *arg)
+{
+	if (c->setting)
+		run_setting(st, c->setting, name, arg);
+	else
+		c->run(st, arg);
+}
+
+void command_do(struct ui_state *st, const char *name, const char *arg)
+{
+	run_command(st, command_find(name), name, arg);
+}
+
 void command_run(struct ui_state *st, const char *text)
 {
 	char name[LINE_SIZE], arg[LINE_SIZE];
@@ -829,7 +841,7 @@ void command_run(struct ui_state *st, const char *text)
 	action = action_of(name);
 	st->written.over = has_bang(name);
 	if (command && (arg[0] || command->alone))
-		command->run(st, arg);
+		run_command(st, command, name, arg);
 	else if (command && !action)
 		ui_state_say(st, true, "%s needs an argument: %s", name, command->argument);
 	else if (action && arg[0])
@@ -866,6 +878,17 @@ static const struct command *command_at(const char *text, const char **word)
 	return command;
 }
 
+/* Return the @i-th value of a setting; NULL: no more. */
+static const char *setting_word(const struct setting *s, unsigned int i)
+{
+	static const char *const switched[] = { "on", "off", NULL };
+	const char *const *words = s->type == SETTING_SWITCH ? switched : s->words;
+
+	for (; words && *words && i; i--)
+		words++;
+	return words ? *words : NULL;
+}
+
 /* Return the @i-th candidate for the last word of @text, and the start of that word. */
 static const char *candidate(const struct ui_state *st, const char *text, unsigned int i,
 			     const char **word, char buf[static COMMAND_WORD_MAX])
@@ -876,6 +899,8 @@ static const char *candidate(const struct ui_state *st, const char *text, unsign
 
 	if (in_name(text))
 		return name_at(i);
+	if (command && command->setting)
+		return setting_word(command->setting, i);
 	if (!command || !command->word || (command->gather && st->words.of != command))
 		return NULL;
 	rest = split(text, before, sizeof(before));
@@ -1160,11 +1185,11 @@ int script_run(struct sampler *s, const struct ui_config *app, const struct scri
 	struct canvas c;
 	int code;
 
-	canvas_init(&c, app->ascii);
-	model_init(&st, s, app, app->ascii);
+	canvas_init(&c, app->set.ascii);
+	model_init(&st, s, app, app->set.ascii);
 	st.now_ns = time_now_ns();
-	if (app->window != PROFILE_WINDOW)
-		sampler_set_window(s, app->window);
+	if (app->set.window != PROFILE_WINDOW)
+		sampler_set_window(s, app->set.window, app->set.window_ns);
 	code = canvas_resize(&c, config->rows, config->cols);
 	if (code)
 		err_set(e, code, "out of memory for the screen");

@@ -1224,179 +1224,65 @@ const struct dialog_ops dialog_users = {
 
 /* ---- settings ---- */
 
-/* One setting: the action that changes it, or a function here. */
-struct setting {
-	const char *name, *help;
-	enum action action;
-	void (*change)(struct ui_state *st);
-	void (*value)(const struct ui_state *st, char *out, size_t size);
-};
-
-static void next_theme(struct ui_state *st)
+/* Write the value of a setting for a person; "" if it has none. */
+static void setting_value(const struct ui_state *st, const struct setting *s, char *out,
+			  size_t size)
 {
-	st->theme = (st->theme + 1) % THEME_NR;
-}
-
-static void theme_value(const struct ui_state *st, char *out, size_t size)
-{
-	snprintf(out, size, "%s", theme_name((enum theme)st->theme));
-}
-
-static void toggle_mouse(struct ui_state *st)
-{
-	st->mouse = !st->mouse;
-}
-
-static void yes_or_no(char *out, size_t size, bool on)
-{
-	snprintf(out, size, "%s", on ? "yes" : "no");
-}
-
-static void mouse_value(const struct ui_state *st, char *out, size_t size)
-{
-	yes_or_no(out, size, st->mouse);
-}
-
-static void delay_value(const struct ui_state *st, char *out, size_t size)
-{
-	char span[FORMAT_MAX];
-
-	snprintf(out, size, "%s", format_span(span, st->tick_ns).str);
-}
-
-static void window_value(const struct ui_state *st, char *out, size_t size)
-{
-	static const char *const names[PROFILE_NR_WINDOWS] = {
-		[PROFILE_WINDOW] = "last", [PROFILE_DECAY] = "decay", [PROFILE_TOTAL] = "total"
-	};
-	char span[FORMAT_MAX];
-	enum profile_window window = ui_state_want_window(st);
-
-	if (window == PROFILE_WINDOW && ui_state_whole(st)) {
-		snprintf(out, size, "all");
-		return;
-	}
-	snprintf(out, size, "%s%s%s", names[window], window == PROFILE_WINDOW ? " " : "",
-		 window == PROFILE_WINDOW ? format_span(span, st->config->window_ns).str : "");
-}
-
-static void rate_value(const struct ui_state *st, char *out, size_t size)
-{
+	char value[SETTING_MAX], n[FORMAT_MAX];
 	double hz = ui_state_want_hz(st);
-	char n[FORMAT_MAX];
+	struct settings set;
 
-	/* Waits are recorded at each switch, and an event with a period has no rate. */
-	if (hz > 0)
-		snprintf(out, size, "%s Hz", format_count(n, hz).str);
-	else
-		snprintf(out, size, "%s",
-			 ui_state_waits(st, st->latest) ? "each switch" : "fixed period");
-}
-
-static void frames_value(const struct ui_state *st, char *out, size_t size)
-{
-	snprintf(out, size, "%s",
-		 profile_frames_name(st->latest ? st->latest->shown_frames : FRAMES_LANGUAGE));
-}
-
-static void next_grouping(struct ui_state *st)
-{
-	navigate_by_group(st, (st->grouping + 1) % GROUPING_NR);
-}
-
-static void grouping_value(const struct ui_state *st, char *out, size_t size)
-{
-	snprintf(out, size, "%s", ui_config_grouping_name(st->grouping));
-}
-
-static void intervals_value(const struct ui_state *st, char *out, size_t size)
-{
-	yes_or_no(out, size, st->intervals);
-}
-
-static void fold_threads_value(const struct ui_state *st, char *out, size_t size)
-{
-	yes_or_no(out, size, st->fold_threads);
-}
-
-static void limit_value(const struct ui_state *st, char *out, size_t size)
-{
-	snprintf(out, size, "%g%%", st->percent_limit);
-}
-
-static void sort_value(const struct ui_state *st, char *out, size_t size)
-{
-	columns_format_sort(view_of(st->view), &st->lists[st->view], out, size);
-}
-
-static void time_value(const struct ui_state *st, char *out, size_t size)
-{
-	snprintf(out, size, "%s",
-		 ui_config_time_name(st->latest ? ui_state_time(st, st->latest)
-						: st->config->time));
-}
-
-static void hide_kernel_value(const struct ui_state *st, char *out, size_t size)
-{
-	yes_or_no(out, size, st->scope.hide_kernel);
-}
-
-static void hide_user_value(const struct ui_state *st, char *out, size_t size)
-{
-	yes_or_no(out, size, st->scope.hide_user);
-}
-
-static void next_flame_colors(struct ui_state *st)
-{
-	if (st->folds)
-		st->folds->by_module = !st->folds->by_module;
-}
-
-static void flame_colors_value(const struct ui_state *st, char *out, size_t size)
-{
-	snprintf(out, size, "%s", st->folds && st->folds->by_module ? "module" : "kind");
-}
-
-static void no_value(const struct ui_state *st, char *out, size_t size)
-{
 	*out = '\0';
+	switch (s->action) {
+	case ACT_COLUMNS:
+	case ACT_WRITE_CONFIG:
+		return;
+	case ACT_SORT_MENU:
+		columns_format_sort(view_of(st->view), &st->lists[st->view], out, size);
+		return;
+	case ACT_WINDOW:
+		if (ui_state_want_window(st) == PROFILE_WINDOW)
+			snprintf(out, size, ui_state_whole(st) ? "all" : "last %s",
+				 format_span(n, st->set.window_ns).str);
+		if (*out)
+			return;
+		break;
+	case ACT_DELAY:
+		snprintf(out, size, "%s", format_span(n, st->set.tick_ns).str);
+		return;
+	case ACT_PICK_FREQUENCY:
+		/* Waits are recorded at each switch, and an event with a period has no rate. */
+		if (hz > 0)
+			snprintf(out, size, "%s Hz", format_count(n, hz).str);
+		else
+			snprintf(out, size, "%s",
+				 ui_state_waits(st, st->latest) ? "each switch" : "fixed period");
+		return;
+	case ACT_LIMIT:
+		snprintf(out, size, "%g%%", st->set.percent_limit);
+		return;
+	default:
+		break;
+	}
+	actions_settings(st, &set);
+	setting_show(s, &set, value);
+	snprintf(out, size, "%.30s", value);
 }
-
-static const struct setting settings[] = {
-	{ "theme", "auto, dark, light, color-blind, mono", ACT_NONE, next_theme, theme_value },
-	{ "columns", "columns of this view (c)", ACT_COLUMNS, NULL, no_value },
-	{ "sort", "column that sorts this view (F6)", ACT_SORT_MENU, NULL, sort_value },
-	{ "time", "CPU time, waits, both, latency (^)", ACT_NEXT_TIME, NULL, time_value },
-	{ "window", "time that is summed (z)", ACT_WINDOW, NULL, window_value },
-	{ "delay", "time between two refreshes (s)", ACT_DELAY, NULL, delay_value },
-	{ "frequency", "samples per second and CPU (f)", ACT_PICK_FREQUENCY, NULL, rate_value },
-	{ "frames", "of languages, native, or both", ACT_FRAMES, NULL, frames_value },
-	{ "processes by", "name, PID, container, unit (=)", ACT_NONE, next_grouping,
-	  grouping_value },
-	{ "fold threads", "worker-1, worker-2 as worker-* (,)", ACT_FOLD_THREADS, NULL,
-	  fold_threads_value },
-	{ "error bars", "95 % interval of SELF% (~)", ACT_INTERVALS, NULL, intervals_value },
-	{ "hide below", "rows below a percentage (L)", ACT_LIMIT, NULL, limit_value },
-	{ "hide kernel", "functions of the kernel (K)", ACT_HIDE_KERNEL, NULL, hide_kernel_value },
-	{ "hide user", "functions of programs (U)", ACT_HIDE_USER, NULL, hide_user_value },
-	{ "flame color", "by kind of code or module", ACT_NONE, next_flame_colors,
-	  flame_colors_value },
-	{ "mouse", "no: the terminal selects text", ACT_NONE, toggle_mouse, mouse_value },
-	{ "save", "write all of these to the file (W)", ACT_WRITE_CONFIG, NULL, no_value },
-};
 
 static void fill_settings(struct ui_state *st)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
-		struct dialog_entry *entry = dialog_add(&st->dialog);
+	const struct setting *s;
+
+	for (size_t i = 0; (s = setting_at(i)); i++) {
+		struct dialog_entry *entry = s->label ? dialog_add(&st->dialog) : NULL;
 		char value[40];
 
 		if (!entry)
-			return;
-		settings[i].value(st, value, sizeof(value));
+			continue;
+		setting_value(st, s, value, sizeof(value));
 		entry->value = i;
-		snprintf(entry->name, sizeof(entry->name), "%-13s %s", settings[i].name, value);
-		snprintf(entry->detail, sizeof(entry->detail), "%s", settings[i].help);
+		snprintf(entry->name, sizeof(entry->name), "%-13s %s", s->label, value);
+		snprintf(entry->detail, sizeof(entry->detail), "%s", s->about);
 	}
 }
 
@@ -1408,9 +1294,9 @@ static bool use_setting(struct ui_state *st, const struct dialog_entry *entry, b
 		ui_state_say(st, true, "unknown setting");
 		return false;
 	}
-	setting = &settings[entry->value];
-	if (setting->change) {
-		setting->change(st);
+	setting = setting_at(entry->value);
+	if (!setting->action) {
+		command_set_next(st, setting);
 		dialog_refresh(st);
 		return false;
 	}

@@ -98,6 +98,8 @@ void (*actions_sampling(enum action action))(struct ui_state *st, uint32_t code)
 
 /* Do @action. Return false if it has no handler here. */
 bool actions_tool_do(struct ui_state *st, enum action action, uint32_t code);
+/* Get the settings as they are now. */
+void actions_settings(const struct ui_state *st, struct settings *set);
 int actions_save_screen(struct ui_state *st, const char *path, bool replace);
 /* Report the result of a file. Of one that exists a prompt decides. */
 void actions_file_done(struct ui_state *st, int code, const struct err *e);
@@ -138,6 +140,10 @@ int app_run(struct sampler *s, const struct ui_config *config, struct err *e);
 
 /* Run a command; errors are shown on the screen. */
 void command_run(struct ui_state *st, const char *text);
+/* Run the command @name of the table with its argument. */
+void command_do(struct ui_state *st, const char *name, const char *arg);
+/* Change a setting to its next value. */
+void command_set_next(struct ui_state *st, const struct setting *s);
 /* Gather the words that @text can continue with (Tab): files, events. */
 void command_gather(struct ui_state *st, const char *text);
 /* Return the name of the argument ("FILE") while it is empty; else NULL. */
@@ -150,8 +156,6 @@ bool command_complete(const struct ui_state *st, const char *text, char *out, si
 /* Write all candidates for @text into @out, separated by blanks. Return their number. */
 unsigned int command_candidates(const struct ui_state *st, const char *text, char *out,
 				size_t size);
-
-#define COMMAND_WORD_MAX 32
 
 /*
  * Pickers: a list over the screen that narrows while one types. An entry that cannot be used is
@@ -445,27 +449,5 @@ pid_t term_guard_pid(void);
  * the guard then waits for half a second at most.
  */
 void term_guard_end(int code);
-
-/* The commands with an argument. Constant. */
-
-struct command {
-	const char *name, *argument;
-	void (*run)(struct ui_state *st, const char *arg);
-	/*
-	 * Return the @i-th candidate for the next word; @before: the argument up to
-	 * that word; NULL: no more. A NULL pointer: no candidates.
-	 */
-	const char *(*word)(const struct ui_state *st, const char *before, unsigned int i,
-			    char buf[static COMMAND_WORD_MAX]);
-	bool alone;	    /* the argument is optional: run with "" */
-	const char *breaks; /* characters that separate words; NULL: one word */
-	/*
-	 * Gather the words that begin with @word into st->words (Tab), for the command @of; false:
-	 * they come later. NULL: not needed.
-	 */
-	bool (*gather)(struct ui_state *st, const void *of, const char *word);
-};
-
-const struct command *command_find(const char *name);
 
 #endif

@@ -524,7 +524,7 @@ const char *outputs_host(char host[static 65])
 
 int outputs_init(struct outputs *x, const struct options *o, struct err *e)
 {
-	*x = (struct outputs){ .path = o->export_path, .time = o->time };
+	*x = (struct outputs){ .path = o->export_path, .time = (enum ui_config_time)o->set.time };
 	if (!o->config.replay)
 		outputs_host(x->host);
 	if (!o->export_path)
@@ -596,7 +596,8 @@ int outputs_listen(struct serve **sv, struct options *o, struct err *e)
 		return 0;
 	if (size && size + 2 < sizeof(o->remark))
 		size += (size_t)snprintf(o->remark + size, sizeof(o->remark) - size, "; ");
-	return serve_new(sv, o->listen, o->time, o->remark + size, sizeof(o->remark) - size, e);
+	return serve_new(sv, o->listen, (enum ui_config_time)o->set.time, o->remark + size,
+			 sizeof(o->remark) - size, e);
 }
 
 /* Start the thread of --push; a warning is added to the remark. 0 or -errno with a message. */

@@ -53,7 +53,7 @@ void prompt_open(struct ui_state *st, enum prompt_kind kind)
 		snprintf(p->before, sizeof(p->before), "%s", list->search.text);
 		break;
 	case PROMPT_DELAY:
-		snprintf(text, sizeof(text), "%g", (double)st->tick_ns / 1e9);
+		snprintf(text, sizeof(text), "%g", (double)st->set.tick_ns / 1e9);
 		line_set(&p->line, text);
 		break;
 	case PROMPT_COMMAND:
@@ -61,7 +61,7 @@ void prompt_open(struct ui_state *st, enum prompt_kind kind)
 	case PROMPT_REPLACE:
 		break;
 	default:
-		snprintf(text, sizeof(text), "%g", st->percent_limit);
+		snprintf(text, sizeof(text), "%g", st->set.percent_limit);
 		line_set(&p->line, text);
 		break;
 	}
@@ -228,11 +228,11 @@ static void accept(struct ui_state *st)
 	char outcome[TEXT_MAX];
 
 	if (st->prompt.kind == PROMPT_DELAY)
-		command_find("delay")->run(st, st->prompt.line.text);
+		command_do(st, "delay", st->prompt.line.text);
 	else if (st->prompt.kind == PROMPT_LIMIT)
-		command_find("limit")->run(st, st->prompt.line.text);
+		command_do(st, "limit", st->prompt.line.text);
 	else if (st->prompt.kind == PROMPT_REWIND && st->prompt.line.size)
-		command_find("rewind")->run(st, st->prompt.line.text);
+		command_do(st, "rewind", st->prompt.line.text);
 	else if (st->prompt.kind == PROMPT_SEARCH && !st->prompt.line.size &&
 		 st->prompt.before[0]) {
 		/* Enter on an empty line repeats the search, as in less. */

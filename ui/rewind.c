@@ -231,7 +231,7 @@ static uint64_t shown_now(const struct ui_state *st)
 {
 	bool window = !st->config->replayed && ui_state_want_window(st) == PROFILE_WINDOW;
 
-	return window ? st->config->window_ns : 0;
+	return window ? st->set.window_ns : 0;
 }
 
 static void earlier(struct ui_state *st, uint32_t code)

@@ -189,11 +189,11 @@ int session_batch(struct options *o, struct err *e)
 		.each = outputs_tick,
 		.each_context = &exporting,
 		.pushed = o->push ? &exporting.pushed : NULL,
-		.sort = o->sort,
-		.filter = o->filter,
+		.sort = (enum ui_config_sort)o->set.sort,
+		.filter = o->set.filter,
 		.rows = o->rows,
-		.latency = o->time == CONFIG_TIME_LATENCY,
-		.ascii = o->ascii || !term_utf8(),
+		.latency = o->set.time == CONFIG_TIME_LATENCY,
+		.ascii = o->set.ascii || !term_utf8(),
 		/* A recording is one tick. */
 		.nr_ticks = o->config.replay ? 1 : o->nr_ticks,
 	};
@@ -206,7 +206,7 @@ int session_batch(struct options *o, struct err *e)
 	if (code)
 		return code;
 	/* With -d a tick is that long, else it is the recording. */
-	sampled.follow = session_is_piped(o) && o->delay_given;
+	sampled.follow = session_is_piped(o) && setting_given(&o->set, "delay");
 	if (sampled.follow)
 		config.nr_ticks = o->nr_ticks;
 	batch_block_signals();
@@ -253,63 +253,26 @@ static void block_background_stop(void)
 static void configure(struct ui_config *config, const struct options *o)
 {
 	ui_config_init(config);
-	config->ascii = o->ascii;
-	config->color = o->color;
-	config->mouse = !o->no_mouse;
-	config->sort = o->sort;
-	config->time = o->time;
-	config->filter = o->filter;
-	config->fold_threads = o->fold_threads;
-	config->intervals = o->intervals;
-	config->tick_ns = o->config.tick_ns;
-	config->window_ns = o->config.window_ns;
+	config->set = o->set;
+	config->set.hz = o->config.hz;
+	config->automatic_hz = o->automatic_hz;
 	config->replayed = o->config.replay != NULL;
 	config->recording = o->config.replay;
 	config->saves = true;
-	config->theme = o->theme;
 	/* It may be of another machine. */
 	if (config->replayed)
 		config->host = "";
 }
 
-/* Apply the saved rate, window and kind of time where no option is given. */
-static void take_sampling(struct ui_config *config, const struct settings *set, struct options *o)
+/* Complete the saved settings where no option is given; for the live screen only. */
+static int take_settings(struct options *o, struct err *e)
 {
 	const struct sampler_config before = o->config;
+	int code, time = o->set.time;
 	struct err why;
 
-	if (!o->hz_given && set->hz > 0)
-		o->config.hz = MIN(set->hz, o->max_hz > 0 ? o->max_hz : set->hz);
-	config->hz = o->config.hz;
-	if (!o->window_given) {
-		o->config.window_ns = config->window_ns = set->window_ns;
-		config->window = set->window;
-	}
-	/* Events of -e are shown, and a recording has its events. */
-	if (o->time_given || o->config.nr_events || o->config.replay)
-		return;
-	o->time = set->time;
-	if (options_add_time(o, &why)) {
-		o->config = before;
-		o->time = CONFIG_TIME_CPU;
-	}
-	config->time = o->time;
-}
-
-/* Apply the saved settings where no option is given; for the live screen only. */
-static int take_settings(struct ui_config *config, struct settings *set, struct options *o,
-			 struct err *e)
-{
-	int code;
-
-	*set = (struct settings){
-		.tick_ns = config->tick_ns,
-		.theme = config->theme,
-		.mouse = config->mouse,
-		.ascii = config->ascii,
-		.window_ns = config->window_ns,
-	};
-	code = settings_load(set, e);
+	o->set.given[setting_index("time")] |= setting_given(&o->set, "latency");
+	code = settings_load(&o->set, e);
 	if (code == -EINVAL)
 		return code;
 	/* Unreadable: report and ignore it. */
@@ -319,57 +282,33 @@ static int take_settings(struct ui_config *config, struct settings *set, struct 
 		o->config.remark = o->remark;
 		e->text[0] = '\0';
 	}
-	config->mouse &= set->mouse;
-	config->ascii |= set->ascii;
-	config->fold_threads |= set->fold_threads;
-	config->grouping = (enum grouping)set->grouping;
-	config->hide_kernel = set->hide_kernel;
-	config->hide_user = set->hide_user;
-	config->percent_limit = set->percent_limit;
-	config->flame_modules = set->flame_modules;
-	config->intervals |= set->intervals;
-	config->automatic_hz = o->automatic_hz;
-	take_sampling(config, set, o);
-	if (!o->frames_given)
-		o->config.shown_frames = (enum profile_frames)set->frames;
-	if (!o->theme_given)
-		config->theme = set->theme;
-	if (!o->delay_given)
-		o->config.tick_ns = config->tick_ns = set->tick_ns;
-	config->user_keys = &set->user_keys;
-	for (int i = 0; i < CONFIG_COLUMN_VIEWS; i++)
-		config->columns[i] = set->columns[i];
-	for (int i = 0; i < CONFIG_COLUMN_VIEWS; i++)
-		config->sorts[i] = set->sorts[i];
+	if (o->set.max_hz > 0)
+		o->set.hz = MIN(o->set.hz, o->set.max_hz);
+	/* Events of -e are shown, and a recording has its events. */
+	if (o->config.nr_events || o->config.replay) {
+		o->set.time = time;
+	} else if (o->set.time != time && options_add_time(o, &why)) {
+		memcpy(o->config.events, before.events, sizeof(before.events));
+		o->config.nr_events = before.nr_events;
+		o->set.time = CONFIG_TIME_CPU;
+	}
+	options_apply(o);
 	/* --sort is of the functions. */
-	if (o->sort_given)
-		config->sorts[0] = NULL;
+	if (setting_given(&o->set, "sort"))
+		o->set.sorts[0][0] = '\0';
 	return 0;
 }
 
 int session_print_settings(struct options *o, struct err *e)
 {
-	struct ui_config config;
-	struct settings set;
-
-	configure(&config, o);
-	if (take_settings(&config, &set, o, e))
+	if (take_settings(o, e))
 		return EXIT_FAILED;
-	set.tick_ns = config.tick_ns;
-	set.theme = config.theme;
-	set.mouse = config.mouse;
-	set.ascii = config.ascii;
-	set.fold_threads = config.fold_threads;
-	set.grouping = (int)config.grouping;
-	set.frames = (int)o->config.shown_frames;
-	set.intervals = config.intervals;
-	set.hz = config.hz == config.automatic_hz ? 0 : config.hz;
-	set.window = config.window;
-	set.window_ns = config.window_ns;
-	set.time = config.time;
-	if (o->sort_given)
-		snprintf(set.sorts[0], sizeof(set.sorts[0]), "%s", ui_config_sort_name(o->sort));
-	settings_print(stdout, &set);
+	if (o->config.hz == o->automatic_hz)
+		o->set.hz = 0;
+	if (setting_given(&o->set, "sort"))
+		snprintf(o->set.sorts[0], sizeof(o->set.sorts[0]), "%s",
+			 ui_config_sort_name((enum ui_config_sort)o->set.sort));
+	settings_print(stdout, &o->set);
 	return EXIT_DONE;
 }
 
@@ -410,7 +349,7 @@ int session_keys(const struct options *o, struct err *e)
 		return EXIT_USAGE;
 	configure(&config, o);
 	config.users = users = users_load(NULL);
-	config.ascii |= !term_utf8();
+	config.set.ascii |= !term_utf8();
 	sampled.command_quiet = true;
 	signal(SIGPIPE, SIG_IGN);
 	sampler_sandbox_start(true);
@@ -437,7 +376,6 @@ int session_screen(struct options *o, struct err *e)
 {
 	struct sampler_config sampled;
 	struct ui_config config;
-	struct settings set;
 	struct users *users;
 	struct sampler *s;
 	char host[65];
@@ -446,9 +384,10 @@ int session_screen(struct options *o, struct err *e)
 
 	if (code)
 		return EXIT_FAILED;
-	configure(&config, o);
-	if (take_settings(&config, &set, o, e))
+	if (take_settings(o, e))
 		return EXIT_FAILED;
+	configure(&config, o);
+	config.user_keys = &o->set.user_keys;
 	code = outputs_listen(&config.serve, o, e);
 	if (code)
 		return exit_of_export(code);

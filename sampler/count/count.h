@@ -299,8 +299,11 @@ struct history_cell {
 int history_new(struct history **out, uint64_t window_ns, uint64_t half_life_ns,
 		uint32_t max_cells);
 void history_free(struct history *h);
-/* Keep slices for @span_ns, or the window if that is longer, in @memory bytes at most. */
-void history_keep(struct history *h, uint64_t span_ns, size_t memory);
+/*
+ * Sum @window_ns from now on, as far as slices were kept, and keep slices for @span_ns, or the
+ * window if that is longer, in @memory bytes at most; 0: no other limit.
+ */
+void history_keep(struct history *h, uint64_t window_ns, uint64_t span_ns, size_t memory);
 /* Keep slices for @span_ns from now on, if that is longer; 0: no longer than usual. */
 void history_extend(struct history *h, uint64_t span_ns);
 /* Before the first counts: their slices are set, as by counts_swap() live. 0 or -ENOMEM. */

@@ -1367,10 +1367,11 @@ int history_new(struct history **out, uint64_t window_ns, uint64_t half_life_ns,
 	return 0;
 }
 
-void history_keep(struct history *h, uint64_t span_ns, size_t memory)
+void history_keep(struct history *h, uint64_t window_ns, uint64_t span_ns, size_t memory)
 {
+	h->window_ns = window_ns;
 	h->span_ns = MAX(span_ns, h->window_ns);
-	h->memory = memory;
+	h->memory = memory ? memory : h->memory;
 	history_extend(h, 0);
 }
 

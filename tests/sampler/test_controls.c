@@ -610,7 +610,7 @@ TEST(test_name_forks)
 	sampler_set_target(s, &(struct sampler_target_spec){ .target = TARGET_NAME,
 							     .name = "^forks$" });
 	expect_message(s, "sampling name");
-	sampler_set_window(s, PROFILE_TOTAL);
+	sampler_set_window(s, PROFILE_TOTAL, WINDOW_NS);
 	kill(parent, SIGCONT);
 	assert_int_equal(read(fds[0], &worker, sizeof(worker)), sizeof(worker));
 	for (int i = 0; i < 100; i++) {

@@ -34,6 +34,7 @@ struct sampler {
 	struct event events[EVENTS_MAX];
 	uint32_t nr_events;
 	enum profile_window window;
+	uint64_t span_ns;
 	enum profile_frames frames;
 	uint64_t tick_ns;
 	uint32_t annotate, fetched;
@@ -100,8 +101,9 @@ void sampler_set_frames(struct sampler *s, enum profile_frames frames)
 	s->frames = frames;
 }
 
-void sampler_set_window(struct sampler *s, enum profile_window window)
+void sampler_set_window(struct sampler *s, enum profile_window window, uint64_t span_ns)
 {
+	s->span_ns = span_ns;
 	s->window = window;
 }
 

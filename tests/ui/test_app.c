@@ -684,7 +684,7 @@ TEST(test_saved)
 	/* They are there again. */
 	ui_config_init(&config);
 	for (int i = 0; i < CONFIG_COLUMN_VIEWS; i++)
-		config.sorts[i] = s.sorts[i];
+		memcpy(config.set.sorts[i], s.sorts[i], sizeof(s.sorts[i]));
 	model_init(&again, &b.sampler, &config, false);
 	for (int i = 0; i < VIEW_NR; i++) {
 		assert_int_equal(again.lists[i].sort, b.st.lists[i].sort);

@@ -199,21 +199,21 @@ TEST(test_steps)
 
 	start(&b, 80, 24, false);
 	s = b.st.rewind.strip;
-	at = s->last_ns - b.config.window_ns; /* which the rows of now show */
+	at = s->last_ns - b.st.set.window_ns; /* which the rows of now show */
 	while (at > s->first_ns) {
 		press(&b, 'i');
 		assert_int_equal(b.sampler.past_end_ns, at);
-		assert_int_equal(at - b.sampler.past_begin_ns, b.config.window_ns);
+		assert_int_equal(at - b.sampler.past_begin_ns, b.st.set.window_ns);
 		at = b.sampler.past_begin_ns;
 	}
 	press(&b, 'i');
 	assert_int_equal(b.sampler.past_begin_ns, s->first_ns);
-	assert_int_equal(b.sampler.past_end_ns, s->first_ns + b.config.window_ns);
-	for (at = s->first_ns; b.st.rewind.on; at += b.config.window_ns) {
+	assert_int_equal(b.sampler.past_end_ns, s->first_ns + b.st.set.window_ns);
+	for (at = s->first_ns; b.st.rewind.on; at += b.st.set.window_ns) {
 		assert_int_equal(b.sampler.past_begin_ns, at);
 		press(&b, 'o');
 	}
-	assert_int_equal(at + b.config.window_ns, s->last_ns);
+	assert_int_equal(at + b.st.set.window_ns, s->last_ns);
 	bench_fini(&b);
 }
 

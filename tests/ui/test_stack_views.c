@@ -1175,7 +1175,7 @@ TEST(test_baseline_limit)
 	bench_init(&b, 100, 24, true);
 	model_take(&b.st, folded_profile("api;aa;x 1\napi;ab;y 1\napi;main;steady "
 					 "800\napi;main;falls 198\n"));
-	b.st.percent_limit = 1;
+	b.st.set.percent_limit = 1;
 	press(&b, '4');
 	press(&b, 'B');
 	t = folds_tree_shown(&b.st, FOLDS_FLAME);

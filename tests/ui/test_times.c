@@ -184,7 +184,7 @@ TEST(test_one_user)
 			p->processes[i].uid = i == 1 ? 33 : 0;
 		model_take(&b.st, p);
 		type(&b, "^2");
-		b.st.grouping = groupings[g];
+		b.st.set.grouping = groupings[g];
 		b.st.scope.by_user = true;
 		b.st.scope.uid = 33;
 		folds_forget(b.st.folds);
@@ -213,8 +213,8 @@ TEST(test_latency)
 	p->processes[1].comm = p->processes[0].comm;
 	model_take(&b.st, p);
 	cpu = row_of(&b, "copy_user_enhanced_fast_string")->self;
-	b.config.time = CONFIG_TIME_LATENCY;
-	ui_state_set_time(&b.st, b.config.time);
+	b.config.set.time = CONFIG_TIME_LATENCY;
+	ui_state_set_time(&b.st, CONFIG_TIME_LATENCY);
 	folds_forget(b.st.folds);
 	table_rebuild(&b.st, VIEW_FUNCTIONS);
 	assert_non_null(strstr(look(&b), "cpu-clock, latency"));

@@ -38,7 +38,11 @@ static const struct test_pair {
 	  { "1", "997", "25000", "49.5" },
 	  { "0", "0.5", "-5", "nan", "inf", "0x10", "1e3", "99Hz", ".", "25001", "1000000" } },
 	{ "-F", "frequency", NULL, { "1", "997" }, { "-5", "0", "x", "25001" } },
-	{ "--window", "window", NULL, { NULL }, { "0", "x", "-1", "3601" } },
+	{ "--window",
+	  "window",
+	  "window",
+	  { "1", "30", "3600", "last 7", "decay", "total" },
+	  { "0", "x", "-1", "3601", "last 0", "total 5" } },
 	{ "-u", "user", NULL, { "0", "4294967294" }, { "4294967295", "nosuch user" } },
 	{ "-d",
 	  "delay",
@@ -184,9 +188,28 @@ TEST(test_pairs)
 	}
 }
 
+/* Words of the table are the names of their values. */
+TEST(test_words)
+{
+	const struct setting *frames = setting_at(setting_index("frames"));
+	const struct setting *graph = setting_at(setting_index("call-graph"));
+	const struct setting *theme = setting_at(setting_index("theme"));
+
+	for (int i = 0; i < FRAMES_NR; i++)
+		assert_string_equal(frames->words[i], profile_frames_name((enum profile_frames)i));
+	for (int i = 0; i < CALL_GRAPH_NR; i++)
+		assert_string_equal(graph->words[i], profile_call_graph_name((enum call_graph)i));
+	for (int i = 0; i < THEME_NR; i++)
+		assert_string_equal(theme->words[i], theme_name((enum theme)i));
+	assert_null(frames->words[FRAMES_NR]);
+	assert_null(graph->words[CALL_GRAPH_NR]);
+	assert_null(theme->words[THEME_NR]);
+}
+
 /* The sampler gets the value that was typed. */
 TEST(test_reaches)
 {
+	struct settings set;
 	struct bench b;
 
 	bench_init(&b, 80, 24, true);
@@ -200,8 +223,19 @@ TEST(test_reaches)
 	command_run(&b.st, "user 33");
 	assert_true(b.st.scope.by_user && b.st.scope.uid == 33);
 	b.st.scope.by_user = false;
+	/* Refused before, though --window took it. The header, F2 and W have it also. */
+	b.st.latest->window = PROFILE_TOTAL;
 	command_run(&b.st, "window 60");
-	assert_non_null(strstr(look(&b), "start with --window=60"));
+	assert_int_equal(b.sampler.span_ns, 60000000000);
+	assert_int_equal(b.sampler.window, PROFILE_WINDOW);
+	b.st.latest->window = PROFILE_WINDOW;
+	assert_non_null(strstr(look(&b), "last 60s"));
+	actions_settings(&b.st, &set);
+	assert_int_equal(set.window_ns, 60000000000);
+	command_run(&b.st, "window decay");
+	assert_int_equal(b.sampler.window, PROFILE_DECAY);
+	assert_int_equal(b.sampler.span_ns, 60000000000);
+	b.st.message[0] = '\0';
 	command_run(&b.st, "show a(");
 	assert_non_null(strstr(look(&b), "a(: not a regular expression (Unmatched ("));
 	b.st.message[0] = '\0';

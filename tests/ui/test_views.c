@@ -551,7 +551,7 @@ TEST(test_groups_of_one_id)
 
 	bench_init(&b, 120, 30, false);
 	model_take(&b.st, p);
-	b.st.grouping = GROUPING_NAME;
+	b.st.set.grouping = GROUPING_NAME;
 	p->processes = reallocarray(p->processes, 2 * CROWD, sizeof(*p->processes));
 	p->nr_processes = 2 * CROWD;
 	for (uint32_t i = 0; i < 2 * CROWD; i++) {
@@ -679,7 +679,7 @@ TEST(test_group_selection)
 		assert_true(list->cursor < list->nr);
 		assert_true(list->pinned);
 		/* Of a container and unit the row may be named after a busier one. */
-		if (b.st.grouping < GROUPING_CONTAINER)
+		if (b.st.set.grouping < GROUPING_CONTAINER)
 			assert_int_equal(process_rows_process(&b.st, list_current(list))->id, id);
 	}
 	/* The tree, and back; a filter that shows the row. */
@@ -832,15 +832,15 @@ TEST(test_switches)
 	bench_init(&b, 80, 24, false);
 	model_take(&b.st, with_details());
 	command(&b, "theme mono");
-	assert_int_equal(b.st.theme, THEME_MONO);
+	assert_int_equal(b.st.set.theme, THEME_MONO);
 	command(&b, "theme");
-	assert_int_equal(b.st.theme, THEME_AUTO);
+	assert_int_equal(b.st.set.theme, THEME_AUTO);
 	command(&b, "theme pink");
-	assert_int_equal(b.st.theme, THEME_AUTO);
+	assert_int_equal(b.st.set.theme, THEME_AUTO);
 	command(&b, "mouse");
-	assert_false(b.st.mouse);
+	assert_false(b.st.set.mouse);
 	command(&b, "mouse on");
-	assert_true(b.st.mouse);
+	assert_true(b.st.set.mouse);
 	bench_fini(&b);
 }
 
@@ -915,10 +915,10 @@ TEST(test_setup)
 	press(&b, K_F(2));
 	golden(&b, "settings-80x24");
 	press(&b, K_ENTER);
-	assert_int_equal(b.st.theme, THEME_DARK);
+	assert_int_equal(b.st.set.theme, THEME_DARK);
 	assert_non_null(strstr(look(&b), "theme         dark"));
 	type(&b, "mouse\r");
-	assert_false(b.st.mouse);
+	assert_false(b.st.set.mouse);
 	assert_non_null(strstr(look(&b), "mouse         no"));
 	press(&b, K_ESC);
 	assert_null(b.st.dialog.ops);

@@ -100,26 +100,108 @@ enum grouping {
 	GROUPING_NR,
 };
 
+/*
+ * The table of settings (settings.inc): all that can be set by an option, a command, a picker or
+ * the file of settings, with one check and one error for a value wherever it is given. Runs on: the
+ * main thread.
+ */
+
+#define SETTINGS_MAX 96
+#define SETTING_MAX  CONFIG_COLUMNS_MAX
+
+enum setting_type {
+	SETTING_NONE,
+	SETTING_SWITCH,	 /* bool */
+	SETTING_WORD,	 /* int, enum or bool: a place in @words */
+	SETTING_SECONDS, /* uint64_t, ns: "2.5" */
+	SETTING_TIME,	 /* uint64_t, ns: "10m" */
+	SETTING_SIZE,	 /* "64M" */
+	SETTING_NUMBER,
+	SETTING_REAL, /* double */
+	SETTING_TEXT,
+	SETTING_FOLDER, /* a text: a folder that exists */
+	SETTING_ACTION, /* enum options_action: @to */
+};
+
+/* The values that are of the table alone; struct options begins with them. */
+struct settings {
+#define OWN(ctype, member, ...) ctype member;
+#define SWITCH(member, ...)	bool member;
+#define PLACE(...)
+#define ROW(...)
+#include "ui/cli/settings.inc"
+#undef OWN
+#undef SWITCH
+#undef PLACE
+#undef ROW
+	enum profile_window window;			       /* shown at start, or now */
+	char columns[CONFIG_COLUMN_VIEWS][CONFIG_COLUMNS_MAX]; /* "self,total"; "": by width */
+	char sorts[CONFIG_COLUMN_VIEWS][CONFIG_SORT_MAX];      /* "total reversed"; "": by @sort */
+	struct user_keys user_keys;
+	uint32_t nr_files;	  /* number of files read */
+	double max_hz;		  /* kernel.perf_event_max_sample_rate; 0: unknown */
+	bool given[SETTINGS_MAX]; /* by an option, which the file does not override */
+};
+
+struct setting {
+	const char *name;	  /* of the option, and of a command; NULL: none */
+	int letter;		  /* of the option; 0: none */
+	const char *arg;	  /* of its value: "SIZE"; NULL: none */
+	int group;		  /* of --help: HELP_* */
+	const char *help;	  /* of the option */
+	const char *saved;	  /* in the file, and of a command; NULL: not saved */
+	const char *values;	  /* the values for a person; NULL: "yes or no" */
+	const char *label;	  /* in F2; NULL: not there */
+	const char *about;	  /* the same */
+	enum action action;	  /* that changes it there; ACT_NONE: setting_next() */
+	const char *what, *must;  /* of the error: "invalid NOUN", "must be MUST" */
+	const char *needs;	  /* the option without which it has no effect; NULL: none */
+	const char *complete;	  /* its values for shells, if not @words */
+	const char *const *words; /* ends with NULL */
+	const char *initial;	  /* value at the start; NULL: 0 */
+	double least, most;	  /* @most 0: any */
+	enum setting_type type;
+	size_t offset, size; /* of the member of struct options */
+	int to;
+	bool is_own;   /* a member of struct settings */
+	bool off;      /* the option means no */
+	bool power;    /* a power of two */
+	bool sampling; /* not for a recording */
+	bool batch;    /* implies -b */
+	bool live;     /* a command changes it; */
+	bool alone;    /* and without a value to the next one */
+	int (*take)(const struct setting *s, void *base, const char *name, const char *text,
+		    struct err *e);
+	void (*show)(const struct setting *s, const struct settings *set, char *out);
+};
+
+/* Groups of --help. */
+enum { HELP_TARGET = 1, HELP_DISPLAY, HELP_OUTPUT, HELP_STACKS, HELP_LISTS, HELP_NR };
+
+/* Return row @i; NULL: no more. */
+const struct setting *setting_at(size_t i);
+/* Return the row of an option. It must be in the table. */
+size_t setting_index(const char *name);
+bool setting_given(const struct settings *set, const char *name);
+/*
+ * Set a value. @base: struct options, or struct settings if the row is saved. @name
+ * is as typed: "--ring", "ring", "delay =". @text NULL: an option without a value. 0, or -errno
+ * with a message that begins with name and value; then the value is unchanged.
+ */
+int setting_take(const struct setting *s, void *base, const char *name, const char *text,
+		 struct err *e);
+/* Write the value of a saved setting, as in the file. */
+void setting_show(const struct setting *s, const struct settings *set,
+		  char out[static SETTING_MAX]);
+/* Change a switch or a word to its next value. */
+void setting_next(const struct setting *s, struct settings *set);
+/* Set the initial values of the members of struct settings (@own), or of the others. */
+void settings_init(void *base, bool own);
+
 struct ui_config {
-	enum ui_config_time time;
-	bool ascii; /* --ascii; also set by a codeset that is not UTF-8 */
-	enum ui_config_color color;
-	int theme;		    /* enum theme */
-	bool mouse;		    /* false: --no-mouse */
-	uint64_t tick_ns;	    /* as in sampler_config: for the header and the s prompt */
-	uint64_t window_ns;	    /* the same */
-	enum profile_window window; /* shown at start */
-	double hz;		    /* of the session's start */
-	double automatic_hz;	    /* the rate without -F and settings */
-	enum ui_config_sort sort;
-	bool sort_inverted;
-	double percent_limit; /* hide rows below; 0: none */
-	bool intervals;	      /* --intervals */
-	bool hide_kernel, hide_user;
-	bool flame_modules; /* flame graph colours: by module, not by kind */
-	enum grouping grouping;
-	bool fold_threads;		   /* names of threads with '*' for digits */
-	const char *filter;		   /* --filter, as typed after \; NULL: none */
+	struct settings set;		   /* at the start */
+	double automatic_hz;		   /* the rate without -F and settings */
+	bool sort_inverted;		   /* of set.sort */
 	const char *host;		   /* for the title; NULL: gethostname(2) */
 	bool replayed;			   /* a recording: no information about this system */
 	const char *recording;		   /* its path, borrowed; NULL: none */
@@ -127,10 +209,8 @@ struct ui_config {
 	const char *baseline_path;	   /* borrowed */
 	const struct users *users;	   /* borrowed; NULL: numbers */
 	const struct user_keys *user_keys; /* borrowed; NULL: none */
-	const char *columns[CONFIG_COLUMN_VIEWS]; /* "self,total": borrowed; NULL or "": by width */
-	const char *sorts[CONFIG_COLUMN_VIEWS];	  /* "total reversed"; the same; before @sort */
-	struct serve *serve;			  /* gets each profile; NULL: none */
-	bool saves;				  /* F9 may make a file in the working directory */
+	struct serve *serve;		   /* gets each profile; NULL: none */
+	bool saves;			   /* F9 may make a file in the working directory */
 };
 
 /* "name", "PID", "container", "unit". */
@@ -321,31 +401,11 @@ void stacks_print_ndjson(FILE *out, const struct task_stacks *t);
 struct safe_text stacks_describe(const struct task_stack *s, char *buf, size_t size);
 
 /*
- * Values of settings: one check and one error for a value, whether it is of an option, a command, a
- * picker or the file of settings. Runs on: the main thread.
- *
- * @name is what the value was given to, as typed: "--ring", ":ring", "delay =". All return 0, or
- * -EINVAL with a message that begins with the name and the value; then the result is unchanged.
+ * Values that are not of one setting alone; all return as setting_take().
  */
 
 /* @max_hz: kernel.perf_event_max_sample_rate; 0: unknown. */
 int value_hz(const char *name, const char *text, double max_hz, double *hz, struct err *e);
-/* Seconds between two ticks. */
-int value_delay(const char *name, const char *text, uint64_t *ns, struct err *e);
-/* Seconds of the window. */
-int value_window(const char *name, const char *text, uint64_t *ns, struct err *e);
-/* The percentage below which rows are hidden. */
-int value_limit(const char *name, const char *text, double *pct, struct err *e);
-int value_ring(const char *name, const char *text, uint64_t *size, struct err *e);
-/* "auto": the size is that of the start. */
-int value_stack_size(const char *name, const char *text, uint32_t *size, bool *is_auto,
-		     struct err *e);
-/* "dwarf,32K": *size is the text of the size; else NULL. */
-int value_call_graph(const char *name, const char *text, enum call_graph *mode, const char **size,
-		     struct err *e);
-int value_frames(const char *name, const char *text, enum profile_frames *frames, struct err *e);
-/* enum theme */
-int value_theme(const char *name, const char *text, int *theme, struct err *e);
 /* As number_cpus() and number_pids(). */
 int value_cpus(const char *name, const char *text, int **cpus, uint32_t *nr, struct err *e);
 int value_pids(const char *name, const char *text, pid_t **pids, uint32_t *nr, struct err *e);
@@ -400,26 +460,22 @@ enum options_action {
 enum options_format { OPTIONS_TEXT, OPTIONS_NDJSON, OPTIONS_PERF_SCRIPT };
 
 struct options {
+	struct settings set;	      /* first: setting_take() */
 	struct sampler_config config; /* pids, cpus and command owned by this struct or by argv */
 	enum options_action action;
 	bool batch;	   /* -b, or implied by -n, --format, --rows */
 	uint64_t nr_ticks; /* 0: endless */
 	enum options_format format;
-	uint64_t fields; /* --fields: PERF_SAMPLE_* */
-	uint32_t rows;	 /* 0: all */
-	enum ui_config_sort sort;
-	enum ui_config_time time;
-	const char *filter; /* NULL: none; borrowed from argv; it compiles */
-	int theme;	    /* enum theme */
-	bool theme_given, delay_given, frames_given, sort_given, time_given;
-	double automatic_hz, max_hz; /* the rate without -F; the kernel's limit, 0: unknown */
-	char remark[256];	     /* problem with the settings; "": none */
-	pid_t stacks;		     /* --stacks */
-	bool no_stop;		     /* with it: no thread is stopped */
-	const char *shell;	     /* --completion */
-	const char *script;	     /* NULL: none; borrowed from argv */
-	const char *listen;	     /* --listen; NULL: none; borrowed from argv */
-	const char *push;	     /* --push; NULL: none; borrowed from argv, as the next */
+	uint64_t fields;     /* --fields: PERF_SAMPLE_* */
+	uint32_t rows;	     /* 0: all */
+	double automatic_hz; /* the rate without -F */
+	char remark[256];    /* problem with the settings; "": none */
+	pid_t stacks;	     /* --stacks */
+	bool no_stop;	     /* with it: no thread is stopped */
+	const char *shell;   /* --completion */
+	const char *script;  /* NULL: none; borrowed from argv */
+	const char *listen;  /* --listen; NULL: none; borrowed from argv */
+	const char *push;    /* --push; NULL: none; borrowed from argv, as the next */
 	const char *push_headers, *push_ca;
 	uint64_t push_timeout_ns;
 	const char **push_labels; /* owned array of borrowed texts */
@@ -428,18 +484,14 @@ struct options {
 	bool quiet;			   /* --export, --push without -b and -n: print nothing */
 	const char *export_format;	   /* --export-format; NULL: by ending */
 	unsigned int cols, rows_of_screen; /* --size; 0: not given */
-	bool no_mouse;
-	bool fold_threads;
-	bool intervals;
-	const char *baseline; /* perf.data file or folder; NULL: none */
-	bool ascii;
-	enum ui_config_color color;
+	const char *baseline;		   /* perf.data file or folder; NULL: none */
 
 	pid_t *pids;		 /* storage of config.pids */
 	int *cpus;		 /* storage of config.cpus */
 	struct trap_rule *traps; /* storage of config.traps */
-	bool user_given, tids_given, hz_given, window_given, stack_given;
-	const char *sampling; /* an option for live sampling alone that was given; NULL: none */
+	bool tids_given;
+	const struct setting
+		*sampling; /* an option for live sampling alone; NULL: none was given */
 };
 
 /* Limits of the system for checks of arguments. */
@@ -456,23 +508,6 @@ struct options_limits {
  */
 
 #define SETTINGS_PATH_MAX 1024
-
-struct settings {
-	uint64_t tick_ns;
-	double percent_limit;
-	int grouping; /* enum grouping */
-	double hz;    /* 0: automatic */
-	enum profile_window window;
-	uint64_t window_ns; /* of PROFILE_WINDOW; 0: not given */
-	enum ui_config_time time;
-	bool hide_kernel, hide_user, mouse, ascii, fold_threads, intervals, flame_modules;
-	int theme;					       /* enum theme */
-	int frames;					       /* enum profile_frames */
-	char columns[CONFIG_COLUMN_VIEWS][CONFIG_COLUMNS_MAX]; /* "": by the width of the screen */
-	char sorts[CONFIG_COLUMN_VIEWS][CONFIG_SORT_MAX];      /* "total reversed"; "": automatic */
-	struct user_keys user_keys;
-	uint32_t nr_files; /* number of files read */
-};
 
 /* Get the path of the user's file. Return 0, or -ENOENT with a message: no home. */
 int settings_path(char *path, size_t size, struct err *e);
@@ -587,6 +622,8 @@ void options_fini(struct options *o);
  */
 int options_add_time(struct options *o, struct err *e);
 int options_set_batch(struct options *o, struct err *e);
+/* Copy rate, delay, window and frames to the configuration of the sampler. */
+void options_apply(struct options *o);
 /*
  * Print the report of --check. Return EXIT_DONE, EXIT_FAILED (a part does not work) or
  * EXIT_NOT_PERMITTED (no sampling possible).

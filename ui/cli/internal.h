@@ -14,12 +14,10 @@
 #include "ui/cli/cli.h"
 #include "ui/key/key.h"
 
-struct argp_option;
 struct settings;
 
-/* Parse "cpu", "wait", "all" or "latency". Return enum ui_config_time, or -EINVAL. */
-int ui_config_time_parse(const char *text);
-const char *ui_config_sort_help(enum ui_config_sort sort);
+/* Return whether @path is a folder that is there. */
+bool options_is_folder(const char *path);
 
 /* Report whether the work of this thread was left, before a file is replaced. */
 bool file_work_is_left(void);
@@ -53,7 +51,5 @@ struct batch_row {
 
 /* Return the key ("no_map", …) of a reason for broken stacks (index in broken_by), or NULL. */
 const char *batch_broken_key(uint32_t stop);
-
-const struct argp_option *options_table(void);
 
 #endif

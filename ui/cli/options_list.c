@@ -27,9 +27,16 @@
 
 void options_print_columns(FILE *out)
 {
+	static const char *const help[CONFIG_SORT_NR] = {
+		[CONFIG_SORT_SELF] = "share of samples in the function itself",
+		[CONFIG_SORT_TOTAL] = "share of samples with the function on the stack",
+		[CONFIG_SORT_SYMBOL] = "name of the function",
+		[CONFIG_SORT_MODULE] = "program, library or kernel module",
+		[CONFIG_SORT_COMM] = "process with most of its samples",
+	};
+
 	for (int i = 0; i < CONFIG_SORT_NR; i++)
-		fprintf(out, "%-8s %s\n", ui_config_sort_name((enum ui_config_sort)i),
-			ui_config_sort_help((enum ui_config_sort)i));
+		fprintf(out, "%-8s %s\n", ui_config_sort_name((enum ui_config_sort)i), help[i]);
 }
 
 static void print_key_group(FILE *out, enum key_group group)

@@ -8,7 +8,6 @@
  */
 #include "ui/cli/internal.h"
 
-#include <argp.h>
 #include <assert.h>
 #include <ctype.h>
 #include <dirent.h>
@@ -35,260 +34,7 @@
 
 #define FILE_MAX  (64u << 10)
 #define NAME_SIZE 32
-#define VALUE_MAX CONFIG_COLUMNS_MAX
-
-static bool parse_bool(const char *text, bool *out)
-{
-	bool yes = !strcmp(text, "yes"), no = !strcmp(text, "no");
-
-	if (yes || no)
-		*out = yes;
-	return yes || no;
-}
-
-static bool set_delay(struct settings *s, const char *text, struct err *e)
-{
-	return !value_delay("delay =", text, &s->tick_ns, e);
-}
-
-static void get_delay(const struct settings *s, char *out)
-{
-	snprintf(out, VALUE_MAX, "%.10g", (double)s->tick_ns / 1e9);
-}
-
-static bool set_limit(struct settings *s, const char *text, struct err *e)
-{
-	return !value_limit("limit =", text, &s->percent_limit, e);
-}
-
-static void get_limit(const struct settings *s, char *out)
-{
-	snprintf(out, VALUE_MAX, "%.10g", s->percent_limit);
-}
-
-static bool set_theme(struct settings *s, const char *text, struct err *e)
-{
-	return !value_theme("theme =", text, &s->theme, e);
-}
-
-static void get_theme(const struct settings *s, char *out)
-{
-	snprintf(out, VALUE_MAX, "%s", theme_name((enum theme)s->theme));
-}
-
-static bool set_frequency(struct settings *s, const char *text, struct err *e)
-{
-	bool automatic = !strcmp(text, "automatic");
-	double hz = 0;
-
-	if (!automatic && value_hz("frequency =", text, 0, &hz, e))
-		return false;
-	s->hz = hz;
-	return true;
-}
-
-static void get_frequency(const struct settings *s, char *out)
-{
-	if (s->hz > 0)
-		snprintf(out, VALUE_MAX, "%.10g", s->hz);
-	else
-		snprintf(out, VALUE_MAX, "automatic");
-}
-
-static const char *const windows[PROFILE_NR_WINDOWS] = {
-	[PROFILE_WINDOW] = "last",
-	[PROFILE_DECAY] = "decay",
-	[PROFILE_TOTAL] = "total",
-};
-
-/* Take "last 5", "last", "decay" or "total". */
-static bool set_window(struct settings *s, const char *text, struct err *e)
-{
-	size_t size = strcspn(text, " ");
-
-	for (int i = 0; i < PROFILE_NR_WINDOWS; i++) {
-		if (strlen(windows[i]) != size || strncmp(windows[i], text, size))
-			continue;
-		if (text[size] &&
-		    (i != PROFILE_WINDOW ||
-		     value_window("window = last", text + size + 1, &s->window_ns, e)))
-			return false;
-		s->window = (enum profile_window)i;
-		return true;
-	}
-	return false;
-}
-
-static void get_window(const struct settings *s, char *out)
-{
-	if (s->window == PROFILE_WINDOW && s->window_ns)
-		snprintf(out, VALUE_MAX, "%s %.10g", windows[s->window],
-			 (double)s->window_ns / 1e9);
-	else
-		snprintf(out, VALUE_MAX, "%s", windows[s->window]);
-}
-
-static bool set_time(struct settings *s, const char *text, struct err *e)
-{
-	int time = ui_config_time_parse(text);
-
-	if (time >= 0)
-		s->time = (enum ui_config_time)time;
-	return time >= 0;
-}
-
-static void get_time(const struct settings *s, char *out)
-{
-	snprintf(out, VALUE_MAX, "%s", ui_config_time_name(s->time));
-}
-
-#define BOOL_KEY(field)                                                                            \
-	static bool set_##field(struct settings *s, const char *text, struct err *e)               \
-	{                                                                                          \
-		return parse_bool(text, &s->field);                                                \
-	}                                                                                          \
-	static void get_##field(const struct settings *s, char *out)                               \
-	{                                                                                          \
-		snprintf(out, VALUE_MAX, s->field ? "yes" : "no");                                 \
-	}
-
-BOOL_KEY(hide_kernel)
-
-BOOL_KEY(hide_user)
-
-BOOL_KEY(mouse)
-
-BOOL_KEY(ascii)
-
-BOOL_KEY(fold_threads)
-
-BOOL_KEY(intervals)
-
-static bool set_group_by(struct settings *s, const char *text, struct err *e)
-{
-	for (int i = 0; i < GROUPING_NR; i++)
-		if (!strcasecmp(text, ui_config_grouping_name((enum grouping)i))) {
-			s->grouping = i;
-			return true;
-		}
-	return false;
-}
-
-static void get_group_by(const struct settings *s, char *out)
-{
-	snprintf(out, VALUE_MAX, "%s", ui_config_grouping_name((enum grouping)s->grouping));
-}
-
-static bool set_flame(struct settings *s, const char *text, struct err *e)
-{
-	bool modules = !strcmp(text, "module");
-
-	if (!modules && strcmp(text, "kind"))
-		return false;
-	s->flame_modules = modules;
-	return true;
-}
-
-static void get_flame(const struct settings *s, char *out)
-{
-	snprintf(out, VALUE_MAX, s->flame_modules ? "module" : "kind");
-}
-
-static bool set_frames(struct settings *s, const char *text, struct err *e)
-{
-	enum profile_frames frames;
-
-	if (value_frames("frames =", text, &frames, e))
-		return false;
-	s->frames = (int)frames;
-	return true;
-}
-
-static void get_frames(const struct settings *s, char *out)
-{
-	snprintf(out, VALUE_MAX, "%s", profile_frames_name((enum profile_frames)s->frames));
-}
-
-/* Take names of columns; --print-config writes them to a terminal. */
-static bool parse_columns(const char *text, char *out, size_t max)
-{
-	size_t size = 0;
-
-	while (isalnum((unsigned char)text[size]) || (text[size] && strchr("+,-./_ ", text[size])))
-		size++;
-	if (text[size] || size >= max)
-		return false;
-	snprintf(out, max, "%s", strcmp(text, "automatic") ? text : "");
-	return true;
-}
-
-#define COLUMNS_KEY(name, i)                                                                       \
-	static bool set_columns_##name(struct settings *s, const char *text, struct err *e)        \
-	{                                                                                          \
-		return parse_columns(text, s->columns[i], CONFIG_COLUMNS_MAX);                     \
-	}                                                                                          \
-	static void get_columns_##name(const struct settings *s, char *out)                        \
-	{                                                                                          \
-		snprintf(out, VALUE_MAX, "%s", s->columns[i][0] ? s->columns[i] : "automatic");    \
-	}                                                                                          \
-	static bool set_sort_##name(struct settings *s, const char *text, struct err *e)           \
-	{                                                                                          \
-		return parse_columns(text, s->sorts[i], CONFIG_SORT_MAX);                          \
-	}                                                                                          \
-	static void get_sort_##name(const struct settings *s, char *out)                           \
-	{                                                                                          \
-		snprintf(out, VALUE_MAX, "%s", s->sorts[i][0] ? s->sorts[i] : "automatic");        \
-	}
-
-/* In the order of columns_view(). */
-COLUMNS_KEY(functions, 0)
-
-COLUMNS_KEY(processes, 1)
-
-COLUMNS_KEY(tree, 2)
-
-COLUMNS_KEY(callers, 3)
-
-COLUMNS_KEY(cpus, 4)
-
-COLUMNS_KEY(modules, 5)
-
-#define COLUMNS_HELP "automatic, or column names separated by commas (see key c)"
-#define SORT_HELP    "automatic, or a column name, and \"reversed\" (see key F6)"
-
-static const struct {
-	const char *key, *help;
-	bool (*set)(struct settings *s, const char *text, struct err *e);
-	void (*get)(const struct settings *s, char *out);
-} keys[] = {
-	{ "delay", "seconds between updates, 0.1 to 86400", set_delay, get_delay },
-	{ "window", "last SECONDS, decay or total", set_window, get_window },
-	{ "frequency", "samples per second and CPU, or automatic", set_frequency, get_frequency },
-	{ "time", "cpu, wait, all or latency", set_time, get_time },
-	{ "limit", "hide rows below this percentage, 0 to 100", set_limit, get_limit },
-	{ "hide-kernel", "yes or no", set_hide_kernel, get_hide_kernel },
-	{ "hide-user", "yes or no", set_hide_user, get_hide_user },
-	{ "theme", "auto, dark, light, color-blind or mono", set_theme, get_theme },
-	{ "mouse", "yes or no", set_mouse, get_mouse },
-	{ "ascii", "yes or no", set_ascii, get_ascii },
-	{ "group-by", "processes by name, PID, container or unit", set_group_by, get_group_by },
-	{ "fold-threads", "yes or no", set_fold_threads, get_fold_threads },
-	{ "error-bars", "yes or no", set_intervals, get_intervals },
-	{ "frames", "language, both or native", set_frames, get_frames },
-	{ "flame-color", "kind or module", set_flame, get_flame },
-	{ "columns-functions", COLUMNS_HELP, set_columns_functions, get_columns_functions },
-	{ "columns-processes", COLUMNS_HELP, set_columns_processes, get_columns_processes },
-	{ "columns-tree", COLUMNS_HELP, set_columns_tree, get_columns_tree },
-	{ "columns-callers", COLUMNS_HELP, set_columns_callers, get_columns_callers },
-	{ "columns-cpus", COLUMNS_HELP, set_columns_cpus, get_columns_cpus },
-	{ "columns-modules", COLUMNS_HELP, set_columns_modules, get_columns_modules },
-	{ "sort-functions", SORT_HELP, set_sort_functions, get_sort_functions },
-	{ "sort-processes", SORT_HELP, set_sort_processes, get_sort_processes },
-	{ "sort-tree", SORT_HELP, set_sort_tree, get_sort_tree },
-	{ "sort-callers", SORT_HELP, set_sort_callers, get_sort_callers },
-	{ "sort-cpus", SORT_HELP, set_sort_cpus, get_sort_cpus },
-	{ "sort-modules", SORT_HELP, set_sort_modules, get_sort_modules },
-};
+#define VALUE_MAX SETTING_MAX
 
 int settings_path(char *path, size_t size, struct err *e)
 {
@@ -344,17 +90,18 @@ static bool split(const char *line, char name[static NAME_SIZE], char value[stat
 	return true;
 }
 
-/* Return the index of the key in @line, and its value; -1: unknown key. */
-static int key_of(const char *line, char value[static VALUE_MAX])
+/* Return the setting in @line, and its value; NULL: unknown. */
+static const struct setting *saved_in(const char *line, char value[static VALUE_MAX])
 {
+	const struct setting *s;
 	char name[NAME_SIZE];
 
 	if (!split(line, name, value))
-		return -1;
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-		if (!strcmp(keys[i].key, name))
-			return (int)i;
-	return -1;
+		return NULL;
+	for (size_t i = 0; (s = setting_at(i)); i++)
+		if (s->saved && !strcmp(s->saved, name))
+			return s;
+	return NULL;
 }
 
 /* Return whether @line is a section header, and whether of [keys]. */
@@ -368,20 +115,27 @@ static bool is_section(const char *line, bool *of_keys)
 }
 
 /* Apply one line of a file; @section: 0 settings, 1 keys, 2 unknown. */
-static int take_line(struct settings *s, const char *line, int section, struct err *e)
+static int take_line(struct settings *set, const char *line, int section, struct err *e)
 {
 	char name[NAME_SIZE], value[VALUE_MAX];
-	int key = section ? -1 : key_of(line, value);
+	const struct setting *s = section ? NULL : saved_in(line, value);
+	struct settings other;
 
 	if (section == 1 && split(line, name, value) && name[0])
-		return user_keys_add(&s->user_keys, name, value, s->nr_files, e);
-	e->text[0] = '\0';
-	if (key < 0 || keys[key].set(s, value, e))
+		return user_keys_add(&set->user_keys, name, value, set->nr_files, e);
+	if (!s)
 		return 0;
-	/* A value that is also of an option or a command has the same message. */
-	return e->text[0] ? -EINVAL
-			  : err_set(e, -EINVAL, "%s = %s: invalid value\n  must be %s",
-				    keys[key].key, value, keys[key].help);
+	snprintf(name, sizeof(name), "%s =", s->saved);
+	/* An option overrides it; an invalid value is one also then. The limit of the kernel is of
+	 * this moment. */
+	other = *set;
+	other.max_hz = 0;
+	if (setting_take(s, &other, name, value, e))
+		return -EINVAL;
+	other.max_hz = set->max_hz;
+	if (!s->name || !setting_given(set, s->name))
+		*set = other;
+	return 0;
 }
 
 /* Return whether it may be read: a file, or /dev/null for no settings. */
@@ -477,12 +231,15 @@ int settings_load(struct settings *s, struct err *e)
 /* Write the keys that are not in the file yet, with their help. */
 static void write_missing(FILE *out, const struct settings *s, bool *done)
 {
+	const struct setting *row;
 	char value[VALUE_MAX];
 
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-		keys[i].get(s, value);
-		if (!done[i])
-			fprintf(out, "# %s\n%s = %s\n", keys[i].help, keys[i].key, value);
+	for (size_t i = 0; (row = setting_at(i)); i++) {
+		if (!row->saved || done[i])
+			continue;
+		setting_show(row, s, value);
+		fprintf(out, "# %s\n%s = %s\n", row->values ? row->values : "yes or no", row->saved,
+			value);
 		done[i] = true;
 	}
 }
@@ -507,12 +264,13 @@ static int check_old(FILE *old, const char *path, struct err *e)
 /* Write the old lines, with new values of known keys; then the missing keys. */
 static void write_lines(FILE *out, FILE *old, const struct settings *s)
 {
-	bool done[ARRAY_SIZE(keys)] = { false };
+	bool done[SETTINGS_MAX] = { false };
 	char line[512], value[VALUE_MAX];
 	bool begin = true, of_keys, sections = false;
+	ptrdiff_t at;
 
 	while (old && fgets(line, sizeof(line), old)) {
-		int key = begin && !sections ? key_of(line, value) : -1;
+		const struct setting *row = begin && !sections ? saved_in(line, value) : NULL;
 
 		/* Our keys must be before the first section. */
 		if (begin && !sections && is_section(line, &of_keys)) {
@@ -520,14 +278,15 @@ static void write_lines(FILE *out, FILE *old, const struct settings *s)
 			sections = true;
 		}
 		begin = strchr(line, '\n') != NULL;
-		if (key < 0) {
+		if (!row) {
 			fputs(line, out);
 			continue;
 		}
-		keys[key].get(s, value);
-		if (!done[key])
-			fprintf(out, "%s = %s\n", keys[key].key, value);
-		done[key] = true;
+		setting_show(row, s, value);
+		at = row - setting_at(0);
+		if (!done[at])
+			fprintf(out, "%s = %s\n", row->saved, value);
+		done[at] = true;
 	}
 	if (!begin)
 		fputc('\n', out);
@@ -536,7 +295,7 @@ static void write_lines(FILE *out, FILE *old, const struct settings *s)
 
 void settings_print(FILE *out, const struct settings *s)
 {
-	bool done[ARRAY_SIZE(keys)] = { false };
+	bool done[SETTINGS_MAX] = { false };
 	char name[8];
 
 	write_missing(out, s, done);
@@ -712,6 +471,7 @@ struct file_work *settings_work(const char *path, const struct settings *s)
  */
 
 #define ENTRIES_MAX 4096 /* in a directory; events */
+#define WORDS_MAX   128
 
 void words_fini(struct words_list *w)
 {
@@ -791,69 +551,62 @@ void words_events(struct words_list *w, struct sampler *s)
  * Runs on: the main thread, before any other.
  */
 
-/* Values of options; lists from proftop are computed when completing. */
-static const struct {
-	const char *option, *words;
-} values[] = {
-	{ "event", "$(proftop --list-events 2>/dev/null | sed -n 's/^  \\([^ ]*\\).*/\\1/p')" },
-	{ "sort", "$(proftop --list-columns 2>/dev/null | sed 's/ .*//')" },
-	{ "color", "auto always never" },
-	{ "theme", "auto dark light color-blind mono" },
-	{ "format", "text ndjson perf-script" },
-	{ "fields", "brstack brstacksym addr weight data_src phys_addr data_page_size "
-		    "code_page_size" },
-	{ "unwinder", "row step" },
-	{ "frames", "language both native" },
-	{ "languages", "java python php ruby perl node all none" },
-	{ "completion", "bash zsh fish" },
-	{ "user", "$(cut -d: -f1 /etc/passwd)" },
-	{ "pid", "$(ps -eo pid= 2>/dev/null)" },
-};
-
-static const char *words_of(const char *option)
+/* Write the words that the value can be; lists from proftop are computed when completing. */
+static const char *words_of(const struct setting *s, char out[static WORDS_MAX])
 {
-	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
-		if (!strcmp(values[i].option, option))
-			return values[i].words;
-	return NULL;
+	size_t n = 0;
+
+	if (s->complete)
+		return s->complete;
+	*out = '\0';
+	for (int i = 0; s->words && s->words[i] && n < WORDS_MAX; i++)
+		n += (size_t)snprintf(out + n, WORDS_MAX - n, "%s%s", i ? " " : "", s->words[i]);
+	return out;
 }
 
-static bool takes_file(const struct argp_option *o)
+static bool takes_file(const struct setting *s)
 {
-	return o->arg && !strcmp(o->arg, "FILE");
+	return s->arg && !strcmp(s->arg, "FILE");
 }
 
-static bool has_letter(const struct argp_option *o)
+/* Return the next option from *@i on; NULL: no more. */
+static const struct setting *next_option(size_t *i)
 {
-	return o->key > 0 && o->key < 128 && isalnum(o->key);
+	const struct setting *s;
+
+	while ((s = setting_at((*i)++)) && !s->name)
+		;
+	return s;
 }
 
 static void print_bash(FILE *out)
 {
+	const struct setting *o;
+	char buf[WORDS_MAX];
+
 	fputs("_proftop()\n{\n"
 	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
 	      "\tif [ \"$cur\" = = ]; then cur=; fi\n"
 	      "\tif [ \"$prev\" = = ]; then prev=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
 	      "\tcase $prev in\n",
 	      out);
-	for (const struct argp_option *o = options_table(); o->name || o->doc; o++) {
-		const char *words = o->name ? words_of(o->name) : NULL;
+	for (size_t i = 0; (o = next_option(&i));) {
+		const char *words = words_of(o, buf);
 
-		if (!o->name || !o->arg)
+		if (!o->arg)
 			continue;
 		fprintf(out, "\t--%s", o->name);
-		if (has_letter(o))
-			fprintf(out, "|-%c", o->key);
+		if (o->letter)
+			fprintf(out, "|-%c", o->letter);
 		if (takes_file(o))
 			fputs(") COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n", out);
 		else
 			fprintf(out, ") COMPREPLY=($(compgen -W \"%s\" -- \"$cur\")); return ;;\n",
-				words ? words : "");
+				words);
 	}
 	fputs("\tesac\n\tCOMPREPLY=($(compgen -W \"", out);
-	for (const struct argp_option *o = options_table(); o->name || o->doc; o++)
-		if (o->name)
-			fprintf(out, "--%s ", o->name);
+	for (size_t i = 0; (o = next_option(&i));)
+		fprintf(out, "--%s ", o->name);
 	fputs("\" -- \"$cur\"))\n}\ncomplete -F _proftop proftop\n", out);
 }
 
@@ -867,18 +620,19 @@ static void print_quoted(FILE *out, const char *text)
 
 static void print_zsh(FILE *out)
 {
-	fputs("#compdef proftop\n_arguments", out);
-	for (const struct argp_option *o = options_table(); o->name || o->doc; o++) {
-		const char *words = o->name ? words_of(o->name) : NULL;
+	const struct setting *o;
+	char buf[WORDS_MAX];
 
-		if (!o->name)
-			continue;
+	fputs("#compdef proftop\n_arguments", out);
+	for (size_t i = 0; (o = next_option(&i));) {
+		const char *words = words_of(o, buf);
+
 		fprintf(out, " \\\n  '--%s%s[", o->name, o->arg ? "=" : "");
-		print_quoted(out, o->doc);
+		print_quoted(out, o->help);
 		fputc(']', out);
 		if (takes_file(o))
 			fputs(":file:_files", out);
-		else if (words && *words != '$')
+		else if (*words && *words != '$')
 			fprintf(out, ":%s:(%s)", o->arg, words);
 		else if (o->arg)
 			fprintf(out, ":%s:", o->arg);
@@ -889,22 +643,23 @@ static void print_zsh(FILE *out)
 
 static void print_fish(FILE *out)
 {
-	for (const struct argp_option *o = options_table(); o->name || o->doc; o++) {
-		const char *words = o->name ? words_of(o->name) : NULL;
+	const struct setting *o;
+	char buf[WORDS_MAX];
 
-		if (!o->name)
-			continue;
+	for (size_t i = 0; (o = next_option(&i));) {
+		const char *words = words_of(o, buf);
+
 		fprintf(out, "complete -c proftop -l %s", o->name);
-		if (has_letter(o))
-			fprintf(out, " -s %c", o->key);
+		if (o->letter)
+			fprintf(out, " -s %c", o->letter);
 		if (takes_file(o))
 			fputs(" -r", out);
 		else if (o->arg)
 			fputs(" -x", out);
-		if (words && *words != '$')
+		if (*words && *words != '$')
 			fprintf(out, " -a '%s'", words);
 		fputs(" -d '", out);
-		print_quoted(out, o->doc);
+		print_quoted(out, o->help);
 		fputs("'\n", out);
 	}
 }

@@ -190,7 +190,6 @@ struct folds {
 
 	/* The flame graph. */
 	bool root_below;
-	bool by_module;		     /* colour by module; else by kind */
 	bool by_change;		     /* or, with a baseline, by change */
 	uint32_t zoom[FOLDS_LEVELS]; /* ids, each below the one before */
 	uint32_t nr_zoom;

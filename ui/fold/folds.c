@@ -209,7 +209,7 @@ const struct fold_functions *folds_functions(const struct ui_state *st)
 
 const struct fold_functions *folds_all_code(const struct ui_state *st)
 {
-	bool hidden = st->scope.hide_kernel || st->scope.hide_user;
+	bool hidden = st->set.hide_kernel || st->set.hide_user;
 	const struct folds_entry *e = request(st, hidden ? FOLDS_ALL_CODE : FOLDS_SEEN, false);
 
 	return e ? &e->functions : NULL;
@@ -472,7 +472,7 @@ void folds_note(struct ui_state *st)
 
 void folds_compare(const struct ui_state *st, struct row *row)
 {
-	uint64_t window = MAX(st->config->window_ns / 1000000000u, 1u);
+	uint64_t window = MAX(st->set.window_ns / 1000000000u, 1u);
 	double before = window < TREND_SECONDS
 				? trend_share(folds_trend(st), (uint32_t)row->id, (uint32_t)window)
 				: -1;
@@ -551,8 +551,8 @@ static void folds_filter_all_of(const struct ui_state *st, const struct profile 
 
 	*f = (struct fold_filter){ .process = UINT32_MAX,
 				   .task = UINT32_MAX,
-				   .hide_kernel = st->scope.hide_kernel,
-				   .hide_user = st->scope.hide_user };
+				   .hide_kernel = st->set.hide_kernel,
+				   .hide_user = st->set.hide_user };
 	if (!p)
 		return;
 	f->event = folds_event(st, p);
@@ -670,8 +670,8 @@ const uint32_t *folds_leaders(const struct ui_state *st, const struct profile *p
 	uint32_t **leaders = &of->leaders;
 	struct folds_member *members;
 
-	if (!st->fold_threads || *leaders)
-		return st->fold_threads ? *leaders : NULL;
+	if (!st->set.fold_threads || *leaders)
+		return st->set.fold_threads ? *leaders : NULL;
 	members = calloc(p->nr_tasks + 1ULL, sizeof(*members));
 	*leaders = calloc(p->nr_tasks + 1ULL, sizeof(**leaders));
 	if (!members || !*leaders)
@@ -942,10 +942,10 @@ static bool make(struct folds_groups *g, const struct ui_state *st, const struct
 const struct folds_groups *folds_groups(const struct ui_state *st, const struct profile *p,
 					struct folds_of *of)
 {
-	if (st->grouping == GROUPING_PID)
+	if (st->set.grouping == GROUPING_PID)
 		return NULL;
 	if (!of->groups.leaders) {
-		of->groups.by = st->grouping;
+		of->groups.by = st->set.grouping;
 		if (!make(&of->groups, st, p))
 			folds_forget_groups(&of->groups);
 	}
@@ -1101,12 +1101,12 @@ static struct safe_text task_text(const struct ui_state *st, const struct fold_t
 	/* Names of threads often begin with that of the process: "nginx/worker". */
 	bool plain = st->scope.drilled || !strncmp(process.str, task->comm.str, process.size);
 
-	if (st->fold_threads)
+	if (st->set.fold_threads)
 		format_folded(comm, task->comm);
 	else
 		snprintf(number, sizeof(number), "[%d]", (int)task->tid);
 	return text_format(buf, size, "%s%s%s%s", plain ? "" : process.str, plain ? "" : "/",
-			   st->fold_threads ? comm : task->comm.str, number);
+			   st->set.fold_threads ? comm : task->comm.str, number);
 }
 
 /* Name a process or a group of them: "make[812]", "cc1 x9". */
@@ -1257,7 +1257,7 @@ static bool by_tree(const struct folds_subject *s, struct folds_input *in, unsig
 		.order = n ? FOLD_BY_ID : FOLD_BY_WEIGHT,
 		.bottom_up = !n && st->folds->bottom_up,
 		.fold_recursion = st->folds->fold_recursion,
-		.limit = MAX(st->percent_limit / 100, LEAST_SHARE),
+		.limit = MAX(st->set.percent_limit / 100, LEAST_SHARE),
 	};
 	if (st->by_thread) {
 		in->config.leaders = folds_leaders(st, s->p, s->of);

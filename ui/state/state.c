@@ -201,7 +201,7 @@ enum profile_window ui_state_want_window(const struct ui_state *st)
 
 void ui_state_ask_window(struct ui_state *st, enum profile_window window)
 {
-	sampler_set_window(st->sampler, window);
+	sampler_set_window(st->sampler, window, st->set.window_ns);
 	st->asked_window = window;
 	st->asked_window_ns = MAX(st->now_ns, 1);
 }

@@ -194,7 +194,6 @@ struct scope {
 	bool by_user;			   /* only processes of one user */
 	uid_t uid;
 	struct match cgroup; /* only processes of a matching cgroup or container */
-	bool hide_kernel, hide_user;
 };
 
 /* Return whether only samples of some processes are shown, of a user or of cgroups. */
@@ -372,6 +371,7 @@ struct zone {
 struct ui_state {
 	struct sampler *sampler;
 	const struct ui_config *config;
+	struct settings set; /* the values now; some are of the profile: actions_settings() */
 	const struct glyphs *glyphs;
 	const struct user_keys *user_keys; /* keys of the settings; NULL: none */
 	char host[65];
@@ -395,11 +395,8 @@ struct ui_state {
 	uint64_t asked_ns;
 	enum profile_window asked_window; /* the same, at asked_window_ns; 0: none */
 	uint64_t asked_window_ns;
-	uint64_t tick_ns;
 	uint64_t recorded_kb; /* a second, of the recording that is written */
 	bool full_names, follow, hide_header;
-	double percent_limit;
-	bool intervals;	     /* a column of error bars (~) */
 	unsigned int scroll; /* cells that names are scrolled by */
 
 	struct alarm *alarms;
@@ -438,10 +435,8 @@ struct ui_state {
 	unsigned int rows, cols; /* of the screen, when it was drawn */
 	struct module_only only; /* code of one module alone (d) */
 	struct annotated annotate;
-	enum grouping grouping;	     /* processes that are one (=) */
 	bool by_thread;		     /* processes split by thread (H) */
 	bool process_tree;	     /* processes below their parents (t) */
-	bool fold_threads;	     /* "worker-1", "worker-2" are one: "worker-*" */
 	struct folds *folds;	     /* a cache that const readers fill; NULL: no memory */
 	struct file_worker *files;   /* borrowed; NULL: the main thread writes files */
 	struct file_worker *folders; /* the same, for Tab: it may hang without a file that waits */
@@ -449,8 +444,6 @@ struct ui_state {
 	struct folding *folding;     /* borrowed; NULL: the main thread folds */
 
 	char copy[TEXT_MAX + 4]; /* for the clipboard; "": nothing */
-	int theme;		 /* enum theme, for the terminal */
-	bool mouse;		 /* the same */
 	/* Requests to the loop. */
 	struct {
 		char path[TEXT_MAX +

@@ -288,7 +288,8 @@ struct baseline_swap {
 /* Show the baseline in the place of the shown profile, until show_again(). */
 static void show_baseline(struct ui_state *st, struct baseline_swap *swap)
 {
-	*swap = (struct baseline_swap){ .shown = st->shown, .percent_limit = st->percent_limit };
+	*swap = (struct baseline_swap){ .shown = st->shown,
+					.percent_limit = st->set.percent_limit };
 	memcpy(swap->event_name, st->scope.event_name, sizeof(swap->event_name));
 	/* "" would be the baseline's first event: perhaps another one. */
 	snprintf(st->scope.event_name, sizeof(st->scope.event_name), "%s", event_of(st));
@@ -304,7 +305,7 @@ static void show_baseline(struct ui_state *st, struct baseline_swap *swap)
 	if (swap->shown == st->baseline)
 		return;
 	/* Rows below the limit did exist: they have not risen from zero. */
-	st->percent_limit = 0;
+	st->set.percent_limit = 0;
 	if (st->folds)
 		st->folds->comparing = true;
 }
@@ -314,7 +315,7 @@ static void show_again(struct ui_state *st, const struct baseline_swap *swap)
 	st->shown = swap->shown;
 	if (st->folds)
 		st->folds->comparing = false;
-	st->percent_limit = swap->percent_limit;
+	st->set.percent_limit = swap->percent_limit;
 	memcpy(st->scope.event_name, swap->event_name, sizeof(swap->event_name));
 	memcpy(st->scope.group, swap->group, sizeof(swap->group));
 	st->scope.group_by = swap->group_by;

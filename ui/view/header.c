@@ -488,7 +488,7 @@ uint64_t header_strip_step(const struct ui_state *st)
 	uint64_t begin_ns, end_ns;
 	uint64_t all = r->strip->last_ns - r->strip->first_ns;
 	uint64_t step = st->config->replayed ? r->strip->column_ns * (r->strip->nr / STEPS)
-					     : st->config->window_ns;
+					     : st->set.window_ns;
 
 	header_strip_range(st, &begin_ns, &end_ns);
 	return r->on ? end_ns - begin_ns : MAX(MIN(MAX(step, STEP_MIN_NS), all), 1u);
@@ -737,18 +737,18 @@ static struct safe_text left_out(const struct ui_state *st, char *buf, size_t si
 	if (st->shown && st->shown->shown_frames != FRAMES_LANGUAGE && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  frames: %s (l)",
 				      profile_frames_name(st->shown->shown_frames));
-	if (st->scope.hide_kernel && n < size)
+	if (st->set.hide_kernel && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  kernel hidden (K)");
-	if (st->scope.hide_user && n < size)
+	if (st->set.hide_user && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  user hidden (U)");
 	if (ui_state_latency(st, st->shown) && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  1 / running tasks (^)");
 	if (times_hidden(st) >= 0.005 && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  idle %s hidden (\")",
 				      format_tasks(limit, times_hidden(st)).str);
-	if (st->percent_limit > 0 && n < size)
+	if (st->set.percent_limit > 0 && n < size)
 		snprintf(buf + n, size - n, "  under %s%% hidden (L)",
-			 format_percent(limit, st->percent_limit / 100).str);
+			 format_percent(limit, st->set.percent_limit / 100).str);
 	return (struct safe_text){ buf, 0, 0 };
 }
 
@@ -869,7 +869,7 @@ static struct safe_text window_text(const struct ui_state *st, char *buf, size_t
 	/* Of a recording all samples, but while one of a pipe grows. */
 	if (ui_state_whole(st))
 		return TEXT("all");
-	return text_format(buf, size, "last %s", format_span(span, st->config->window_ns).str);
+	return text_format(buf, size, "last %s", format_span(span, st->set.window_ns).str);
 }
 
 /* Write the length of the shown range of the past. */
@@ -927,7 +927,7 @@ static unsigned int draw_badge(const struct ui_state *st, struct canvas *c, unsi
 	/* The window of the rows, the interval of ticks, the time since the start. */
 	struct safe_text live[] = {
 		window_text(st, window, sizeof(window)),
-		text_format(tick, sizeof(tick), "every %s", format_span(span, st->tick_ns).str),
+		text_format(tick, sizeof(tick), "every %s", format_span(span, st->set.tick_ns).str),
 		text_format(run, sizeof(run), "run %s", format_clock(clock, run_ns).str),
 	};
 	struct safe_text past[] = {

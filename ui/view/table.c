@@ -809,9 +809,9 @@ static uint64_t key_of(const struct ui_state *st, const struct list *list)
 {
 	uint64_t key = hash_u64(folds_key(st, st->shown) + st->shown->past_end_ns);
 
-	key = hash_u64(key + list->sort + 256u * st->by_thread + 512u * st->fold_threads +
+	key = hash_u64(key + list->sort + 256u * st->by_thread + 512u * st->set.fold_threads +
 		       1024u * list->inverted);
-	key = hash_u64(key + st->scope.hide_kernel + 2u * st->scope.hide_user + 4u * st->only.on);
+	key = hash_u64(key + st->set.hide_kernel + 2u * st->set.hide_user + 4u * st->only.on);
 	for (const char *c = list->filter.text; *c; c++)
 		key = hash_u64(key + (unsigned char)*c);
 	return st->only.on ? hash_u64(key + st->only.id) : key;
@@ -961,7 +961,7 @@ static void keep_matching(const struct ui_state *st, const struct view *v, struc
 	for (uint32_t i = 0; i < list->nr; i++) {
 		const struct row *row = &list->rows[i];
 
-		if (row->total * 100 < st->percent_limit ||
+		if (row->total * 100 < st->set.percent_limit ||
 		    (filtered && v->finds(st, row, &list->filter) == list->filter.negate))
 			list->nr_hidden++;
 		else
@@ -1226,11 +1226,11 @@ static double hidden_share(struct ui_state *st)
 	const struct view *v = view_of(st->view);
 	struct list_position position = list_position(list);
 	struct match filter = list->filter;
-	double limit = st->percent_limit, share = 0;
+	double limit = st->set.percent_limit, share = 0;
 	bool tree = st->process_tree;
 
 	match_init(&list->filter);
-	st->percent_limit = 0;
+	st->set.percent_limit = 0;
 	st->process_tree = false;
 	table_rebuild(st, st->view);
 	for (uint32_t i = 0; i < list->nr; i++)
@@ -1238,7 +1238,7 @@ static double hidden_share(struct ui_state *st)
 			share = MAX(share, MAX(list->rows[i].total, list->rows[i].self));
 	match_fini(&list->filter);
 	list->filter = filter;
-	st->percent_limit = limit;
+	st->set.percent_limit = limit;
 	st->process_tree = tree;
 	table_rebuild(st, st->view);
 	list_restore(list, &position);
@@ -1457,7 +1457,7 @@ static struct safe_text empty_text(const struct ui_state *st, char buf[static ID
 	if (st->scope.by_user)
 		return text_format(buf, IDLE_MAX, "no %s of this user in this window (u: others)",
 				   idle_samples(p, event));
-	if (st->scope.hide_kernel || st->scope.hide_user)
+	if (st->set.hide_kernel || st->set.hide_user)
 		return TEXT("all functions are hidden (K: of the kernel, U: of programs)");
 	return text_format(buf, IDLE_MAX, "no %s in this window", idle_samples(p, event));
 }

@@ -213,9 +213,9 @@ void navigate_into_group(struct ui_state *st, uint32_t process)
 	if (!st->shown || process >= st->shown->nr_processes)
 		return;
 	navigate_into_process(st, st->shown->processes[process].id);
-	st->scope.group_by = st->grouping;
+	st->scope.group_by = st->set.grouping;
 	snprintf(st->scope.group, sizeof(st->scope.group), "%s",
-		 folds_group_name(st->grouping, &st->shown->processes[process], buf).str);
+		 folds_group_name(st->set.grouping, &st->shown->processes[process], buf).str);
 	ui_state_clean(st->scope.process_name, sizeof(st->scope.process_name), st->scope.group);
 	folds_forget(st->folds);
 	folds_forget_baseline(st->folds);
@@ -225,7 +225,7 @@ void navigate_into_group(struct ui_state *st, uint32_t process)
 void navigate_by_group(struct ui_state *st, enum grouping by)
 {
 	process_rows_keep_selected(st);
-	st->grouping = by;
+	st->set.grouping = by;
 	st->by_thread = false;
 	st->process_tree = false;
 	folds_forget(st->folds);
@@ -308,7 +308,7 @@ void navigate_into_thread(struct ui_state *st, const struct row *row)
 	if (task.process >= p->nr_processes)
 		return;
 	process_rows_comm(st, task.comm, group);
-	is_group = st->fold_threads && row->nr > 1;
+	is_group = st->set.fold_threads && row->nr > 1;
 	navigate_into_process(st, p->processes[task.process].id);
 	st->scope.outer = outer;
 	st->scope.in_thread = !is_group;

@@ -391,12 +391,12 @@ size_t stacks_options(const struct ui_state *st, char *buf, size_t size)
 {
 	bool folded = st->folds && st->folds->fold_recursion;
 
-	const char *by = st->by_thread			      ? "  by thread (H)"
-			 : st->scope.drilled		      ? ""
-			 : st->grouping == GROUPING_PID	      ? "  by PID (=)"
-			 : st->grouping == GROUPING_CONTAINER ? "  by container (=)"
-			 : st->grouping == GROUPING_UNIT      ? "  by unit (=)"
-							      : "";
+	const char *by = st->by_thread				  ? "  by thread (H)"
+			 : st->scope.drilled			  ? ""
+			 : st->set.grouping == GROUPING_PID	  ? "  by PID (=)"
+			 : st->set.grouping == GROUPING_CONTAINER ? "  by container (=)"
+			 : st->set.grouping == GROUPING_UNIT	  ? "  by unit (=)"
+								  : "";
 
 	return (size_t)snprintf(buf, size, "%s%s", by, folded ? "  recursion folded (X)" : "");
 }

@@ -312,7 +312,7 @@ static uint8_t role_of(const struct ui_state *st, const struct row *row)
 	if (node->function == FOLD_NONE || box_of(st, row)->cut)
 		return ROLE_BOX_PROCESS;
 	f = &st->shown->functions[node->function];
-	if (!st->folds->by_module)
+	if (!st->set.flame_modules)
 		return (uint8_t)(f->kind == 'w' ? times_role(f->name)
 						: theme_box(f->kind, hue_of(f->name.str)));
 	return (uint8_t)(ROLE_BOX_USER +
@@ -962,14 +962,14 @@ static bool zoom_out(struct ui_state *st)
 static void next_colours(struct ui_state *st)
 {
 	struct folds *s = st->folds;
-	bool change = !view_flame_shows_change(st) && s->by_module && baseline_is_on(st);
+	bool change = !view_flame_shows_change(st) && st->set.flame_modules && baseline_is_on(st);
 
-	s->by_module = !view_flame_shows_change(st) && !s->by_module;
+	st->set.flame_modules = !view_flame_shows_change(st) && !st->set.flame_modules;
 	s->by_change = change;
 	ui_state_say(st, false,
-		     change	    ? "coloured by change"
-		     : s->by_module ? "coloured by module"
-				    : "coloured by kind of code");
+		     change		     ? "coloured by change"
+		     : st->set.flame_modules ? "coloured by module"
+					     : "coloured by kind of code");
 }
 
 /* Members of struct view. */

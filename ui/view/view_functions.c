@@ -204,13 +204,13 @@ static void draw_interval(const struct ui_state *st, const struct row *row, stru
 
 static bool has_intervals(const struct ui_state *st)
 {
-	return st->intervals;
+	return st->set.intervals;
 }
 
 /* Report whether error bars leave room for columns that names need more. */
 static bool has_room(const struct ui_state *st)
 {
-	return !st->intervals || st->cols >= 100;
+	return !st->set.intervals || st->cols >= 100;
 }
 
 /* Format the hottest line: "parser.cc:411". */

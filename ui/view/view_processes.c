@@ -340,7 +340,7 @@ static void process_tree_arrange(const struct ui_state *st, struct list *list)
 struct safe_text process_rows_comm(const struct ui_state *st, struct safe_text comm,
 				   char buf[static FORMAT_MAX * 2])
 {
-	return st->fold_threads ? format_folded(buf, comm) : comm;
+	return st->set.fold_threads ? format_folded(buf, comm) : comm;
 }
 
 /* ---- processes ---- */
@@ -489,7 +489,7 @@ static struct folds_member *members_of(const struct ui_state *st, const struct f
 			continue;
 		members[(*nr)++] = (struct folds_member){
 			.task = i,
-			.group = st->fold_threads ? GROUP | folds_group(p, task) : task->id,
+			.group = st->set.fold_threads ? GROUP | folds_group(p, task) : task->id,
 		};
 	}
 	if (members)
@@ -708,14 +708,14 @@ const struct profile_process *process_rows_process(const struct ui_state *st, co
 /* Return whether the row is a group, of several processes or not of a name. */
 static bool process_rows_is_group(const struct ui_state *st, const struct row *row)
 {
-	return row->nr_processes > 1 || (row->nr_processes && st->grouping != GROUPING_NAME);
+	return row->nr_processes > 1 || (row->nr_processes && st->set.grouping != GROUPING_NAME);
 }
 
 static struct safe_text process_rows_name(const struct ui_state *st, const struct row *row,
 					  char buf[static TEXT_MAX])
 {
 	if (process_rows_is_group(st, row))
-		return folds_group_name(st->grouping, process_rows_process(st, row), buf);
+		return folds_group_name(st->set.grouping, process_rows_process(st, row), buf);
 	if (!st->by_thread || row->task >= st->shown->nr_tasks)
 		return process_rows_process(st, row)->comm;
 	return process_rows_comm(st, st->shown->tasks[row->task].comm, buf);
@@ -932,7 +932,7 @@ static void draw_cpu(const struct ui_state *st, const struct row *row, struct ca
 static void draw_tasks(const struct ui_state *st, const struct row *row, struct canvas *c,
 		       struct view_field at)
 {
-	if ((!st->by_thread || st->fold_threads) && row->nr)
+	if ((!st->by_thread || st->set.fold_threads) && row->nr)
 		draw_number(c, at, row->nr);
 }
 
@@ -1081,7 +1081,7 @@ static struct safe_text head_time(const struct ui_state *st, char buf[static TEX
 /* Return whether rows are containers or units, which have longer names and no PID. */
 static bool of_groups(const struct ui_state *st)
 {
-	return st->grouping > GROUPING_PID && !st->by_thread && in_list(st);
+	return st->set.grouping > GROUPING_PID && !st->by_thread && in_list(st);
 }
 
 static bool has_pid(const struct ui_state *st)
@@ -1091,9 +1091,9 @@ static bool has_pid(const struct ui_state *st)
 
 static struct safe_text head_comm(const struct ui_state *st, char buf[static TEXT_MAX])
 {
-	return !of_groups(st)			    ? TEXT("COMMAND")
-	       : st->grouping == GROUPING_CONTAINER ? TEXT("CONTAINER")
-						    : TEXT("UNIT");
+	return !of_groups(st)				? TEXT("COMMAND")
+	       : st->set.grouping == GROUPING_CONTAINER ? TEXT("CONTAINER")
+							: TEXT("UNIT");
 }
 
 static struct safe_text head_pid(const struct ui_state *st, char buf[static TEXT_MAX])
@@ -1110,7 +1110,7 @@ static bool is_roomy(const struct ui_state *st)
 /* A thread is one task. */
 static bool has_tasks(const struct ui_state *st)
 {
-	return is_roomy(st) && (!st->by_thread || st->fold_threads);
+	return is_roomy(st) && (!st->by_thread || st->set.fold_threads);
 }
 
 /* Return whether rows have two names: of thread and process. */
@@ -1488,11 +1488,11 @@ static const char *copied(const struct ui_state *st, const struct row *row,
 static size_t options(const struct ui_state *st, char *buf, size_t size)
 {
 	if (st->by_thread)
-		return st->fold_threads ? (size_t)snprintf(buf, size, "  names folded (,)") : 0;
-	return process_rows_in_tree(st) || st->grouping == GROUPING_NAME
+		return st->set.fold_threads ? (size_t)snprintf(buf, size, "  names folded (,)") : 0;
+	return process_rows_in_tree(st) || st->set.grouping == GROUPING_NAME
 		       ? 0
 		       : (size_t)snprintf(buf, size, "  by %s (=)",
-					  ui_config_grouping_name(st->grouping));
+					  ui_config_grouping_name(st->set.grouping));
 }
 
 static uint32_t function(const struct ui_state *st, const struct row *row)

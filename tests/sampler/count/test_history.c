@@ -266,7 +266,7 @@ TEST(test_restart_keeps_slices)
 	uint32_t nr;
 
 	assert_int_equal(history_new(&h, 5 * SECOND, SECOND, 100), 0);
-	history_keep(h, 600 * SECOND, 1 << 20);
+	history_keep(h, 5 * SECOND, 600 * SECOND, 1 << 20);
 	history_begin(h, 1000 * SECOND);
 	for (uint32_t i = 0; i < 10; i++)
 		add_one(h, 7, 2, SECOND / 10);
@@ -288,13 +288,44 @@ TEST(test_restart_keeps_slices)
 	history_free(h);
 }
 
+/* Another window: a longer one as far as slices are there, a shorter one from now on. */
+TEST(test_other_window)
+{
+	double weight, stack0;
+	struct history *h;
+	uint64_t covers_ns;
+
+	assert_int_equal(history_new(&h, 5 * SECOND, SECOND, 100), 0);
+	history_keep(h, 5 * SECOND, 600 * SECOND, 1 << 20);
+	history_begin(h, 1000 * SECOND);
+	for (uint32_t i = 0; i < 20; i++)
+		add_one(h, 7, 1, SECOND);
+	assert_true(sum(h, PROFILE_WINDOW, &weight, &stack0, &covers_ns) == 5);
+	history_keep(h, 12 * SECOND, 600 * SECOND, 0);
+	assert_true(sum(h, PROFILE_WINDOW, &weight, &stack0, &covers_ns) == 12);
+	assert_int_equal(covers_ns, 12 * SECOND);
+	history_keep(h, 2 * SECOND, 0, 0);
+	assert_true(sum(h, PROFILE_WINDOW, &weight, &stack0, &covers_ns) == 2);
+	/* The past is no longer kept: a longer window fills again. */
+	add_one(h, 7, 1, SECOND);
+	history_keep(h, 10 * SECOND, 0, 0);
+	for (uint32_t i = 0; i < 5; i++)
+		add_one(h, 7, 1, SECOND);
+	weight = sum(h, PROFILE_WINDOW, &weight, &stack0, &covers_ns);
+	assert_true(weight >= 7 && weight <= 10);
+	for (uint32_t i = 0; i < 10; i++)
+		add_one(h, 7, 1, SECOND);
+	assert_true(sum(h, PROFILE_WINDOW, &weight, &stack0, &covers_ns) == 10);
+	history_free(h);
+}
+
 /* An empty history begins at any time, as of an old recording; later it never goes back. */
 TEST(test_begin)
 {
 	struct history *h;
 
 	assert_int_equal(history_new(&h, 5 * SECOND, SECOND, 100), 0);
-	history_keep(h, 600 * SECOND, 1 << 20);
+	history_keep(h, 5 * SECOND, 600 * SECOND, 1 << 20);
 	history_begin(h, 1000 * SECOND);
 	history_begin(h, 10 * SECOND);
 	add_one(h, 7, 2, SECOND);
@@ -406,7 +437,7 @@ TEST(test_rates)
 	bool changed;
 
 	assert_int_equal(history_new(&h, 100 * SECOND, SECOND, 100), 0);
-	history_keep(h, 1000 * SECOND, 1 << 20);
+	history_keep(h, 100 * SECOND, 1000 * SECOND, 1 << 20);
 	history_begin(h, 1000 * SECOND);
 	range.begin_ns = 1000 * SECOND;
 	range.end_ns = 1001 * SECOND;

@@ -107,7 +107,7 @@ static struct history *run(const struct test_load *load, uint32_t seconds, uint6
 	*taken = 0;
 	assert_int_equal(history_new(&h, 5 * SECOND, 10 * SECOND, 1000), 0);
 	assert_int_equal(history_use_moments(h), 0);
-	history_keep(h, 3600 * SECOND, load->memory);
+	history_keep(h, 5 * SECOND, 3600 * SECOND, load->memory);
 	history_begin(h, now);
 	for (uint32_t i = 0; i < CPUS; i++)
 		readers[i].done_ns = start;
@@ -198,7 +198,7 @@ TEST(test_stopped)
 
 	assert_int_equal(history_new(&h, 5 * SECOND, 10 * SECOND, 1000), 0);
 	assert_int_equal(history_use_moments(h), 0);
-	history_keep(h, 7200 * SECOND, 64 << 20);
+	history_keep(h, 5 * SECOND, 7200 * SECOND, 64 << 20);
 	history_begin(h, now);
 	for (uint32_t i = 0; i < 30; i++) {
 		uint64_t interval_ns = i == 20 ? 3600 * SECOND : 100 * MS;
@@ -232,7 +232,7 @@ TEST(test_events)
 
 	assert_int_equal(history_new(&h, 5 * SECOND, 10 * SECOND, 1000), 0);
 	assert_int_equal(history_use_moments(h), 0);
-	history_keep(h, 3600 * SECOND, 64 << 20);
+	history_keep(h, 5 * SECOND, 3600 * SECOND, 64 << 20);
 	history_begin(h, now);
 	for (uint32_t i = 0; i < 40; i++) {
 		struct count *counts = malloc(sizeof(*counts));
@@ -276,7 +276,7 @@ TEST(test_window_of_arrivals)
 
 	assert_int_equal(history_new(&h, SECOND, 10 * SECOND, 1000), 0);
 	assert_int_equal(history_use_moments(h), 0);
-	history_keep(h, 3600 * SECOND, 64 << 20);
+	history_keep(h, SECOND, 3600 * SECOND, 64 << 20);
 	history_begin(h, now);
 	for (uint32_t i = 0; i < 50; i++) {
 		struct count *counts = malloc(sizeof(*counts));
@@ -308,7 +308,7 @@ static void check_start(uint32_t late, uint32_t ahead)
 
 	assert_int_equal(history_new(&h, 5 * SECOND, 10 * SECOND, 1000), 0);
 	assert_int_equal(history_use_moments(h), 0);
-	history_keep(h, 3600 * SECOND, 1 << 24);
+	history_keep(h, 5 * SECOND, 3600 * SECOND, 1 << 24);
 	history_begin(h, start);
 	for (uint32_t cpu = 0; cpu < CPUS; cpu++) {
 		uint32_t nr = 0, from = cpu ? 0 : late;

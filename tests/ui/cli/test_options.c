@@ -9,7 +9,6 @@
 
 #include <errno.h>
 
-#include <argp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -181,8 +180,8 @@ TEST(test_last_wins)
 	assert_true(l.o.config.tick_ns == 250000000);
 	assert_int_equal(l.o.config.ring_size, 1 << 20);
 	assert_int_equal(l.o.config.stack_size, 65528);
-	assert_int_equal(l.o.sort, CONFIG_SORT_TOTAL);
-	assert_int_equal(l.o.color, CONFIG_COLOR_ALWAYS);
+	assert_int_equal(l.o.set.sort, CONFIG_SORT_TOTAL);
+	assert_int_equal(l.o.set.color, CONFIG_COLOR_ALWAYS);
 	done(&l);
 }
 
@@ -242,7 +241,7 @@ TEST(test_batch)
 	assert_int_equal(l.o.nr_ticks, 4);
 	assert_int_equal(l.o.format, OPTIONS_NDJSON);
 	assert_int_equal(l.o.rows, 0);
-	assert_string_equal(l.o.filter, "^json");
+	assert_string_equal(l.o.set.filter, "^json");
 	done(&l);
 }
 
@@ -359,7 +358,7 @@ TEST(test_flags)
 	(void)state;
 	parse(&l, "--include-self --no-mouse --ascii -c 100");
 	assert_int_equal(l.code, EXIT_DONE);
-	assert_true(l.o.config.include_self && l.o.no_mouse && l.o.ascii);
+	assert_true(l.o.config.include_self && !l.o.set.mouse && l.o.set.ascii);
 	assert_int_equal(l.o.config.period, 100);
 	done(&l);
 	parse(&l, "--help");
@@ -423,7 +422,7 @@ static const struct bad {
 	{ "-d 1e9", EXIT_USAGE, { "1e9" } },
 	{ "-n -1", EXIT_USAGE, { "-n -1" } },
 	{ "-n 1.5", EXIT_USAGE, { "1.5" } },
-	{ "--rows=x", EXIT_USAGE, { "--rows=x" } },
+	{ "--rows=x", EXIT_USAGE, { "--rows x" } },
 	{ "--format=xml", EXIT_USAGE, { "xml", "ndjson" } },
 	{ "--color=red", EXIT_USAGE, { "red", "never" } },
 	{ "--sort=colour", EXIT_USAGE, { "colour" } },
@@ -615,16 +614,17 @@ TEST(test_help)
 /* Each name, letter and key is in the table once. */
 TEST(test_listed_once)
 {
-	const struct argp_option *a = options_table();
+	const struct setting *a, *b;
 
 	(void)state;
-	for (; a->name || a->doc; a++) {
-		for (const struct argp_option *b = a + 1; a->name && (b->name || b->doc); b++) {
-			if (!b->name || (strcmp(a->name, b->name) && a->key != b->key))
-				continue;
-			fail_msg("--%s and --%s are the same option", a->name, b->name);
+	for (size_t i = 0; (a = setting_at(i)); i++)
+		for (size_t k = i + 1; (b = setting_at(k)); k++) {
+			if (a->name && b->name &&
+			    (!strcmp(a->name, b->name) || (a->letter && a->letter == b->letter)))
+				fail_msg("--%s and --%s are the same option", a->name, b->name);
+			if (a->saved && b->saved && !strcmp(a->saved, b->saved))
+				fail_msg("%s is saved twice", a->saved);
 		}
-	}
 }
 
 TEST(test_numbers)
