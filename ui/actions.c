@@ -149,29 +149,6 @@ static void invert(struct ui_state *st, uint32_t code)
 	table_reorder(st);
 }
 
-/* Return the handler of @action; NULL: none here. */
-static void (*actions_order(enum action action))(struct ui_state *st, uint32_t code)
-{
-	switch (action) {
-	case ACT_SORT_MENU:
-		return sort_menu;
-	case ACT_SORT_LEFT:
-		return sort_left;
-	case ACT_SORT_RIGHT:
-		return sort_right;
-	case ACT_SORT_SELF:
-		return sort_self;
-	case ACT_SORT_TOTAL:
-		return sort_total;
-	case ACT_SORT_MODULE:
-		return sort_module;
-	case ACT_INVERT:
-		return invert;
-	default:
-		return NULL;
-	}
-}
-
 /*
  * Actions of the selected row. Runs on: the main thread.
  */
@@ -310,12 +287,6 @@ static void menu(struct ui_state *st, uint32_t code)
 		dialog_open(st, &dialog_menu);
 }
 
-/* Return the handler of @action; NULL: none here. */
-static void (*actions_row(enum action action))(struct ui_state *st, uint32_t code)
-{
-	return action == ACT_MENU ? menu : action == ACT_EDITOR ? edit : NULL;
-}
-
 /*
  * Actions on stacks: call tree, flame graph, callers, baseline. The main
  * thread.
@@ -413,33 +384,6 @@ static void baseline(struct ui_state *st, uint32_t code)
 static void elsewhere(struct ui_state *st, uint32_t code)
 {
 	ui_state_say(st, false, "only in the call tree (3); + - X also in the flame graph (4)");
-}
-
-/* Return the handler of @action; NULL: none here. */
-static void (*actions_stack(enum action action))(struct ui_state *st, uint32_t code)
-{
-	switch (action) {
-	case ACT_VIEW_TREE:
-		return tree;
-	case ACT_TREE:
-		return tree_or_list;
-	case ACT_VIEW_FLAME:
-		return flame;
-	case ACT_FLAME_HERE:
-		return flame_here;
-	case ACT_CALLERS:
-		return callers;
-	case ACT_BASELINE:
-		return baseline;
-	case ACT_UNFOLD:
-	case ACT_FOLD:
-	case ACT_UNFOLD_ALL:
-	case ACT_HOT_PATH:
-	case ACT_FOLD_RECURSION:
-		return elsewhere;
-	default:
-		return NULL;
-	}
 }
 
 /*
@@ -678,35 +622,163 @@ static void stacks(struct ui_state *st, uint32_t code)
 	actions_stacks_now(st);
 }
 
-/* clang-format off */
-static void (*const tools[ACT_NR])(struct ui_state *st, uint32_t code) = {
-	[ACT_COPY] = copy,
-	[ACT_WRITE_CONFIG] = write_config,
-	[ACT_ANNOTATE] = annotate,
-	[ACT_FETCH] = fetch,
-	[ACT_LOCK] = lock,
-	[ACT_STACKS] = stacks,
-	[ACT_MODULE_ONLY] = module_only,
-	[ACT_BY_THREAD] = by_thread,
-	[ACT_GROUP_BY] = group_by,
-	[ACT_FOLD_THREADS] = fold_threads,
-	[ACT_COLUMNS] = pick_columns,
-	[ACT_SAVE_SCREEN] = save_screen,
-};
+/*
+ * Actions that change the sampling: call graphs, sizes of stack copies and rings, the fix of a
+ * message. They do not wait: the sampler answers with a message in a later profile.
+ */
 
-/* clang-format on */
+#define STACK_MIN 1024u
 
-static bool actions_tool_handles(enum action action)
+static void call_graphs(struct ui_state *st, uint32_t code)
 {
-	return (unsigned int)action < ACT_NR && tools[action];
+	if (st->latest)
+		sampler_set_call_graph(st->sampler, (st->latest->call_graph + 1) % CALL_GRAPH_NR);
 }
 
-bool actions_tool_do(struct ui_state *st, enum action action, uint32_t code)
+static void dumps(struct ui_state *st, bool larger)
 {
-	if (!actions_tool_handles(action))
-		return false;
-	tools[action](st, code);
-	return true;
+	uint32_t size = st->latest ? st->latest->stack_size : 0;
+
+	if (!size)
+		ui_state_say(st, false, "no stack copies are taken (C changes the call graph)");
+	else if (larger && size >= SAMPLER_STACK_SIZE_MAX)
+		ui_state_say(st, false,
+			     "stack copies are at their maximum (C: fp has no limit of depth)");
+	else if (!larger && size <= STACK_MIN)
+		ui_state_say(st, false, "stack copies are at their minimum (C: off)");
+	else
+		sampler_set_stack_size(st->sampler,
+				       larger ? MIN(2 * size, SAMPLER_STACK_SIZE_MAX)
+					      : MAX(size / 2, STACK_MIN),
+				       false);
+}
+
+static void larger_dumps(struct ui_state *st, uint32_t code)
+{
+	dumps(st, true);
+}
+
+static void smaller_dumps(struct ui_state *st, uint32_t code)
+{
+	dumps(st, false);
+}
+
+static void rings(struct ui_state *st, bool larger)
+{
+	uint64_t size = st->latest ? st->latest->ring_size : 0;
+
+	if (!size)
+		ui_state_say(st, false, "not available when replaying a recording");
+	else if (larger ? size >= SAMPLER_RING_SIZE_MAX : size <= SAMPLER_RING_SIZE_MIN)
+		ui_state_say(st, false, "ring buffers are at their %s",
+			     larger ? "maximum" : "minimum");
+	else
+		sampler_set_ring_size(st->sampler, larger ? 2 * size : size / 2);
+}
+
+static void larger_rings(struct ui_state *st, uint32_t code)
+{
+	rings(st, true);
+}
+
+static void smaller_rings(struct ui_state *st, uint32_t code)
+{
+	rings(st, false);
+}
+
+/* Show the modules of all processes, and first the modules that the message is about. */
+static void show_modules(struct ui_state *st, const struct profile_message *message)
+{
+	uint32_t unnamed = columns_parse(&view_modules, "UNNAMED");
+
+	navigate_close_process(st);
+	navigate_to(st, VIEW_MODULES);
+	if (message->module) {
+		st->lists[VIEW_MODULES].selected = message->module - 1;
+		st->lists[VIEW_MODULES].pinned = true;
+		table_rebuild(st, VIEW_MODULES);
+	}
+	if (!strcmp(message->key, "names")) {
+		st->lists[VIEW_MODULES].sort = (uint8_t)__builtin_ctz(unnamed);
+		st->lists[VIEW_MODULES].inverted = false;
+		st->lists[VIEW_MODULES].pinned = false;
+		table_reorder(st);
+		ui_state_say(st, false, "most samples without a symbol first; below is the fix");
+	} else {
+		ui_state_say(st, false, "%s: %s", message->brief, message->fix);
+	}
+}
+
+/* Apply the fix of @message, or show it if it is not possible from here. */
+static void take_fix(struct ui_state *st, const struct profile_message *message)
+{
+	switch (message->control) {
+	case MESSAGE_NONE:
+		ui_state_say(st, false, "not possible from here: %s", message->fix);
+		break;
+	case MESSAGE_RATE:
+		sampler_set_rate(st->sampler, message->event, message->value);
+		break;
+	case MESSAGE_STACK_SIZE:
+		sampler_set_stack_size(st->sampler, (uint32_t)message->value, false);
+		break;
+	case MESSAGE_RING_SIZE:
+		sampler_set_ring_size(st->sampler, (size_t)message->value);
+		break;
+	case MESSAGE_CALL_GRAPH:
+		sampler_set_call_graph(st->sampler, (enum call_graph)message->value);
+		break;
+	case MESSAGE_RESET:
+		sampler_reset(st->sampler);
+		break;
+	case MESSAGE_EVENTS:
+		dialog_open(st, &dialog_events);
+		break;
+	case MESSAGE_MODULES:
+		show_modules(st, message);
+		break;
+	case MESSAGE_CPUS:
+		navigate_to(st, VIEW_CPUS);
+		break;
+	}
+}
+
+static void fix(struct ui_state *st, uint32_t code)
+{
+	const struct profile_message *worst = ui_state_worst(st);
+
+	if (!worst)
+		worst = ui_state_message(st, "banner");
+	if (worst)
+		take_fix(st, worst);
+	else
+		ui_state_say(st, false, "no warning in the last tick (7 lists all messages)");
+}
+
+/* Sample only the process drilled into, or that of the row, which is drilled into first so that Esc
+ * leads back. */
+static void focus_process(struct ui_state *st, uint32_t code)
+{
+	const struct list *list = ui_state_list(st);
+	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
+	const struct profile *p = st->shown;
+	uint32_t at;
+
+	if (!p || !st->latest)
+		return;
+	if (!st->scope.drilled && st->view == VIEW_PROCESSES && !st->by_thread && row &&
+	    row->nr_processes <= 1 && row->index < p->nr_processes)
+		navigate_into_process(st, p->processes[row->index].id);
+	at = ui_state_process(st, st->shown);
+	if (!st->scope.drilled || at == UINT32_MAX)
+		ui_state_say(st, false, "select a process first (p), then x samples only it");
+	else if (p->processes[at].pid < 0)
+		ui_state_say(st, true, "cannot sample only %s: it has no PID",
+			     p->processes[at].comm.str);
+	else if (st->latest->focus == p->processes[at].pid)
+		sampler_unfocus(st->sampler);
+	else
+		sampler_focus(st->sampler, p->processes[at].pid);
 }
 
 #define SCROLL_CELLS 8
@@ -805,7 +877,7 @@ static void open_row(struct ui_state *st, uint32_t code)
 	uint32_t function = view_function(st);
 
 	if (row && v->message)
-		actions_take_fix(st, v->message(st, row));
+		take_fix(st, v->message(st, row));
 	else if (!row || !st->shown)
 		return;
 	else if (function < st->shown->nr_functions)
@@ -1100,102 +1172,129 @@ static void quit(struct ui_state *st, uint32_t code)
 	st->quit_by = code == K_CTRL('c') ? SIGINT : 0;
 }
 
-/* Actions that show a view, or open a dialog or a prompt. */
-static const struct opener {
-	enum action action;
-	enum view_id view; /* without dialog and prompt */
-	bool tool;	   /* Esc leaves it for the view before */
-	const struct dialog_ops *dialog;
-	enum prompt_kind prompt;
-} openers[] = {
-	{ ACT_VIEW_FUNCTIONS, .view = VIEW_FUNCTIONS },
-	{ ACT_VIEW_PROCESSES, .view = VIEW_PROCESSES },
-	{ ACT_VIEW_CPUS, .view = VIEW_CPUS },
-	{ ACT_VIEW_MODULES, .view = VIEW_MODULES },
-	{ ACT_VIEW_MESSAGES, .view = VIEW_MESSAGES },
-	{ ACT_VIEW_BRANCHES, .view = VIEW_BRANCHES, .tool = true },
-	{ ACT_VIEW_MEMORY, .view = VIEW_MEMORY, .tool = true },
-	{ ACT_PICK_PROCESS, .dialog = &dialog_processes },
-	{ ACT_PICK_USER, .dialog = &dialog_users },
-	{ ACT_PICK_EVENT, .dialog = &dialog_events },
-	{ ACT_PICK_FREQUENCY, .dialog = &dialog_frequency },
-	{ ACT_SETTINGS, .dialog = &dialog_settings },
-	{ ACT_EXPORT, .dialog = &dialog_export },
-	{ ACT_SEARCH, .prompt = PROMPT_SEARCH },
-	{ ACT_FILTER, .prompt = PROMPT_FILTER },
-	{ ACT_LIMIT, .prompt = PROMPT_LIMIT },
-	{ ACT_DELAY, .prompt = PROMPT_DELAY },
-	{ ACT_COMMAND, .prompt = PROMPT_COMMAND },
+/* How an action is done, unless the shown view does it: one of these. */
+static const struct {
+	void (*run)(struct ui_state *st, uint32_t code);
+	const struct dialog_ops *dialog; /* that opens */
+	enum prompt_kind prompt;	 /* the same */
+	enum view_id view;		 /* that is shown; */
+	bool tool;			 /* Esc leaves it for the view before */
+	bool rewinds;			 /* rewind_do() */
+} actions[ACT_NR] = {
+	[ACT_OPEN] = { open_row },
+	[ACT_BACK] = { back },
+	[ACT_VIEW_FUNCTIONS] = { .view = VIEW_FUNCTIONS },
+	[ACT_VIEW_PROCESSES] = { .view = VIEW_PROCESSES },
+	[ACT_VIEW_TREE] = { tree },
+	[ACT_VIEW_FLAME] = { flame },
+	[ACT_VIEW_CPUS] = { .view = VIEW_CPUS },
+	[ACT_VIEW_MODULES] = { .view = VIEW_MODULES },
+	[ACT_VIEW_MESSAGES] = { .view = VIEW_MESSAGES },
+	[ACT_VIEW_BRANCHES] = { .view = VIEW_BRANCHES, .tool = true },
+	[ACT_VIEW_MEMORY] = { .view = VIEW_MEMORY, .tool = true },
+	[ACT_NEXT_VIEW] = { next_view },
+	[ACT_PREVIOUS_VIEW] = { previous_view },
+	[ACT_MENU] = { menu },
+	[ACT_CALLERS] = { callers },
+	[ACT_ANNOTATE] = { annotate },
+	[ACT_FLAME_HERE] = { flame_here },
+	[ACT_EDITOR] = { edit },
+	[ACT_COPY] = { copy },
+	[ACT_MODULE_ONLY] = { module_only },
+	[ACT_FOLLOW] = { follow },
+	[ACT_FETCH] = { fetch },
+	[ACT_LOCK] = { lock },
+	[ACT_STACKS] = { stacks },
+	[ACT_LINE_UP] = { line_up },
+	[ACT_LINE_DOWN] = { line_down },
+	[ACT_PAGE_UP] = { page_up },
+	[ACT_PAGE_DOWN] = { page_down },
+	[ACT_HALF_UP] = { half_up },
+	[ACT_HALF_DOWN] = { half_down },
+	[ACT_FIRST] = { first },
+	[ACT_LAST] = { last },
+	[ACT_SCROLL_LEFT] = { scroll_left },
+	[ACT_SCROLL_RIGHT] = { scroll_right },
+	[ACT_HELP] = { help },
+	[ACT_SEARCH] = { .prompt = PROMPT_SEARCH },
+	[ACT_SEARCH_NEXT] = { search_next },
+	[ACT_SEARCH_PREVIOUS] = { search_previous },
+	[ACT_FILTER] = { .prompt = PROMPT_FILTER },
+	[ACT_PICK_USER] = { .dialog = &dialog_users },
+	[ACT_SORT_MENU] = { sort_menu },
+	[ACT_COLUMNS] = { pick_columns },
+	[ACT_SORT_LEFT] = { sort_left },
+	[ACT_SORT_RIGHT] = { sort_right },
+	[ACT_SORT_SELF] = { sort_self },
+	[ACT_SORT_TOTAL] = { sort_total },
+	[ACT_SORT_MODULE] = { sort_module },
+	[ACT_INVERT] = { invert },
+	[ACT_LIMIT] = { .prompt = PROMPT_LIMIT },
+	[ACT_TREE] = { tree_or_list },
+	[ACT_UNFOLD] = { elsewhere },
+	[ACT_FOLD] = { elsewhere },
+	[ACT_UNFOLD_ALL] = { elsewhere },
+	[ACT_HOT_PATH] = { elsewhere },
+	[ACT_FOLD_RECURSION] = { elsewhere },
+	[ACT_FULL_NAMES] = { full_names },
+	[ACT_INTERVALS] = { intervals },
+	[ACT_GROUP_BY] = { group_by },
+	[ACT_BY_THREAD] = { by_thread },
+	[ACT_FOLD_THREADS] = { fold_threads },
+	[ACT_PICK_EVENT] = { .dialog = &dialog_events },
+	[ACT_NEXT_EVENT] = { next_event },
+	[ACT_NEXT_TIME] = { next_time },
+	[ACT_HIDE_IDLE] = { hide_idle },
+	[ACT_PICK_FREQUENCY] = { .dialog = &dialog_frequency },
+	[ACT_SLOWER] = { slower },
+	[ACT_FASTER] = { faster },
+	[ACT_CALL_GRAPH] = { call_graphs },
+	[ACT_SMALLER_STACKS] = { smaller_dumps },
+	[ACT_LARGER_STACKS] = { larger_dumps },
+	[ACT_SMALLER_RINGS] = { smaller_rings },
+	[ACT_LARGER_RINGS] = { larger_rings },
+	[ACT_FIX] = { fix },
+	[ACT_SAMPLING] = { sampling },
+	[ACT_FOCUS] = { focus_process },
+	[ACT_PICK_PROCESS] = { .dialog = &dialog_processes },
+	[ACT_HIDE_KERNEL] = { hide_kernel },
+	[ACT_HIDE_USER] = { hide_user },
+	[ACT_FRAMES] = { frames },
+	[ACT_FREEZE] = { freeze },
+	[ACT_EARLIER] = { .rewinds = true },
+	[ACT_LATER] = { .rewinds = true },
+	[ACT_PEAK] = { .rewinds = true },
+	[ACT_REWIND] = { .rewinds = true },
+	[ACT_WIDEN] = { .rewinds = true },
+	[ACT_LIVE] = { .rewinds = true },
+	[ACT_STRIP] = { .rewinds = true },
+	[ACT_STRIP_IN] = { .rewinds = true },
+	[ACT_STRIP_OUT] = { .rewinds = true },
+	[ACT_RESET] = { reset },
+	[ACT_WINDOW] = { window },
+	[ACT_BASELINE] = { baseline },
+	[ACT_DELAY] = { .prompt = PROMPT_DELAY },
+	[ACT_SETTINGS] = { .dialog = &dialog_settings },
+	[ACT_COMMAND] = { .prompt = PROMPT_COMMAND },
+	[ACT_EXPORT] = { .dialog = &dialog_export },
+	[ACT_SAVE_SCREEN] = { save_screen },
+	[ACT_WRITE_CONFIG] = { write_config },
+	[ACT_HEADER] = { header },
+	[ACT_REDRAW] = { redraw },
+	[ACT_SUSPEND] = { suspend },
+	[ACT_QUIT] = { quit },
 };
 
-/* Return the opener of @action; NULL: none. */
-static const struct opener *find_opener(enum action action)
+/* No other member has a value that says so: the first view is 0. */
+static bool shows_view(enum action action)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(openers); i++)
-		if (openers[i].action == action)
-			return &openers[i];
-	return NULL;
+	return (action >= ACT_VIEW_FUNCTIONS && action <= ACT_VIEW_MEMORY) && !actions[action].run;
 }
-
-static void open_it(struct ui_state *st, const struct opener *o)
-{
-	if (o->dialog)
-		dialog_open(st, o->dialog);
-	else if (o->prompt)
-		prompt_open(st, o->prompt);
-	else if (o->tool)
-		navigate_to_tool(st, o->view);
-	else
-		navigate_to(st, o->view);
-}
-
-/* clang-format off */
-static void (*const handlers[ACT_NR])(struct ui_state *st, uint32_t code) = {
-	[ACT_LINE_UP] = line_up,
-	[ACT_LINE_DOWN] = line_down,
-	[ACT_PAGE_UP] = page_up,
-	[ACT_PAGE_DOWN] = page_down,
-	[ACT_HALF_UP] = half_up,
-	[ACT_HALF_DOWN] = half_down,
-	[ACT_FIRST] = first,
-	[ACT_LAST] = last,
-	[ACT_SCROLL_LEFT] = scroll_left,
-	[ACT_SCROLL_RIGHT] = scroll_right,
-	[ACT_OPEN] = open_row,
-	[ACT_BACK] = back,
-	[ACT_NEXT_VIEW] = next_view,
-	[ACT_PREVIOUS_VIEW] = previous_view,
-	[ACT_HELP] = help,
-	[ACT_SEARCH_NEXT] = search_next,
-	[ACT_SEARCH_PREVIOUS] = search_previous,
-	[ACT_FULL_NAMES] = full_names,
-	[ACT_FOLLOW] = follow,
-	[ACT_INTERVALS] = intervals,
-	[ACT_NEXT_EVENT] = next_event,
-	[ACT_NEXT_TIME] = next_time,
-	[ACT_HIDE_IDLE] = hide_idle,
-	[ACT_SLOWER] = slower,
-	[ACT_FASTER] = faster,
-	[ACT_SAMPLING] = sampling,
-	[ACT_HIDE_KERNEL] = hide_kernel,
-	[ACT_HIDE_USER] = hide_user,
-	[ACT_FRAMES] = frames,
-	[ACT_FREEZE] = freeze,
-	[ACT_RESET] = reset,
-	[ACT_WINDOW] = window,
-	[ACT_HEADER] = header,
-	[ACT_REDRAW] = redraw,
-	[ACT_SUSPEND] = suspend,
-	[ACT_QUIT] = quit,
-};
-
-/* clang-format on */
 
 bool actions_handles(enum action action)
 {
-	return handlers[action] || find_opener(action) || actions_tool_handles(action) ||
-	       rewind_action(action) || actions_stack(action) || actions_sampling(action) ||
-	       actions_row(action) || actions_order(action);
+	return actions[action].run || actions[action].dialog || actions[action].prompt ||
+	       actions[action].rewinds || shows_view(action);
 }
 
 /*
@@ -1236,20 +1335,16 @@ void actions_do(struct ui_state *st, enum action action, uint32_t code)
 		return;
 	if (!clears(st, action, code) && v->act && v->act(st, action, code))
 		return;
-	if (action < ACT_NR && handlers[action])
-		handlers[action](st, code);
-	else if (find_opener(action))
-		open_it(st, find_opener(action));
-	else if (rewind_action(action))
-		rewind_action(action)(st, code);
-	else if (actions_stack(action))
-		actions_stack(action)(st, code);
-	else if (actions_sampling(action))
-		actions_sampling(action)(st, code);
-	else if (actions_row(action))
-		actions_row(action)(st, code);
-	else if (actions_order(action))
-		actions_order(action)(st, code);
-	else
-		actions_tool_do(st, action, code);
+	if (actions[action].run)
+		actions[action].run(st, code);
+	else if (actions[action].dialog)
+		dialog_open(st, actions[action].dialog);
+	else if (actions[action].prompt)
+		prompt_open(st, actions[action].prompt);
+	else if (actions[action].rewinds)
+		rewind_do(st, action, code);
+	else if (actions[action].tool)
+		navigate_to_tool(st, actions[action].view);
+	else if (shows_view(action))
+		navigate_to(st, actions[action].view);
 }

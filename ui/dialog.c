@@ -810,7 +810,7 @@ static bool dialog_export_use(struct ui_state *st, const struct dialog_entry *en
 	}
 	/* Close it first: it would be on the saved screen. */
 	dialog_close(st);
-	actions_tool_do(st, ACT_SAVE_SCREEN, 0);
+	actions_do(st, ACT_SAVE_SCREEN, 0);
 	return false;
 }
 

@@ -81,23 +81,10 @@ const char *actions_row_refusal(const struct ui_state *st, enum action action);
 bool actions_source(const struct ui_state *st, char *path, size_t size, uint32_t *line);
 
 /*
- * Actions that change the sampling: call graphs, sizes of stack copies and
- * rings. The main thread; the sampler answers with a message in a later
- * profile.
- */
-
-/* Apply the fix of @message, or show it if it is not possible from here. */
-void actions_take_fix(struct ui_state *st, const struct profile_message *message);
-/* Return the handler of @action; NULL: none here. */
-void (*actions_sampling(enum action action))(struct ui_state *st, uint32_t code);
-
-/*
  * Actions on views, threads, names, columns, settings and files. The main
  * thread.
  */
 
-/* Do @action. Return false if it has no handler here. */
-bool actions_tool_do(struct ui_state *st, enum action action, uint32_t code);
 /* Get the settings as they are now. */
 void actions_settings(const struct ui_state *st, struct settings *set);
 int actions_save_screen(struct ui_state *st, const char *path, bool replace);
@@ -328,8 +315,8 @@ void rewind_release(struct ui_state *st, unsigned int col);
 void rewind_refresh(struct ui_state *st);
 /* Take a profile of the past and a strip, each NULL or owned by the state from now on. */
 void rewind_take(struct ui_state *st, struct profile *p, struct strip *strip);
-/* Return the handler of @action; NULL: none here. */
-void (*rewind_action(enum action action))(struct ui_state *st, uint32_t code);
+/* Do an action of the past: a key of the strip, or a step in time. */
+void rewind_do(struct ui_state *st, enum action action, uint32_t code);
 /* Stop at the match of a trap, if the newest profile has a new one. */
 void rewind_trapped(struct ui_state *st);
 /* Set a trap, as of --trap; "off": remove all; "": list them. */

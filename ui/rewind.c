@@ -366,30 +366,16 @@ static void strip(struct ui_state *st, uint32_t code)
 	ui_state_say(st, false, "%s", said[st->rewind.subject]);
 }
 
-void (*rewind_action(enum action action))(struct ui_state *st, uint32_t code)
+void rewind_do(struct ui_state *st, enum action action, uint32_t code)
 {
-	switch (action) {
-	case ACT_STRIP:
-		return strip;
-	case ACT_EARLIER:
-		return earlier;
-	case ACT_LATER:
-		return later;
-	case ACT_PEAK:
-		return peak;
-	case ACT_LIVE:
-		return live;
-	case ACT_REWIND:
-		return ask_time;
-	case ACT_WIDEN:
-		return widen;
-	case ACT_STRIP_IN:
-		return zoom_in;
-	case ACT_STRIP_OUT:
-		return zoom_out;
-	default:
-		return NULL;
-	}
+	static void (*const run[ACT_NR])(struct ui_state * st, uint32_t code) = {
+		[ACT_STRIP] = strip, [ACT_EARLIER] = earlier,  [ACT_LATER] = later,
+		[ACT_PEAK] = peak,   [ACT_LIVE] = live,	       [ACT_REWIND] = ask_time,
+		[ACT_WIDEN] = widen, [ACT_STRIP_IN] = zoom_in, [ACT_STRIP_OUT] = zoom_out,
+	};
+
+	assert(run[action]);
+	run[action](st, code);
 }
 
 /* ---- the command ---- */
