@@ -982,7 +982,7 @@ static bool use_frequency(struct ui_state *st, const struct dialog_entry *entry,
 	bool is_number = strspn(text + size, " Hhz") == strlen(text + size);
 	char typed[LINE_SIZE];
 	struct err e;
-	double hz;
+	struct options o = { .action = OPTIONS_RUN };
 
 	/* Typed text takes precedence over a matching entry. */
 	if (size)
@@ -993,11 +993,12 @@ static bool use_frequency(struct ui_state *st, const struct dialog_entry *entry,
 		ui_state_say(st, true, "type a frequency in Hz");
 		return false;
 	}
-	if (value_hz("frequency", typed, sampler_max_hz(st->sampler), &hz, &e)) {
+	o.set.max_hz = sampler_max_hz(st->sampler);
+	if (setting_take(setting_at(setting_index("freq")), &o, "frequency", typed, &e)) {
 		ui_state_say_error(st, &e);
 		return false;
 	}
-	rate_set(st, rint(hz));
+	rate_set(st, rint(o.set.hz > 0 ? o.set.hz : st->config->automatic_hz));
 	return true;
 }
 

@@ -127,12 +127,8 @@ int app_run(struct sampler *s, const struct ui_config *config, struct err *e);
 
 /* Run a command; errors are shown on the screen. */
 void command_run(struct ui_state *st, const char *text);
-/* Run the command @name of the table with its argument. */
-void command_do(struct ui_state *st, const char *name, const char *arg);
 /* Change a setting to its next value. */
 void command_set_next(struct ui_state *st, const struct setting *s);
-/* Gather the words that @text can continue with (Tab): files, events. */
-void command_gather(struct ui_state *st, const char *text);
 /* Return the name of the argument ("FILE") while it is empty; else NULL. */
 const char *command_hint(const char *text);
 /*
@@ -234,27 +230,6 @@ struct outputs {
 	const char *path; /* --export; NULL: none */
 	char host[65];	  /* "": a recording, maybe of another machine */
 };
-
-/* Get the name of this machine, clean. */
-const char *outputs_host(char host[static 65]);
-/* Bind the address of --listen; a warning is added to the remark. 0 or -errno with a message. */
-int outputs_listen(struct serve **sv, struct options *o, struct err *e);
-/* Find the format of --export. Return EXIT_DONE or EXIT_USAGE with a message. */
-int outputs_init(struct outputs *x, const struct options *o, struct err *e);
-/*
- * Bind the address of --listen and start the thread of --push. Warnings are added to the remark.
- * 0 or -errno with a message.
- */
-int outputs_open(struct outputs *x, struct options *o, struct err *e);
-/*
- * Use a tick: push it, publish it; write its export to standard output, or replace the file. As
- * batch_config.each; its context is @x.
- */
-int outputs_tick(const struct batch_config *config, struct profile *p, struct err *e);
-/* Free server and thread; queued profiles are delivered, within limits. */
-void outputs_close(struct outputs *x);
-/* The same, with the sums of --push in @note ("": none). Return false if profiles were dropped. */
-bool outputs_finish(struct outputs *x, struct err *note);
 
 /* Keys and the mouse: which part of the screen gets them. Runs on: the main thread. */
 
@@ -398,21 +373,6 @@ int script_run(struct sampler *s, const struct ui_config *app, const struct scri
  * Runs on: the main thread, once. Each returns an exit code, with a message unless it is EXIT_DONE
  * or a signal. Remarks go to standard error.
  */
-
-/* Show the screen, on a terminal. */
-int session_screen(struct options *o, struct err *e);
-/* Print a table, or NDJSON, at each tick. */
-int session_batch(struct options *o, struct err *e);
-/* Print the samples of a recording; ^C ends it as any filter. */
-int session_script(const struct options *o, struct err *e);
-/* Print the stacks of --stacks. */
-int session_stacks(const struct options *o, struct err *e);
-/* Run --script. */
-int session_keys(const struct options *o, struct err *e);
-/* Print the settings in effect: options over the user's settings over the system's. */
-int session_print_settings(struct options *o, struct err *e);
-/* Return whether standard input is a recording: keys are read from the terminal then. */
-bool session_is_piped(const struct options *o);
 
 /*
  * The guard: a small parent that restores the terminal after any death of

@@ -195,8 +195,6 @@ void setting_show(const struct setting *s, const struct settings *set,
 		  char out[static SETTING_MAX]);
 /* Change a switch or a word to its next value. */
 void setting_next(const struct setting *s, struct settings *set);
-/* Set the initial values of the members of struct settings (@own), or of the others. */
-void settings_init(void *base, bool own);
 
 struct ui_config {
 	struct settings set;		   /* at the start */
@@ -399,21 +397,6 @@ void stacks_print_ndjson(FILE *out, const struct task_stacks *t);
  * 0.31 ms", "asleep; callers unknown: no unwind tables".
  */
 struct safe_text stacks_describe(const struct task_stack *s, char *buf, size_t size);
-
-/*
- * Values that are not of one setting alone; all return as setting_take().
- */
-
-/* @max_hz: kernel.perf_event_max_sample_rate; 0: unknown. */
-int value_hz(const char *name, const char *text, double max_hz, double *hz, struct err *e);
-/* As number_cpus() and number_pids(). */
-int value_cpus(const char *name, const char *text, int **cpus, uint32_t *nr, struct err *e);
-int value_pids(const char *name, const char *text, pid_t **pids, uint32_t *nr, struct err *e);
-/* A number; an unknown name is of the caller. */
-int value_uid(const char *name, const char *text, uid_t *uid, struct err *e);
-bool value_is_uid(const char *text);
-/* The expression of --name. */
-int value_process_name(const char *name, const char *text, struct err *e);
 
 /* Find words for completion: files and events. Only when Tab is pressed. */
 

@@ -16,9 +16,6 @@
 
 struct settings;
 
-/* Return whether @path is a folder that is there. */
-bool options_is_folder(const char *path);
-
 /* Report whether the work of this thread was left, before a file is replaced. */
 bool file_work_is_left(void);
 
