@@ -21,12 +21,12 @@ LONG = 60
 Room = collections.namedtuple("Room", "doors includes")
 # Figures of the whole: the most that is allowed. They only fall.
 BUDGET = {
-    "files": 254,
+    "files": 248,
     "headers": 70,
     "headers used by other folders": 39,
-    "exported functions": 2186,
-    "exported for one other file, %": 58.6,
-    "files in call circles": 12,
+    "exported functions": 2155,
+    "exported for one other file, %": 58.1,
+    "files in call circles": 10,
     "own headers, p90": 32,
     "own headers, max": 36,
     "s->replay": 5,
