@@ -88,7 +88,9 @@ printf '%s\n' 'frequency = 49' 'window = total' 'time = all' 'error-bars = yes' 
 	>"$TMP/config/proftop/config"
 while IFS='|' read -r wanted option; do
 	XDG_CONFIG_HOME="$TMP/config" "$PROFTOP" $option --print-config >"$TMP/out" 2>"$TMP/err"
-	got=$(sed -nE 's/^(frequency|window|time|error-bars|sort-functions) = //p' "$TMP/out" | tr '\n' ' ')
+	got=$(for name in window frequency time error-bars sort-functions; do
+		sed -n "s/^$name = //p" "$TMP/out"
+	done | tr '\n' ' ')
 	[ "$got" = "$wanted " ] || wrong "saved settings, $option: $got: $(cat "$TMP/err")"
 done <<'END'
 total 49 all yes module|
