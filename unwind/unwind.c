@@ -264,7 +264,7 @@ const char *unwind_stop_name(enum unwind_stop stop)
 		[UNWIND_GAP] = "truncated at unused memory",
 		[UNWIND_SWITCHED] = "truncated at a switch of stacks",
 		[UNWIND_PROBE] = "return probe of another tool",
-		[UNWIND_NO_CALL] = "no call before the return address",
+		[UNWIND_NO_CALL] = "no call before a return address",
 	};
 
 	return (unsigned int)stop < UNWIND_NR_STOPS ? names[stop] : "?";

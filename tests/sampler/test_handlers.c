@@ -10,13 +10,13 @@
 #include "symbols/base/base.h"
 #include "sampler/event/event.h"
 
-/* Let proftop cost half a CPU for a tick, of which one percent is allowed. Get the status. */
-static const char *govern(struct sampler *s)
+/* Let proftop cost @pct of a CPU for a tick, of which one is allowed. Get the status. */
+static const char *govern(struct sampler *s, double pct)
 {
 	static char text[sizeof(s->mailbox.status)];
 
 	s->ticks.span_ns = s->config.tick_ns;
-	s->ticks.own_pct = 50;
+	s->ticks.own_pct = pct;
 	s->mailbox.status[0] = '\0';
 	builder_govern(s);
 	mailbox_status(&s->mailbox, text);
@@ -40,13 +40,13 @@ TEST(test_governed_rate)
 	governor_init(&s->rates.governor, 1, 2, 1000);
 	s->live.counters = open_fake(f, &config);
 	f->missing_type = PERF_TYPE_SOFTWARE;
-	text = govern(s);
+	text = govern(s, 50);
 	assert_non_null(strstr(text, "cpu-clock"));
 	assert_null(strstr(text, "lowered"));
 	assert_true(s->rates.hz[0] == 1000);
 	f->missing_type = 0;
 	f->offline[3] = true;
-	text = govern(s);
+	text = govern(s, 10);
 	assert_non_null(strstr(text, "rate lowered to 40 Hz"));
 	assert_in_range((int)(1000 * s->rates.hz[0] + 0.5), 40000, 40000);
 	assert_int_equal(find_open(f, &s->config.events[0], fds), 1);
