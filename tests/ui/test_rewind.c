@@ -92,6 +92,37 @@ TEST(test_screens)
 	}
 }
 
+/*
+ * The label is the age of the oldest drawn slice, never more than the run: columns are whole steps,
+ * so the first one may begin before the first slice, and the last one may end after now.
+ */
+TEST(test_label)
+{
+	static const struct {
+		uint64_t first, last;
+		const char *label;
+	} strips[] = { { 2, 89, "\n -87s " },
+		       { 0, 90, "\n -90s " },
+		       { 1, 88, "\n -87s " },
+		       /* Of a zoomed strip, older slices are not drawn. */
+		       { UINT64_MAX, 89, "\n -89s " } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(strips); i++) {
+		struct strip *s = make_strip(30);
+		struct bench b;
+
+		start(&b, 80, 24, false);
+		s->column_ns = 3 * SECOND;
+		s->first_ns = strips[i].first == UINT64_MAX
+				      ? s->begin_ns - 50 * SECOND
+				      : s->begin_ns + strips[i].first * SECOND;
+		s->last_ns = s->begin_ns + strips[i].last * SECOND;
+		rewind_take(&b.st, NULL, s);
+		assert_non_null(strstr(look(&b), strips[i].label));
+		bench_fini(&b);
+	}
+}
+
 /* The header takes four lines of 24 with and without a strip, drilled or not. */
 TEST(test_header_lines)
 {

@@ -631,12 +631,16 @@ static unsigned int header_strip(struct ui_state *st, struct canvas *c, unsigned
 	struct pen pen = { c, row, 1, left };
 	char buf[FORMAT_MAX], span[FORMAT_MAX], name[TEXT_MAX];
 	uint32_t nr = MIN(r->strip->nr, cols);
+	uint64_t begin;
 	double mean;
 
 	if (left > 1 && cpus)
 		draw_cpus(st, &pen);
 	if (left > 1) {
-		format_span(span, r->strip->nr * r->strip->column_ns);
+		/* The first column may begin before the first slice, the last one end after now. */
+		begin = r->strip->begin_ns + (r->strip->nr - nr) * r->strip->column_ns;
+		begin = MAX(begin, r->strip->first_ns);
+		format_span(span, r->strip->last_ns - MIN(begin, r->strip->last_ns));
 		pen_text(&pen, cpus ? 1 : 0, text_format(buf, sizeof(buf), "-%s", span), ROLE_DIM);
 	}
 	/* The newest column is at the right edge. */
