@@ -1522,8 +1522,8 @@ static bool dialog_stacks_use(struct ui_state *st, const struct dialog_entry *en
 }
 
 const struct dialog_ops dialog_lock = {
-	.title = "$ The mutex that most threads wait for",
-	.hint = "type to filter the functions",
+	.title = "$ The lock that most threads wait for",
+	.hint = "type to filter the threads",
 	.foot = "Enter open the thread   PgDn more   Esc close",
 	.fill = fill_lock,
 	.use = dialog_stacks_use,
@@ -1531,7 +1531,7 @@ const struct dialog_ops dialog_lock = {
 
 const struct dialog_ops dialog_stacks = {
 	.title = "^W Stacks of the threads now",
-	.hint = "type to filter the functions",
+	.hint = "type to filter the threads",
 	.foot = "Enter open the thread   PgDn more   Esc close",
 	.fill = fill_stacks,
 	.use = dialog_stacks_use,
