@@ -813,19 +813,24 @@ static void say_governed(struct sampler *s, bool lowered)
 	const struct governor *g = &s->rates.governor;
 	double hz = rates_fastest(&s->rates, s->config.nr_events) * g->factor;
 
-	if (!lowered && g->fixed)
+	if (g->why == GOVERNOR_FIXED)
 		mailbox_add(&s->mailbox,
 			    "proftop uses %.1f%% of a CPU, limit %.1f%%, at a lower rate as well: "
 			    "rate back at %.0f Hz",
-			    s->ticks.own_pct, g->max_pct, hz);
+			    g->pct, g->max_pct, hz);
 	else if (!lowered)
 		mailbox_add(&s->mailbox, "rate raised to %.0f Hz, %.0f%% of the requested one", hz,
 			    100 * g->factor);
+	else if (g->why == GOVERNOR_LOST)
+		mailbox_add(&s->mailbox,
+			    "%.1f%% of the samples were lost: rate lowered to %.0f Hz, %.0f%% of "
+			    "the requested one",
+			    100 * g->loss, hz, 100 * g->factor);
 	else
 		mailbox_add(&s->mailbox,
 			    "proftop uses %.1f%% of a CPU, limit %.1f%%%s: rate lowered to %.0f "
 			    "Hz, %.0f%% of the requested one",
-			    s->ticks.own_pct, g->max_pct, g->is_cap ? " (1/4 of all CPUs)" : "", hz,
+			    g->pct, g->max_pct, g->is_cap ? " (1/4 of all CPUs)" : "", hz,
 			    100 * g->factor);
 }
 

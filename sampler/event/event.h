@@ -71,6 +71,13 @@ struct event {
  * CPUs; */
 #define GOVERNOR_CAP_PCT 25
 
+/* Why the factor has changed. */
+enum governor_why {
+	GOVERNOR_COST,	/* that of the last step is above or well below the limit */
+	GOVERNOR_LOST,	/* too many samples were lost */
+	GOVERNOR_FIXED, /* a lower rate did not save what it should: it is as before */
+};
+
 struct governor {
 	double max_pct;	      /* of one CPU; 0: off */
 	double least;	      /* the lowest factor because of the cost */
@@ -89,9 +96,11 @@ struct governor {
 	uint64_t over_ns;     /* time in a row above the cap */
 	unsigned int calm;    /* steps in a row well below the limits */
 	double from; /* the factor before the last lower one, while the cost is too high; 0: none */
-	double from_pct;    /* and the cost then */
-	unsigned int fixed; /* steps for which the factor is not lowered: it did not help */
-	double cost_ns;	    /* CPU time since the last step */
+	double from_pct;       /* and the cost then */
+	enum governor_why why; /* of the last change */
+	double pct, loss;      /* cost and part of the samples lost, of the last step */
+	unsigned int fixed;    /* steps for which the factor is not lowered: it did not help */
+	double cost_ns;	       /* CPU time since the last step */
 	uint64_t span_ns, taken, lost;
 };
 

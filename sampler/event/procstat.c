@@ -345,7 +345,7 @@ void procstat_free(struct procstat *p)
 #define RAISE	    1.25
 #define STEP_MIN    0.2 /* the cost of one stretch may be a fluke */
 #define FACTOR_MIN  0.001
-#define HELPED	    0.25 /* of what a lower rate should save, or it is not the samples that cost */
+#define HELPED	    0.25 /* of the expected saving, at least; less: samples are not the cost */
 #define FIXED_STEPS 30
 #define CLIMB	    2.0
 #define CLIMB_MIN   1.05
@@ -427,6 +427,7 @@ static bool lower(struct governor *g, double pct)
 	if (!g->is_cap && from > g->factor && !helped(g, pct)) {
 		g->from = 0;
 		g->fixed = FIXED_STEPS;
+		g->why = GOVERNOR_FIXED;
 		return set_factor(g, from);
 	}
 	if (g->fixed)
@@ -458,6 +459,9 @@ static bool climb(struct governor *g, double pct)
 
 static bool step(struct governor *g, uint64_t span_ns, double pct, double loss)
 {
+	g->why = GOVERNOR_COST;
+	g->pct = pct;
+	g->loss = loss;
 	if (g->climbs)
 		return climb(g, pct);
 	g->fixed -= g->fixed > 0;
@@ -466,8 +470,10 @@ static bool step(struct governor *g, uint64_t span_ns, double pct, double loss)
 	g->from = 0;
 	g->over = 0;
 	g->over_ns = 0;
-	if (!g->is_cap && loss > GOVERNOR_LOSS_MAX)
+	if (!g->is_cap && loss > GOVERNOR_LOSS_MAX) {
+		g->why = GOVERNOR_LOST;
 		return set_factor(g, g->factor * 0.7);
+	}
 	if (pct > CALM_BELOW * g->max_pct) {
 		g->calm = 0;
 		return false;
