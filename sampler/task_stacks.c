@@ -859,7 +859,7 @@ static void say_why(const struct reader *r, const struct thread *t, struct task_
 	else if (!t->bytes && t->state == 'D')
 		text = "it waits for a disk (state D), and cannot be read";
 	else if (t->bytes && t->state == 'D' && t->stop == UNWIND_BAD_REGS)
-		text = "it cannot be stopped (state D, as in vfork()): its registers are not read";
+		text = "its registers are not read: in state D (as in vfork()) it does not stop";
 	else if (t->bytes && !is_rooted(t))
 		text = unwind_stop_name(t->stop);
 	else if (t->bytes && r->reason)

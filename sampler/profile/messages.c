@@ -917,8 +917,8 @@ static const char *broken_fix(unsigned int stop, const struct profile_module *in
 		[UNWIND_BAD_REGS] = "32-bit code: sample that process alone with -g fp",
 		[UNWIND_PROBE] = "end the other tool's return probe (uretprobe: bpftrace, perf "
 				 "probe): the kernel hides the callers of that function",
-		[UNWIND_NO_CALL] = "none: its code has no unwind tables, and moves its stack in a "
-				   "way that cannot be followed",
+		[UNWIND_NO_CALL] = "none: its code has no unwind tables, and moves its stack in an "
+				   "unknown way",
 		[UNWIND_OUTSIDE] = "run proftop in the PID namespace of the host: docker run "
 				   "--pid=host, hostPID: true",
 	};

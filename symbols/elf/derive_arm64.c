@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define SP   31u /* an operand that cannot be the stack pointer is zero */
+#define SP   31u /* or zero, by the kind of the operand */
 #define FP   29u
 #define LINK 30u
 

@@ -297,7 +297,7 @@ struct process {
 	atomic_int parent;		  /* pid of its parent; 0: unknown */
 	_Atomic uint64_t asked_ns;	  /* requests_due() */
 	_Atomic(struct lang_desc *) lang; /* its interpreter; NULL: none is known. As space */
-	struct lang_desc *unread;	  /* W: an earlier one that cannot be read; NULL: none */
+	struct lang_desc *unread;	  /* W: an earlier, unreadable one; NULL: none */
 	/* W: files of interpreters; .object NULL: none, else with a reference. A program and its
 	 * library. */
 	struct mapping interpreters[2];

@@ -382,8 +382,7 @@ static enum lang_status codes(struct lang_reader *r, const struct lang_process *
 
 /* ---- its files and processes ---- */
 
-/* struct interpreter of 5.36 to 5.42, and of 5.44, with threads: what is read of them is the same.
- */
+/* struct interpreter with threads, of 5.36 to 5.42 and of 5.44: the same fields are read. */
 #define PERL_INTERP_SIZE 3768
 
 #define PERL_INTERP_SIZE_44 3776
