@@ -155,17 +155,20 @@ TEST(test_sleeper)
 	pid_t pid = start(sleep_once);
 	uint64_t sp, pc, was;
 	struct stopped s;
-	int status;
+	int status, nr_whole = 0;
 
 	assert_true(wait_state(pid, 'S', true));
 	assert_true(asleep_registers(pid, &was, &pc));
 	for (int i = 0; i < 20; i++) {
 		assert_int_equal(stopped_read(pid, &s, copy_nothing, &sp), 0);
-		assert_true(s.whole);
+		/* On a busy machine this thread may be late: the stop ends without it. */
+		assert_true(s.whole || s.stop_ns >= 4000000);
+		nr_whole += s.whole;
 		assert_int_equal(sp, was);
 		assert_true(s.stop_ns > 0);
 		nap(5);
 	}
+	assert_true(nr_whole > 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(atomic_load(&shared->nr_early), 0);
