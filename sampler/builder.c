@@ -407,7 +407,7 @@ static void reopen_config(struct sampler *s, struct fresh *f, const char *what)
 	now = counters_ring_size(s->live.counters);
 	if (now < s->config.ring_size)
 		snprintf(less, sizeof(less), ": locked memory allows %zu KiB", now >> 10);
-	if (!e.text[0] && what)
+	if (!e.text[0])
 		mailbox_say(&s->mailbox, "%s%s; nothing was sampled for %.0f ms", what, less,
 			    (double)gap_ns / 1e6);
 }
@@ -442,7 +442,7 @@ static void reopen_call_graph(struct sampler *s, enum call_graph mode)
 	reopen_config(s, &f, mode == CALL_GRAPH_DWARF ? what : words[mode]);
 }
 
-/* @why: text before the message; "": it was requested; NULL: no message. */
+/* @why: text before the message; "": it was requested. */
 static void reopen_stack(struct sampler *s, size_t size, const char *why)
 {
 	struct fresh f = { .config = s->config };
@@ -461,8 +461,8 @@ static void reopen_stack(struct sampler *s, size_t size, const char *why)
 		f.config.ring_size = ring_for(f.config.ring_size, f.config.stack_size, size);
 	f.config.stack_size = (uint32_t)size;
 	f.config.call_graph = CALL_GRAPH_DWARF;
-	snprintf(what, sizeof(what), "%s%zu bytes of user stack a sample", why ? why : "", size);
-	reopen_config(s, &f, why ? what : NULL);
+	snprintf(what, sizeof(what), "%s%zu bytes of user stack a sample", why, size);
+	reopen_config(s, &f, what);
 }
 
 /* Report the recording that has ended. */
@@ -866,8 +866,9 @@ static void reset_governor(struct sampler *s)
  * Stack copies never shrink again: the size will be needed again, and each change loses some ms of
  * samples.
  */
-static void adapt_stacks(struct sampler *s, double share, bool silent)
+static void adapt_stacks(struct sampler *s)
 {
+	double share = messages_truncated(&s->messages);
 	char why[64];
 
 	if (!s->config.stack_auto || s->recording.recorder ||
@@ -875,7 +876,7 @@ static void adapt_stacks(struct sampler *s, double share, bool silent)
 	    s->config.stack_size >= SAMPLER_STACK_SIZE_MAX || !(share > MESSAGES_TRUNCATED_MAX))
 		return;
 	snprintf(why, sizeof(why), "%.0f%% of the stacks were truncated: ", 100 * share);
-	reopen_stack(s, MIN(2 * s->config.stack_size, SAMPLER_STACK_SIZE_MAX), silent ? NULL : why);
+	reopen_stack(s, MIN(2 * s->config.stack_size, SAMPLER_STACK_SIZE_MAX), why);
 }
 
 static void set_rate(struct sampler *s, const struct control *c)
@@ -1262,9 +1263,6 @@ static void apply(struct sampler *s, const struct control *c)
 
 #define WARM_MS 100
 
-/* Samples that tell whether stacks are truncated. */
-#define WARM_TAKEN 10
-
 /* How often to check for code that is being read. */
 #define CODE_MS 10
 
@@ -1391,13 +1389,12 @@ static bool wait_for_control(struct sampler *s, int wait_ms)
 }
 
 /*
- * Sample for nothing until the code that runs is read, and stacks are copied as far as they reach:
- * a single tick would lack the stacks of its first samples, which are pending or truncated.
+ * Sample for nothing until the code that runs is read: a single tick would lack the stacks of its
+ * first samples, which are pending.
  */
 static void warm_up(struct sampler *s)
 {
 	uint64_t end_ns = s->ticks.start_ns + WARM_MAX_NS;
-	struct pipeline_stats sum = { 0 };
 	bool warm = false;
 
 	/* Acquire: as in builder_main(). */
@@ -1406,15 +1403,7 @@ static void warm_up(struct sampler *s)
 		rcu_thread_offline();
 		poll(NULL, 0, WARM_MS);
 		rcu_thread_online();
-		warm = tick_skip(s, &sum);
-		if (warm && sum.taken >= WARM_TAKEN) {
-			uint32_t size = s->config.stack_size;
-
-			adapt_stacks(s, (double)(sum.truncated - sum.gaps) / (double)sum.taken,
-				     true);
-			warm = s->config.stack_size == size;
-			sum = (struct pipeline_stats){ 0 };
-		}
+		warm = tick_skip(s);
 	}
 	tick_discard(s);
 	set_start(s, s->ticks.reset_ns);
@@ -1453,7 +1442,7 @@ static void end_tick(struct sampler *s, uint64_t now)
 	check_recording(s);
 	builder_govern(s);
 	waiting_govern(s);
-	adapt_stacks(s, messages_truncated(&s->messages), false);
+	adapt_stacks(s);
 }
 
 void *builder_main(void *arg)

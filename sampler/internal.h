@@ -437,9 +437,8 @@ void tick_keep(struct sampler *s, uint64_t now_ns, bool end);
 void tick_end(struct sampler *s, uint64_t now_ns);
 /* Grow the tables between two ticks, when the threads report that they fill up. */
 void tick_make_room(struct sampler *s);
-/* Add the samples since the last tick to @sum and forget them. False: more than 1 % were pending.
- */
-bool tick_skip(struct sampler *s, struct pipeline_stats *sum);
+/* Forget the samples since the last tick. False: more than 1 % of them were pending. */
+bool tick_skip(struct sampler *s);
 /* Forget everything counted so far. */
 void tick_discard(struct sampler *s);
 

@@ -858,13 +858,12 @@ static void drop_tick(struct sampler *s, struct pipeline_stats *all)
 	}
 }
 
-bool tick_skip(struct sampler *s, struct pipeline_stats *sum)
+bool tick_skip(struct sampler *s)
 {
 	struct pipeline_stats all = { 0 };
 
 	waiting_discard(s, time_now_ns());
 	drop_tick(s, &all);
-	pipeline_add_stats(sum, &all);
 	return all.pending * 100 <= all.taken;
 }
 

@@ -1411,8 +1411,9 @@ static int options_check(struct options_parse *p, const struct argp_state *state
 			      "bytes\n"
 			      "  give at least %llu (a power of two), or a smaller --stack-size",
 			      c->ring_size, stack, (unsigned long long)need);
-	/* A file has one size. */
-	if (!is_given(p->o, "stack-size") && !p->o->script && !c->record && !c->replay)
+	/* Batch output has ticks of a fixed length, and a file one size. */
+	if (!is_given(p->o, "stack-size") && !p->o->batch && !p->o->script && !c->record &&
+	    !c->replay)
 		c->stack_auto = true;
 	c->no_lines = p->o->format == OPTIONS_PERF_SCRIPT;
 	set_target(p->o);

@@ -567,8 +567,8 @@ TEST(test_ring_and_stack)
 		{ "--stack-size=32K", 32768, false },
 		{ "--stack-size=auto", 8192, true },
 		{ "-b --stack-size=auto", 8192, true },
-		{ "-b", 16384, true },
-		{ "-n 3", 16384, true },
+		{ "-b", 16384, false },
+		{ "-n 3", 16384, false },
 		{ "--record=/tmp/x.data", 16384, false },
 	};
 	struct line l;
@@ -580,7 +580,7 @@ TEST(test_ring_and_stack)
 	parse(&l, "--ring 8K --stack-size 0");
 	assert_int_equal(l.code, EXIT_DONE);
 	done(&l);
-	/* The size follows the stacks, unless it is given or a file has it. */
+	/* On the screen the size follows the stacks, unless it is given. */
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		parse(&l, sizes[i].words);
 		assert_int_equal(l.code, EXIT_DONE);
