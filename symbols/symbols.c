@@ -10,6 +10,7 @@
  */
 #include "symbols/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -56,6 +57,7 @@ struct places_move *places_move_new(struct places *from, struct places *to,
 	const struct object_identity identity = { .kind = OBJECT_ANON, .layer = UINT32_MAX };
 	struct places_move *m = calloc(1, sizeof(*m));
 
+	assert(from != to);
 	if (!m)
 		return NULL;
 	*m = (struct places_move){
@@ -243,6 +245,7 @@ static bool names_are_stopped(const struct place_names *n)
 /* Keep @place for a later pass; without memory it never gets a name. */
 static void keep_waiting(struct place_names *n, const struct place_names_waiting *w)
 {
+	assert(n->nr_waiting <= n->max_waiting);
 	if (!array_reserve(&n->waiting, &n->max_waiting, n->nr_waiting + 1ull))
 		return;
 	n->waiting[n->nr_waiting++] = *w;
@@ -427,6 +430,7 @@ static void rename_place(struct place_names *n, uint32_t id, const struct place 
 /* Note that @object has more symbols; without memory its places keep their names. */
 static void place_names_note(struct place_names *n, uint32_t object)
 {
+	assert(n->max_changed >= (n->changed ? 1U : 0U));
 	if (object == OBJECT_ID_UNKNOWN ||
 	    !array_reserve_zeroed(&n->changed, &n->max_changed, object + 1ULL))
 		return;
@@ -603,6 +607,7 @@ int process_readers_new(struct process_readers **out, process_readers_fn serve, 
 	struct process_readers *r = calloc(1, sizeof(*r));
 	int code;
 
+	assert(serve && user_of);
 	if (!r)
 		return -ENOMEM;
 	r->serve = serve;
@@ -659,6 +664,7 @@ static int start(struct process_readers *r)
 	struct reader *reader = calloc(1, sizeof(*reader));
 	int code;
 
+	assert(!r->now);
 	if (!reader)
 		return -ENOMEM;
 	reader->of = r;
@@ -894,6 +900,7 @@ static void take(struct interpreters *in, struct interpreters_job *job)
 {
 	struct detect *d = job->detect;
 
+	assert(job->detect);
 	if (!d->rc && d->desc) {
 		if (d->desc->info.kind != LANG_GO) {
 			atomic_store_explicit(&job->object->interpreter, true,
@@ -915,6 +922,7 @@ static bool hangs(const struct interpreters_job *job, uint64_t now_ns)
 {
 	struct detect *d = job->detect;
 
+	assert(job->detect);
 	if (watch_blocked_ns(&d->job.watch, now_ns) > DETECT_NS)
 		return true;
 	return now_ns - job->since_ns >
@@ -938,6 +946,7 @@ static bool again(struct interpreters *in, struct interpreters_job *job, uint64_
 /* Leave a job behind that hangs. */
 static void interpreters_leave(struct interpreters_job *job)
 {
+	assert(job->detect);
 	helper_job_leave(&job->detect->job);
 	job->detect = NULL;
 	object_put(job->object);
@@ -1130,21 +1139,25 @@ int symbols_new(struct symbols **out, struct places *places, struct objects *obj
 
 void symbols_limit_memory(struct symbols *s, size_t max)
 {
+	assert(!s->loader.started);
 	s->images.memory_max = max;
 }
 
 void symbols_no_inline(struct symbols *s)
 {
+	assert(!s->loader.started);
 	s->lines.off = true;
 }
 
 void symbols_no_lines(struct symbols *s)
 {
+	assert(!s->loader.started);
 	s->lines.no_lines = true;
 }
 
 void symbols_no_java(struct symbols *s)
 {
+	assert(!s->loader.started);
 	s->naming.jit.hotspots.off = true;
 }
 
@@ -1164,6 +1177,7 @@ bool symbols_java_settle(struct symbols *s, uint64_t time_ns)
 
 void symbols_recorded(struct symbols *s, const char *root)
 {
+	assert(!s->loader.started);
 	s->images.no_proc = s->naming.jit.perfmaps.no_proc = true;
 	s->naming.jit.jitdumps.no_proc = true;
 	s->naming.jit.hotspots.recorded = true;
@@ -1194,6 +1208,7 @@ enum kernel_match symbols_recorded_kernel(struct symbols *s, const struct kernel
 {
 	enum kernel_match match = recorded_kernel_match(was, "/sys/kernel/notes");
 
+	assert(s->images.no_proc && !s->loader.started);
 	s->images.no_vdso = match != KERNEL_SAME;
 	if (match != KERNEL_SAME && take_list_of(s, s->images.root))
 		match = KERNEL_SAME;
@@ -1226,6 +1241,7 @@ struct script_functions *symbols_codes(struct symbols *s)
 
 void symbols_watch_interpreters(struct symbols *s, int fd)
 {
+	assert(fd >= 0 && !s->loader.started);
 	s->interpreters.news_fd = fd;
 }
 
@@ -1246,6 +1262,7 @@ uint32_t symbols_wait(const struct symbols *s)
 
 void symbols_other_clock(struct symbols *s)
 {
+	assert(!s->loader.started);
 	s->naming.jit.jitdumps.other_clock = true;
 }
 
@@ -1264,6 +1281,7 @@ bool symbols_can_move(const struct symbols *s)
 
 void symbols_end_move(struct symbols *s, struct places_move *m)
 {
+	assert(symbols_can_move(s));
 	s->shown = m->to_chains;
 	/* Release: all that was moved. */
 	atomic_store_explicit(&s->move, m, memory_order_release);
@@ -1441,6 +1459,7 @@ int symbols_start(struct symbols *s, struct err *e)
 {
 	int rc = 0;
 
+	assert(!s->loader.started);
 	atomic_store_explicit(&s->stop, false, memory_order_relaxed); /* no thread yet */
 	/* Files that hang delay no other name; a replay reads all of them first. */
 	s->naming.jit.reads.helpers = s->images.no_proc ? NULL : s->helpers;
@@ -1509,11 +1528,13 @@ void symbols_stop_run(struct symbols *s)
 
 void symbols_run(struct symbols *s)
 {
+	assert(!s->loader.started);
 	run(s, TO_THE_END);
 }
 
 void symbols_run_objects(struct symbols *s)
 {
+	assert(!s->loader.started);
 	run(s, NO_NAMES);
 }
 
@@ -1694,6 +1715,7 @@ uint32_t symbols_keep_wait(struct symbols *s, struct places *places, enum wait_k
 	const char *name = wait_kind_name(kind >= WAIT_FOUND ? kind : MIN(kind, WAIT_OTHER));
 	const struct symtab_text text = { name, "[wait]", strlen(name), 6, 'w', false };
 
+	assert(!s->loader.started);
 	return keep_place(s, places, &key, &text);
 }
 
@@ -1706,6 +1728,7 @@ uint32_t symbols_keep_function(struct symbols *s, struct places *places, struct 
 	const struct symtab_text text = { f->name,	  f->module, f->name_size,
 					  f->module_size, f->kind,   f->inlined };
 
+	assert(!s->loader.started);
 	key.start = key.variant;
 	return keep_place(s, places, &key, &text);
 }

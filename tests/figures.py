@@ -32,7 +32,7 @@ BUDGET = {
     "s->replay": 5,
 }
 # The least that is wanted. It only rises.
-FLOOR = {"asserts per 1000 lines": 2.6}
+FLOOR = {"asserts per 1000 lines": 3.4}
 
 
 def knots(sources):

@@ -64,6 +64,7 @@ void arch_load(struct arch_order *o, struct arch_frame *f, uint64_t mask, const 
 {
 	const uint8_t *p = regs;
 
+	assert(o->arch && (regs || !mask));
 	if (o->mask != mask)
 		make_order(o, mask);
 	f->valid = o->valid;

@@ -938,6 +938,7 @@ uint32_t cfi_negates(const struct arch_ops *arch, const struct ehframe *eh, uint
 	struct cfi_run run = { .arch = arch, .eh = eh, .negates = at, .room_negates = room };
 	struct ehframe_record rec;
 
+	assert(at || !room);
 	run_record(&run, offset, &rec);
 	*cost = run.cost;
 	return MIN(run.nr_negates, room);
@@ -958,6 +959,7 @@ const char *cfi_reason_name(enum cfi_reason reason)
 		[CFI_NO_CFA] = "no rule for the CFA",
 	};
 
+	assert((unsigned int)reason < CFI_NR_REASONS);
 	return reason < CFI_NR_REASONS ? names[reason] : "?";
 }
 

@@ -7,6 +7,7 @@
  */
 #include "unwind/internal.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -191,6 +192,7 @@ void landing_pad_undo(const struct fp_input *in, const struct arch_frame *from,
 	uint64_t sp = to->reg[arch->sp], word;
 	bool innermost = from->reg[arch->sp] == in->copy->sp;
 
+	assert(in->word == 4 || in->word == 8);
 	if (arch->ra_in_register)
 		return;
 	for (uint64_t at = sp; stack_copy_read(in->copy, at, &word); at += in->word)

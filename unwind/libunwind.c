@@ -372,9 +372,11 @@ void step_begin_of(struct step *s, uint32_t pid, uint64_t time_ns)
 	struct read_budget *p = read_budget_of(s, pid, time_ns);
 	uint32_t left = STEP_PROCESS_READS - MIN(p->nr_reads, STEP_PROCESS_READS);
 
+	assert(!s->spender);
 	left = MIN(left, STEP_ALL_READS - MIN(s->nr_reads, STEP_ALL_READS));
 	s->budget = s->begun = MAX(MIN(left, STEP_BUDGET_READS), STEP_BUDGET_LEAST);
 	s->spender = p;
+	assert(s->budget == s->begun && s->budget >= STEP_BUDGET_LEAST);
 }
 
 void step_end(struct step *s)
@@ -393,6 +395,7 @@ bool step_spend(struct step *s, uint32_t cost)
 {
 	bool left = cost <= s->budget;
 
+	assert(s->budget <= s->begun);
 	charge(s, cost);
 	return left;
 }
@@ -449,6 +452,7 @@ enum step_result step_gate(struct step *s, const struct step_input *in, bool *si
 {
 	struct gate_slot *slot = slot_of(s, in);
 
+	assert(in->vaddr >= in->fde->start);
 	if (slot->verdict == GATE_UNKNOWN) {
 		if (!affords(s, in))
 			return STEP_BUDGET;
@@ -476,6 +480,7 @@ enum step_result step_rule(struct step *s, const struct step_input *in,
 	enum cfi_reason reason = CFI_OK;
 	uint32_t cost;
 
+	assert(in->vaddr >= in->fde->start);
 	if (!cfi_covers(last, in->vaddr)) {
 		if (!affords(s, in))
 			return STEP_BUDGET;

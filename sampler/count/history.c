@@ -59,6 +59,7 @@ int sums_reserve(struct sums *s, uint32_t more)
 	struct sums grown = { .nr = s->nr };
 	uint64_t size = MAX(slots_nr(s), SLOTS_MIN);
 
+	assert((uint64_t)s->nr * 2 <= slots_nr(s));
 	while (((uint64_t)s->nr + more) * 2 > size)
 		size *= 2;
 	if (size == slots_nr(s))
@@ -76,6 +77,7 @@ int sums_reserve(struct sums *s, uint32_t more)
 			*slot_get(&grown, s->slots[i].key) = s->slots[i];
 	free(s->slots);
 	*s = grown;
+	assert(((uint64_t)s->nr + more) * 2 <= slots_nr(s));
 	return 0;
 }
 
@@ -83,6 +85,7 @@ void sums_add(struct sums *s, uint64_t key, double count, double weight)
 {
 	struct sum *slot = slot_get(s, key);
 
+	assert(key && ((uint64_t)s->nr + !slot->key) * 2 <= slots_nr(s));
 	s->nr += !slot->key;
 	slot->key = key;
 	slot->count += count;
@@ -288,6 +291,7 @@ int slice_pack(struct slice *out, struct count *counts, uint32_t nr)
 	uint8_t *bytes, *at, *shrunk;
 	uint64_t last = 0, unit = 0;
 
+	assert(counts || !nr);
 	nr = tidy(counts, nr);
 	bytes = at = malloc((size_t)nr * PACKED_MAX + VARINT_MAX);
 	if (!bytes)
@@ -359,6 +363,7 @@ int64_t slice_check(const uint8_t *bytes, size_t size, uint32_t max_nr, uint64_t
 	uint64_t last = 0, weight = 0;
 	uint32_t nr = 0;
 
+	assert(bytes || !size);
 	*count = 0;
 	for (read_begin(&r, bytes, size); slice_read(&r, &c); nr++) {
 		if (r.key <= last || nr == max_nr || c.count > SLICE_COUNT_MAX - *count ||
@@ -397,6 +402,7 @@ int slices_new(struct slices **out, uint64_t span_ns, size_t memory)
 {
 	struct slices *s = calloc(1, sizeof(*s));
 
+	assert(span_ns && memory);
 	if (!s)
 		return -ENOMEM;
 	slices_set_limits(s, span_ns, memory);
@@ -483,6 +489,7 @@ uint64_t slices_keep(struct slices *s, uint64_t until_ns)
 {
 	uint64_t count = s->unkept_count;
 
+	assert(until_ns >= s->kept_ns);
 	s->kept_ns = until_ns;
 	s->unkept_count = 0;
 	return count;
@@ -761,6 +768,7 @@ uint32_t slices_find(const struct slices *s, uint64_t time_ns)
 {
 	uint32_t low = 0, high = s->nr;
 
+	assert(s->nr < UINT32_MAX);
 	while (low < high) {
 		uint32_t mid = low + (high - low) / 2;
 
@@ -801,6 +809,7 @@ bool slices_range(const struct slices *s, uint64_t begin_ns, uint64_t end_ns,
 {
 	uint32_t first = slices_find(s, begin_ns), last = UINT32_MAX;
 
+	assert(begin_ns <= end_ns);
 	*out = (struct slice_range){ 0 };
 	for (uint32_t i = first; i < s->nr && at(s, i)->begin_ns < end_ns; i++)
 		if (is_in(at(s, i), begin_ns, end_ns))
@@ -822,6 +831,7 @@ bool slices_range(const struct slices *s, uint64_t begin_ns, uint64_t end_ns,
 
 int slices_sum(const struct slices *s, const struct slice_range *range, struct sums *sums)
 {
+	assert(range->begin_ns <= range->end_ns);
 	for (uint32_t i = slices_find(s, range->begin_ns);
 	     i < s->nr && at(s, i)->end_ns <= range->end_ns; i++) {
 		const struct slice *slice = at(s, i);
@@ -1580,6 +1590,7 @@ int history_hold(struct history *h, struct count *counts, uint32_t nr)
 {
 	int code = 0;
 
+	assert(counts || !nr);
 	if (sums_reserve(&h->decay, nr) || sums_reserve(&h->total, nr) || hold(h, counts, nr))
 		code = -ENOMEM;
 	else
@@ -1594,6 +1605,7 @@ int history_add(struct history *h, struct count *counts, uint32_t nr, uint64_t i
 {
 	int code = 0;
 
+	assert(counts || !nr);
 	if (h->moments)
 		code = moments_add(h->moments, counts, nr, h->next.begin_ns + interval_ns,
 				   &h->next);
@@ -1758,6 +1770,7 @@ static int remap_sums(struct sums *s, uint32_t keep, const struct history_ids *i
 
 int history_remap(struct history *h, uint32_t keep, const struct history_ids *ids)
 {
+	assert(ids->task && h->max_cells);
 	keep = MIN(keep, h->max_cells / 2);
 	/* Before the total: tasks that have been mapped then are not of the total alone. */
 	slices_map_tasks(h->slices, ids);

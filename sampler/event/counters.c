@@ -625,6 +625,7 @@ int counters_event_of(const struct counters *c, uint32_t cpu_index, uint64_t id)
 {
 	int value = value_of(c, id);
 
+	assert(cpu_index < c->env.nr_cpus);
 	if (value == ID_WAKING)
 		return COUNTERS_WAKING;
 	if (value == ID_GONE || value == ID_GONE_READ)
@@ -662,6 +663,7 @@ bool counters_has_ended(struct counters *c, uint32_t cpu_index)
 	struct counters_cpu *cpu = &c->cpus[cpu_index];
 	uint64_t got[2] = { 0 }, was_ns = cpu->side_ns; /* a count, and the time */
 
+	assert(cpu_index < c->env.nr_cpus);
 	if (c->env.attr.tasks ||
 	    c->env.sys.read(c->env.sys.ctx, cpu->side_fd, got, sizeof(got)) != sizeof(got))
 		return false;
@@ -684,6 +686,7 @@ int counters_enable(struct counters *c, bool on)
 	slot_enable(&c->waking, &c->env, 0, on);
 	slot_enable(&c->switches, &c->env, 0, on);
 	c->run = on ? RUN_ON : RUN_OFF;
+	assert(c->run == (on ? RUN_ON : RUN_OFF));
 	return code;
 }
 
@@ -882,6 +885,7 @@ static int reopen_all(struct counters *c, struct err *e)
 
 int counters_wake(struct counters *c, uint32_t cpu_index, bool each_sample)
 {
+	assert(cpu_index < c->env.nr_cpus);
 	for (uint32_t i = 0; i < c->nr_slots; i++)
 		if (c->slots[i].event.group || c->slots[i].event.counted)
 			return -ENOTSUP;
@@ -1110,6 +1114,7 @@ uint32_t counters_busy(const struct counters *c, pid_t after, pid_t *tids, uint3
 {
 	uint32_t found = 0;
 
+	assert(tids || !nr);
 	for (; found < nr; found++) {
 		pid_t next = 0;
 
@@ -1124,6 +1129,7 @@ uint32_t counters_busy(const struct counters *c, pid_t after, pid_t *tids, uint3
 			break;
 		tids[found] = after = next;
 	}
+	assert(found <= nr);
 	return found;
 }
 
@@ -1225,6 +1231,7 @@ int counters_add_tasks(struct counters *c, const pid_t *tids, uint32_t nr, struc
 	struct task_set there;
 	int code;
 
+	assert(tids || !nr);
 	if (!c->env.attr.tasks)
 		return nr ? err_set(e, -EINVAL, "the whole system is sampled already") : 0;
 	slot_reap(&c->side, &c->env);

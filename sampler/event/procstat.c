@@ -507,7 +507,7 @@ bool governor_tick(struct governor *g, uint64_t interval_ns, double cpu_pct, uin
 
 bool governor_stall(struct governor *g, uint64_t interval_ns, uint64_t tick_ns, double hz)
 {
-	assert(hz > 0 && g->factor > 0);
+	assert(hz >= 0 && g->factor > 0);
 	if (hz * g->factor <= GOVERNOR_STALL_HZ || interval_ns < LATE_TIMES * tick_ns ||
 	    interval_ns < tick_ns + LATE_NS) {
 		g->late = 0;

@@ -75,6 +75,7 @@ bool slot_is_busy(const struct slot *s, pid_t tid)
 
 void slot_note_busy(struct slot *s, pid_t tid)
 {
+	assert(s->nr_busy <= s->max_busy);
 	if (slot_is_busy(s, tid))
 		return;
 	if (s->nr_busy == s->max_busy) {
@@ -146,6 +147,7 @@ static bool is_the_task(int code)
 
 void slot_refuse(struct slot_env *env, pid_t tid, int code)
 {
+	assert(code < 0);
 	if (env->refused_code)
 		return;
 	env->refused = tid;
@@ -154,6 +156,7 @@ void slot_refuse(struct slot_env *env, pid_t tid, int code)
 
 void slot_init(struct slot *s, const struct slot_env *env, const struct event *ev, double hz)
 {
+	assert(hz >= 0);
 	*s = (struct slot){ .event = *ev, .hz = hz };
 	attr_sample(&s->attr, &env->attr, ev, hz);
 	if (env->no_lost)
@@ -309,6 +312,7 @@ int slot_read(const struct slot *s, const struct slot_env *env, uint32_t cpu,
 {
 	int code = 0;
 
+	assert(cpu < env->nr_cpus);
 	*v = s->base[cpu];
 	for (uint32_t i = 0; i < s->nr_tasks; i++) {
 		int rc = read_fd(s, env, &slot_fds(s, env, i)[cpu], v);

@@ -344,6 +344,7 @@ uint32_t pipeline_count_wait(struct pipeline *p, struct pipeline_stats *stats,
 void pipeline_leave_out(struct pipeline *p, struct pipeline_stats *stats,
 			const struct record_sample *s, int event, uint64_t *outcome)
 {
+	assert(event < EVENTS_MAX);
 	/* Its process is not to be read. */
 	if (p->reader)
 		langreader_note_process(p->reader, (pid_t)s->pid, UINT32_MAX, NULL);
@@ -357,6 +358,7 @@ void pipeline_leave_out(struct pipeline *p, struct pipeline_stats *stats,
 uint32_t pipeline_wait(struct pipeline *p, struct pipeline_stats *stats,
 		       const struct record_sample *s, int event, uint64_t regs_mask)
 {
+	assert(event >= 0 && event < EVENTS_MAX);
 	if (pipeline_is_own(p->tables->own_pid, p->tables->guard, (pid_t)s->pid)) {
 		pipeline_leave_out(p, stats, s, event, &stats->own);
 		return STACK_NONE;
@@ -386,6 +388,7 @@ bool pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 void pipeline_members(struct pipeline *p, const struct pipeline_member *members, uint32_t nr,
 		      int event)
 {
+	assert(members || !nr);
 	for (uint32_t i = 0; i < nr && p->nr; i++)
 		if (members[i].event != event && members[i].event < EVENTS_MAX)
 			store(p, (uint32_t)members[i].event, members[i].count);
@@ -412,6 +415,7 @@ bool pipeline_take_asked(struct pipeline *p)
 
 void pipeline_add_stats(struct pipeline_stats *sum, const struct pipeline_stats *add)
 {
+	assert(sum != add);
 	sum->taken += add->taken;
 	sum->complete += add->complete;
 	sum->guessed += add->guessed;

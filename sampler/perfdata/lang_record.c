@@ -6,6 +6,7 @@
  */
 #include "sampler/perfdata/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stddef.h>
@@ -125,6 +126,7 @@ size_t lang_record_put_function(uint8_t *buf, uint32_t number, const struct code
 	};
 	uint8_t *at;
 
+	assert(t->language != LANG_NONE);
 	if (whole > LANG_RECORD_MAX)
 		return 0;
 	at = mempcpy(buf, &f, sizeof(f));
@@ -189,6 +191,7 @@ int lang_record_function(const uint8_t *bytes, size_t size, uint32_t *number,
 	const char *texts = (const char *)bytes + sizeof(struct function);
 	struct function f;
 
+	assert(bytes || !size);
 	if (size < sizeof(f))
 		return -EINVAL;
 	memcpy(&f, bytes, sizeof(f));

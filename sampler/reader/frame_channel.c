@@ -7,6 +7,7 @@
  */
 #include "sampler/reader/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -131,6 +132,7 @@ bool frame_channel_put(struct frame_channel_writer *w, const struct lang_slot *s
 	uint32_t nr = script_functions_nr(w->codes);
 	uint8_t *out;
 
+	assert(frames || !slot->nr);
 	while (w->nr_sent < nr && put_function(w->ring, &head, w->codes, w->nr_sent)) {
 		w->nr_sent++;
 		/* Release: the function; pairs with frame_channel_find(). */
@@ -355,6 +357,7 @@ bool share_knows(const struct share_known *t, pid_t pid, uint32_t process, bool 
 {
 	uint32_t first = ways_of(pid);
 
+	assert(first + WAYS <= SHARE_PROCESSES);
 	for (uint32_t i = first; i < first + WAYS; i++)
 		if (t->processes[i].pid == pid)
 			return t->processes[i].process == process && t->processes[i].reads == reads;
@@ -461,6 +464,7 @@ void share_set_event(struct share_known *t, uint64_t id, enum share_event is)
 	uint64_t value = id << KIND_BITS | is;
 	uint32_t first = event_slot(id), at = SHARE_EVENTS;
 
+	assert(first + EVENT_WAYS <= SHARE_EVENTS);
 	for (uint32_t i = first; i < first + EVENT_WAYS; i++)
 		if (t->events[i] == value)
 			return;
@@ -514,6 +518,7 @@ pid_t share_inner(struct reader_share *s, pid_t pid, pid_t tid, uint32_t process
 	uint32_t way = first + nr % THREAD_WAYS;
 	pid_t inner;
 
+	assert(first + THREAD_WAYS <= SHARE_THREADS);
 	for (uint32_t i = first; i < first + THREAD_WAYS; i++) {
 		struct share_thread *t = &s->threads[i];
 		uint64_t question = atomic_load_explicit(&t->question, memory_order_relaxed);
@@ -581,6 +586,7 @@ void ring_copy_out(const struct ring *ring, uint64_t pos, void *out, size_t size
 	uint64_t at = pos & (ring->size - 1);
 	size_t first = MIN(size, ring->size - at);
 
+	assert(size <= ring->size);
 	memcpy(out, ring->data + at, first);
 	memcpy((uint8_t *)out + first, ring->data, size - first);
 }

@@ -13,6 +13,7 @@
  */
 #include "sampler/reader/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -895,6 +896,7 @@ bool langreader_ask(struct langreader *r, const struct record_sample *s, uint64_
 	const struct timespec nap = { .tv_nsec = NAP_NS / 50 };
 	uint64_t at = put_sample(r, s);
 
+	assert(!r->loop || r->share);
 	wake_send(r->wake_fd);
 	/* Acquire: the slot; pairs with langreader_loop_run(). */
 	while (atomic_load_explicit(&r->share->read_to, memory_order_acquire) != at) {

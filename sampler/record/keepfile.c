@@ -2,6 +2,7 @@
 /* The records of kept segments, written and read. Pure. */
 #include "sampler/record/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +125,7 @@ void keepfile_header(struct keepfile_out *out)
 
 void keepfile_put_events(struct keepfile_out *out, const struct keepfile_event *events, uint32_t nr)
 {
+	assert(events || !nr);
 	begin(out, EVENTS);
 	put(out, nr);
 	for (uint32_t i = 0; i < nr; i++) {
@@ -155,6 +157,7 @@ void keepfile_put_interpreter(struct keepfile_out *out, struct keepfile_text mod
 void keepfile_put_stack(struct keepfile_out *out, uint32_t id, const uint32_t *functions,
 			uint32_t nr)
 {
+	assert(functions || !nr);
 	nr = MIN(nr, (uint32_t)KEEPFILE_DEPTH_MAX);
 	begin(out, STACK);
 	put(out, id);
@@ -178,6 +181,7 @@ void keepfile_put_task(struct keepfile_out *out, const struct keepfile_task *t)
 
 bool keepfile_put_slice(struct keepfile_out *out, const struct slice *slice)
 {
+	assert(slice->begin_ns <= slice->end_ns);
 	begin(out, SLICE);
 	put(out, slice->begin_ns);
 	put(out, slice->end_ns - slice->begin_ns);

@@ -139,6 +139,7 @@ char *synth_read_file(const char *path, size_t max, size_t *size)
 	char *text;
 	ssize_t nr;
 
+	assert(max);
 	if (fd < 0)
 		return NULL;
 	text = xcalloc(1, room);
@@ -337,6 +338,7 @@ struct slow_reads *slow_reads_new(slow_reads_fn read, uint64_t hang_ns)
 {
 	struct slow_reads *r = calloc(1, sizeof(*r));
 
+	assert(read && hang_ns);
 	if (!r || helpers_new(&r->helpers, -1)) {
 		free(r);
 		return NULL;
@@ -845,6 +847,7 @@ int spool_init(struct spool *s, size_t size)
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
+	assert(size && !(size & (size - 1)));
 	if (p == MAP_FAILED)
 		return -errno;
 	memset(s, 0, sizeof(*s));
@@ -908,6 +911,7 @@ void spool_drop(struct spool *s, const struct iovec *pieces, int nr)
 {
 	uint64_t tail = atomic_load_explicit(&s->tail, memory_order_relaxed);
 
+	assert(nr >= 0 && nr <= 2);
 	for (int i = 0; i < nr; i++)
 		tail += pieces[i].iov_len;
 	assert(atomic_load_explicit(&s->head, memory_order_relaxed) - tail <= s->size);
@@ -1065,6 +1069,7 @@ void recorder_put(struct recorder_lane *lane, const struct perf_event_header *h,
 	size_t first = lane->lost.lost ? sizeof(lane->lost) : 0;
 	struct short_record copy;
 
+	assert(h->size >= sizeof(*h));
 	if (decoded->type == PERF_RECORD_LOST)
 		lane->nr_kernel_lost += decoded->lost;
 	/* As the kernel does: recorded when records fit again, for rounds have ended since. */
@@ -1098,6 +1103,7 @@ void recorder_build_id(struct recorder *r, bool kernel, const char *name, const 
 {
 	pthread_mutex_t *lock = r->stream ? &r->save_lock : &r->file_lock;
 
+	assert(id_size <= 20);
 	/* Of a stream they are queued: its reader may stall the writer, never the builder. */
 	pthread_mutex_lock(lock);
 	if (r->file)
@@ -1220,6 +1226,7 @@ int recorder_start(struct recorder *r, struct err *e)
 	int code = thread_start(&r->writer, 0,
 				r->blackbox ? recorder_writer_keep : recorder_writer_main, r);
 
+	assert(!r->runs);
 	if (code)
 		return err_set(e, code, "cannot start the recorder's thread: %s", strerror(-code));
 	r->runs = true;

@@ -108,6 +108,7 @@ enum wait_kind asleep_kind(pid_t tid)
 	struct utsname us;
 	struct call call;
 
+	assert(tid > 0);
 	if ((kind != WAIT_LOCK && kind != WAIT_OTHER) || !read_call(tid, &call))
 		return kind;
 	/* glibc's mutexes wait without a bit set, its conditions with one. */
@@ -148,6 +149,7 @@ size_t asleep_copy_stack(pid_t pid, uint64_t sp, void *bytes, size_t max)
 	unsigned int nr = 0;
 	ssize_t size;
 
+	assert(bytes && max);
 	for (; at < end && nr < PAGES_MAX; nr++) {
 		uint64_t next = MIN((at / PAGE + 1) * PAGE, end);
 
@@ -163,6 +165,7 @@ void asleep_read(struct asleep *a)
 	uint64_t before, after;
 	struct call call;
 
+	assert(a->tid > 0);
 	a->kind = WAIT_NO;
 	a->size = 0;
 	a->time_ns = time_now_ns();
@@ -309,6 +312,7 @@ enum sleep_reader_state sleep_reader_look(struct sleep_reader *r, uint64_t now_n
 	struct sleep_job *j = r->job;
 	pid_t pid;
 
+	assert(r->nr_hung <= HUNG_MAX);
 	if (!j) {
 		tidy(r);
 		return r->nr_hung == HUNG_MAX ? SLEEP_READER_STOPPED : SLEEP_READER_IDLE;
@@ -348,6 +352,7 @@ void sleep_reader_drop(struct sleep_reader *r)
 		helper_job_leave(&r->job->job);
 	r->job = NULL;
 	tidy(r);
+	assert(!r->job);
 }
 
 bool sleep_reader_start(struct sleep_reader *r, const struct waits_sleeper *tasks, uint32_t nr,
@@ -524,6 +529,7 @@ int stopped_read(pid_t tid, struct stopped *out, stopped_copy_fn copy, void *ctx
 	pthread_t thread;
 	int code;
 
+	assert(tid > 0);
 	memset(out, 0, sizeof(*out));
 	hurry(true);
 	code = thread_start(&thread, 0, tracer_main, &s);

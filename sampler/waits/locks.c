@@ -6,6 +6,7 @@
  */
 #include "sampler/waits/waits.h"
 
+#include <assert.h>
 #include <linux/futex.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -172,6 +173,7 @@ uint32_t locks_find(const struct lock_task *tasks, uint32_t nr, struct lock *out
 {
 	uint32_t found = 0;
 
+	assert(tasks || !nr);
 	for (uint32_t i = 0; i < nr; i++) {
 		uint64_t address;
 		bool inherits;

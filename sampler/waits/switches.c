@@ -137,6 +137,7 @@ bool switch_queue_put(struct switch_queue *q, const struct switch_note *note)
 {
 	uint32_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
 
+	assert(used(q) <= q->size);
 	if (used(q) == q->size) {
 		atomic_fetch_add_explicit(&q->nr_full, 1, memory_order_relaxed);
 		return false;
@@ -172,6 +173,7 @@ const struct switch_note *switch_queue_first(const struct switch_queue *q)
 {
 	uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
 
+	assert(q->size && !(q->size & (q->size - 1)));
 	/* Acquire: pairs with switch_queue_put(). */
 	if (tail == atomic_load_explicit(&q->head, memory_order_acquire))
 		return NULL;
@@ -182,6 +184,7 @@ void switch_queue_drop(struct switch_queue *q)
 {
 	uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
 
+	assert(used(q));
 	/* Release: the note was read; pairs with the acquire in used(). */
 	atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
 }

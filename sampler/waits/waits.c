@@ -277,6 +277,7 @@ void waits_found(struct waits *w, pid_t pid, pid_t tid, enum task_step step, uin
 {
 	struct wait_task *task = get_task(w, pid, tid);
 
+	assert(step < STEP_NR);
 	if (!task || task->time.state != TASK_NEW)
 		return;
 	task_time_step(&task->time, step, time_ns);
@@ -597,6 +598,7 @@ static void read_task(struct waits *w, struct wait_task *task, waits_times_fn re
 
 void waits_read_times(struct waits *w, waits_times_fn read, uint32_t max)
 {
+	assert(read);
 	for (uint32_t i = 0; i < MIN(max, w->nr_tasks); i++) {
 		w->next_read = w->next_read < w->nr_tasks ? w->next_read : 0;
 		read_task(w, &w->tasks[w->next_read++], read);
@@ -1270,6 +1272,7 @@ uint32_t waits_sleepers(struct waits *w, enum waits_look look, const struct wait
 	/* After a look that hangs, the missing kinds are wanted again, but for one process. */
 	if (look == LOOK_KIND)
 		w->kinds_wanted = nr;
+	assert(nr <= max);
 	return nr;
 }
 
@@ -1342,6 +1345,7 @@ uint32_t waits_check(struct waits *w, waits_state_fn state_of, uint32_t max, uin
 {
 	uint32_t nr_changed = 0;
 
+	assert(state_of);
 	for (uint32_t i = 0; i < w->nr_tasks && max; i++) {
 		struct wait_task *task = &w->tasks[w->next_check++ % w->nr_tasks];
 		enum task_step step;

@@ -72,6 +72,7 @@ bool thread_join_working(pthread_t thread, unsigned int wait_ms)
 	unsigned int nr_idle = 0;
 	uint64_t last_ns = 0;
 
+	assert(!pthread_equal(thread, pthread_self()));
 	while (pthread_tryjoin_np(thread, NULL)) {
 		uint64_t now_ns = cpu_ns(thread);
 
@@ -90,6 +91,7 @@ bool thread_join_until(pthread_t thread, uint64_t deadline_ns)
 {
 	const struct timespec nap = { .tv_nsec = 1000000 };
 
+	assert(!pthread_equal(thread, pthread_self()));
 	/* Not a timed join: ThreadSanitizer does not see the one by the monotonic clock. */
 	while (pthread_tryjoin_np(thread, NULL)) {
 		if (time_now_ns() > deadline_ns) {
@@ -124,6 +126,7 @@ void wake_send(int fd)
 
 bool wake_clear(int fd)
 {
+	assert(fd >= 0);
 	eventfd_t nr;
 	int rc;
 
@@ -188,6 +191,7 @@ static struct job *next_job(struct helpers *h)
 	struct job *job;
 
 	h->nr_idle++;
+	assert(h->nr_idle <= h->nr_threads);
 	while (!h->queue && !h->stop)
 		pthread_cond_wait(&h->work, &h->lock);
 	h->nr_idle--;
@@ -212,6 +216,7 @@ static void finish(struct job *job)
 
 static void run_one(struct helpers *h, struct job *job, unsigned int slot)
 {
+	assert(slot < HELPERS_MAX && job->run);
 	assert(!h->running[slot]);
 	h->running[slot] = job;
 	if (h->stop)
@@ -252,6 +257,7 @@ static int add_thread(struct helpers *h)
 {
 	int rc;
 
+	assert(h->nr_threads <= HELPERS_MAX);
 	if (h->nr_threads == HELPERS_MAX)
 		return -EAGAIN;
 	rc = thread_start(&h->threads[h->nr_threads], STACK_SIZE, helper_main, h);
@@ -264,6 +270,7 @@ int helpers_start(struct helpers *h, struct job *job)
 {
 	int rc = 0;
 
+	assert(job->run && job->drop);
 	job->next = NULL;
 	atomic_store_explicit(&job->state, JOB_RUNS,
 			      memory_order_relaxed); /* published by the lock */
@@ -300,6 +307,7 @@ bool helpers_wait(struct helpers *h, const struct job *job, uint64_t deadline_ns
 
 void helper_job_leave(struct job *job)
 {
+	assert(atomic_load_explicit(&job->state, memory_order_relaxed) != JOB_LEFT);
 	atomic_store_explicit(&job->watch.cancel, true, memory_order_relaxed);
 	/* Pairs with finish(): the second of the two frees it. */
 	if (atomic_exchange_explicit(&job->state, JOB_LEFT, memory_order_acq_rel) == JOB_DONE)
@@ -310,6 +318,7 @@ int helpers_call(struct helpers *h, struct job *job, uint64_t deadline_ns)
 {
 	int rc;
 
+	assert(job->run && job->drop);
 	if (!h) {
 		job->run(job);
 		atomic_store_explicit(&job->state, JOB_DONE, memory_order_relaxed);
@@ -446,6 +455,7 @@ void reclaim_later(struct reclaim *r, void (*free_it)(struct reclaim *r))
 {
 	struct reclaim *head = atomic_load_explicit(&later, memory_order_relaxed);
 
+	assert(free_it);
 	reclaim_reader_done(); /* for our accesses */
 	r->free_it = free_it;
 	do

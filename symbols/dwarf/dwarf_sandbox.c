@@ -306,7 +306,7 @@ int dwarf_sandbox_chains(struct dwarf_sandbox *d, const uint64_t *vaddrs, uint32
 	struct sandbox_answer a;
 	int rc;
 
-	assert(vaddrs && nr);
+	assert(vaddrs || !nr);
 	assert(nr <= DWARF_SANDBOX_PLACES);
 	memcpy(r.vaddrs, vaddrs, nr * sizeof(*vaddrs));
 	rc = sandbox_call(d->reader, &r, sizeof(r), NULL, d->generation, CALL_TIMEOUT_NS, &a);

@@ -5,6 +5,7 @@
  */
 #include "symbols/java/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,7 @@ void jvm_table_take_call(struct jvm_table_entry *e, uint64_t pc)
 	const struct jitcode_function *f = jitcode_latest(e->code, pc);
 	uint32_t at = search_split(e->nr_calls, i, e->calls[i].pc < pc);
 
+	assert(e->nr_calls <= JVM_TABLE_CALLS_MAX);
 	if (!f)
 		return;
 	if (at == e->nr_calls || e->calls[at].pc != pc) {
@@ -942,6 +944,7 @@ void jvm_table_keep_chain(const struct jvm_table_keeper *k, const struct jvm_rea
 	uint8_t table[SCRIPT_FUNCTIONS_TABLE_MAX], *at = table + sizeof(kept);
 	struct code_key key;
 
+	assert(nr <= JVM_READ_FRAMES_MAX);
 	if (!k->log)
 		return;
 	for (uint32_t i = 0; i < nr; i++) {
@@ -1001,6 +1004,7 @@ struct jvm_read_job_frame *jvm_table_kept_frames(const struct code_text *text,
 	const uint8_t *at = text->table + sizeof(*kept), *end = text->table + text->table_size;
 	char *to = (char *)(frames + kept->nr);
 
+	assert(kept->kind == JVM_TABLE_KEPT_CHAIN && kept->nr <= JVM_READ_FRAMES_MAX);
 	for (uint32_t i = 0; frames && i < kept->nr; i++) {
 		struct kept_frame f = { .line = 0 };
 		bool fits = (size_t)(end - at) >= sizeof(f);

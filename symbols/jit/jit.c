@@ -74,6 +74,7 @@ const struct codemap_code *codemap_find(const struct codemap *map, uint64_t pc)
 {
 	uint32_t low = search_split(map->nr_codes, i, map->codes[i].start <= pc);
 
+	assert(map->nr_codes < UINT32_MAX);
 	return low && pc - map->codes[low - 1].start < map->codes[low - 1].size
 		       ? &map->codes[low - 1]
 		       : NULL;
@@ -187,6 +188,7 @@ const char *jitcode_text(const struct jitcode *c, uint32_t at)
 
 uint32_t jitcode_add_file(struct jitcode *c, const char *name, size_t size)
 {
+	assert(name || !size);
 	size = strnlen(name, MIN(size, (size_t)JITCODE_NAME_MAX));
 	if (c->last_file != UINT32_MAX && strlen(c->texts + c->last_file) == size &&
 	    !memcmp(c->texts + c->last_file, name, size))
@@ -439,11 +441,13 @@ const struct jitcode_line *jitcode_line(const struct jitcode *c, const struct ji
 	const struct jitcode_line *lines = f->nr_lines ? c->lines + f->first_line : NULL;
 	uint32_t lo = search_split(f->nr_lines, i, lines[i].offset <= addr - f->start);
 
+	assert(addr >= f->start);
 	return lo ? &lines[lo - 1] : NULL;
 }
 
 const struct jitcode_function *jitcode_next_over(struct jitcode *c)
 {
+	assert(c->next_over <= c->nr_over);
 	if (c->next_over == c->nr_over) {
 		c->next_over = c->nr_over = 0;
 		return NULL;
@@ -603,6 +607,7 @@ uint32_t jitcheck_find(const char *root, struct jitcheck *out, uint32_t max)
 	uint32_t nr = 0;
 	DIR *proc;
 
+	assert(out && max);
 	if (helpers_new(&c.helpers, -1))
 		return 0;
 	snprintf(path, sizeof(path), "%s/proc", root);
@@ -662,6 +667,7 @@ int jitcopy(int file, uint64_t at, size_t max, struct watch *watch, size_t *size
 	int fd = piece ? sandbox_file() : -1;
 	ssize_t nr = fd < 0 ? -ENOMEM : 1;
 
+	assert(file >= 0);
 	*size = 0;
 	while (nr > 0 && *size < max) {
 		nr = read_piece(file, at + *size, piece, MIN(max - *size, (size_t)PIECE), watch);
@@ -891,6 +897,7 @@ const char *runtime_fix(enum runtime_problem problem, const char *exe, const cha
 {
 	const struct runtime *r = find_program(exe, false);
 
+	assert((unsigned int)problem < ARRAY_SIZE(others));
 	if (!r || !r->fix[problem])
 		r = find_library(problem, maps, maps_size, false);
 	if (!r)
@@ -970,6 +977,7 @@ bool jitreads_has_room(const struct jitreads *r)
 	uint64_t now_ns = time_now_ns();
 	unsigned int nr_hanging = 0;
 
+	assert(r->nr <= ARRAY_SIZE(r->running));
 	for (unsigned int i = 0; i < r->nr; i++)
 		nr_hanging += jitread_hangs(r->running[i], now_ns);
 	return r->nr - nr_hanging < JITREADS_ACTIVE_MAX && r->nr < ARRAY_SIZE(r->running);
@@ -998,6 +1006,7 @@ int jitreads_start(struct jitreads *r, struct jitread *read)
 {
 	int rc = jitreads_has_room(r) ? admit(r, read, time_now_ns()) : -EAGAIN;
 
+	assert(read->job.run);
 	if (rc)
 		return rc;
 	if (!r->helpers) {
@@ -1059,6 +1068,7 @@ uint32_t jitreads_victim(const struct jitreads_candidate *candidates, uint32_t n
 {
 	uint32_t oldest = UINT32_MAX, nr_user = 0;
 
+	assert(candidates || !nr);
 	for (uint32_t i = 0; i < nr; i++)
 		nr_user += candidates[i].uid == uid;
 	for (uint32_t i = 0; i < nr; i++) {
@@ -1067,6 +1077,7 @@ uint32_t jitreads_victim(const struct jitreads_candidate *candidates, uint32_t n
 		if (oldest == UINT32_MAX || candidates[i].used < candidates[oldest].used)
 			oldest = i;
 	}
+	assert(oldest == UINT32_MAX || oldest < nr);
 	return oldest;
 }
 

@@ -6,6 +6,7 @@
  */
 #include "symbols/name/name.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -38,6 +39,7 @@ static void naming_found_name(struct naming_found *f, const char *name, size_t s
 
 void naming_share(struct naming_found *f, uint32_t object, const char *name, size_t size)
 {
+	assert(name || !size);
 	f->key.object = object;
 	f->key.variant = keyhash_name(name, size);
 	f->shared = true;

@@ -8,6 +8,7 @@
  */
 #include "symbols/process/internal.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <jansson.h>
@@ -515,6 +516,7 @@ unsigned int details_serve(struct details *d, unsigned int max)
 	uint32_t key;
 	pid_t pid;
 
+	assert(max);
 	for (; nr < max && proc_watch_is_mine() && (key = take(d, &pid)); nr++) {
 		struct details_reading r;
 		int code = read_process(&d->names, &r, pid);
@@ -605,6 +607,7 @@ bool cgroup_path(const char *text, size_t size, const char **path, size_t *path_
 	const char *end = text + size;
 	struct cgroup_part best = { NULL, 0 };
 
+	assert(text || !size);
 	while (text < end) {
 		const char *newline = memchr(text, '\n', (size_t)(end - text));
 		struct cgroup_part name, found;

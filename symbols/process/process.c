@@ -249,6 +249,7 @@ struct process *process_new(struct processes *t, pid_t pid, uint64_t birth_ns)
 	bool room = !is_full(t) || process_find(t, pid, birth_ns);
 	struct process *p = room ? calloc(1, sizeof(*p)) : NULL;
 
+	assert(pid >= 0);
 	if (!p) {
 		count_refused(t, room);
 		return NULL;
@@ -514,6 +515,7 @@ struct tasks *tasks_new(uint32_t max, uint32_t serial)
 	};
 	struct tasks *t = aligned_alloc(CACHELINE, sizeof(*t));
 
+	assert(max);
 	if (!t)
 		return NULL;
 	memset(t, 0, sizeof(*t));
@@ -564,6 +566,7 @@ uint32_t tasks_add(struct tasks *t, const struct task *task)
 	uint32_t id = atomic_load_explicit(&t->next, memory_order_relaxed);
 	struct task_slot *slot;
 
+	assert(task->pid >= -1);
 	do {
 		if (id >= chunked_nr(&t->slots))
 			return TASK_UNKNOWN;

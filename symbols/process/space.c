@@ -670,6 +670,7 @@ bool space_edit_add(struct space_edit *d, const struct mapping *m)
 	struct mapping rest = *m;
 	bool changed = false;
 
+	assert(m->start < m->end);
 	other = first_overlap(d, m->start, m->end);
 	/* Repeated (mprotect, a part made executable again): no change. */
 	if (other && other->start <= m->start && other->end >= m->end && congruent(other, m) &&
@@ -711,6 +712,7 @@ bool space_edit_merge(struct space_edit *d, const struct mapping *m, uint64_t re
 	const struct mapping *other;
 	bool changed = false;
 
+	assert(m->start < m->end);
 	while (rest.start < rest.end) {
 		other = first_overlap(d, rest.start, rest.end);
 		piece = rest;
