@@ -546,9 +546,11 @@ static const char *dwarf_scopes_name(struct dwarf_scopes *s, Dwarf_Die *die, uin
 #define DWARF_OPEN_NS  2000000000ULL /* CPU time of the index of units */
 #define UNITS_MAX      (1U << 20)
 #define RANGES_MAX     (4U << 20)
-#define LINE_SIZE_MAX  (4U << 20)  /* of one unit's line program: a byte can be a row */
-#define LINES_SUM_MAX  (16U << 20) /* of the units read since libdw opened the file */
-#define LOOK_BACK      16U	   /* ranges that a look-up steps over */
+#define LINE_SIZE_MAX  (4U << 20) /* of one unit's line program: a byte can be a row */
+#define LINES_SUM_MAX  (8U << 20) /* of the units read since libdw opened the file */
+/* Of the files that are not in use: some 16 bytes of memory each. */
+#define LINES_IDLE_MAX (4U << 20)
+#define LOOK_BACK      16U /* ranges that a look-up steps over */
 
 struct range {
 	uint64_t start, end;
@@ -711,15 +713,20 @@ static int index_units(struct dwarf *d)
 	return rc ? rc : d->ranges.nr ? 0 : -ENODATA;
 }
 
+static int begin_scopes(struct dwarf *d)
+{
+	d->nr_opened++;
+	d->lines_sum = 0;
+	return dwarf_scopes_new(&d->scopes);
+}
+
 /* Have libdw open the files. 0 or -errno. */
 static int begin(struct dwarf *d)
 {
-	int rc = dwarf_scopes_new(&d->scopes);
+	int rc = begin_scopes(d);
 
 	if (rc)
 		return rc;
-	d->nr_opened++;
-	d->lines_sum = 0;
 	rc = dwarf_open_begin(&d->main, d->fd, !d->no_lines);
 	if (rc || d->alt_fd < 0)
 		return rc;
@@ -738,16 +745,33 @@ static void end(struct dwarf *d)
 	d->scopes = NULL;
 }
 
+/* Free what libdw read of the files; sections stay inflated. False: look-ups find nothing. */
+static bool forget(struct dwarf *d)
+{
+	dwarf_scopes_free(d->scopes);
+	d->scopes = NULL;
+	dwarf_end(d->main.dw);
+	dwarf_end(d->alt.dw);
+	d->main.dw = dwarf_begin_elf(d->main.elf, DWARF_C_READ, NULL);
+	d->alt.dw = d->alt.elf ? dwarf_begin_elf(d->alt.elf, DWARF_C_READ, NULL) : NULL;
+	if (!begin_scopes(d) && d->main.dw && !d->alt.dw == !d->alt.elf) {
+		if (d->alt.dw)
+			dwarf_setalt(d->main.dw, d->alt.dw);
+		return true;
+	}
+	dwarf_end(d->main.dw);
+	dwarf_end(d->alt.dw);
+	d->main.dw = d->alt.dw = NULL;
+	return false;
+}
+
 /* Before a look-up in @u: bound the lines that libdw keeps. False: there are none to read. */
 static bool bound_lines(struct dwarf *d, struct unit *u)
 {
 	if (u->opened == d->nr_opened || !u->lines)
 		return u->lines;
-	if (d->lines_sum && d->lines_sum + u->lines > LINES_SUM_MAX) {
-		end(d);
-		if (begin(d))
-			return false;
-	}
+	if (d->lines_sum && d->lines_sum + u->lines > LINES_SUM_MAX && !forget(d))
+		return false;
 	d->lines_sum += u->lines;
 	u->opened = d->nr_opened;
 	return true;
@@ -1219,6 +1243,7 @@ static int dwarf_lines(struct dwarf *d, uint64_t vaddr, uint64_t size, dwarf_lin
 
 struct open_file {
 	struct dwarf *dwarf; /* NULL: free */
+	uint64_t used;	     /* number of its last request */
 	struct elffile file;
 	int alt_fd;
 };
@@ -1362,27 +1387,63 @@ static int serve_lines(struct sandbox_call *c, struct dwarf *d, const struct dwa
 	return rc;
 }
 
+/* Free what libdw keeps of other files than @used while it is too much, the oldest first. */
+static void bound_read(const struct open_file *used)
+{
+	struct open_file *oldest;
+	uint32_t sum, nr = 0;
+
+	do {
+		oldest = NULL;
+		sum = 0;
+		for (struct open_file *f = files; f < files + FILES_MAX; f++) {
+			if (!f->dwarf || f == used || !f->dwarf->lines_sum)
+				continue;
+			sum += f->dwarf->lines_sum;
+			if (!oldest || f->used < oldest->used)
+				oldest = f;
+		}
+		if (sum > LINES_IDLE_MAX) {
+			forget(oldest->dwarf);
+			nr++;
+		}
+	} while (sum > LINES_IDLE_MAX);
+	if (nr)
+		malloc_trim(0);
+}
+
+/* A look-up in an open file. */
+static int look_up(struct sandbox_call *c, struct open_file *f, const struct dwarf_wire_request *r)
+{
+	static uint64_t nr_requests;
+	int rc = r->kind == DWARF_WIRE_CHAINS ? serve_chains(c, f->dwarf, r)
+					      : serve_lines(c, f->dwarf, r);
+
+	f->used = ++nr_requests;
+	bound_read(f);
+	return rc;
+}
+
 static int serve(struct sandbox_call *c)
 {
 	struct dwarf_wire_request r;
-	struct dwarf *d;
+	struct open_file *f;
 
 	if (c->size != sizeof(r))
 		return -EINVAL;
 	memcpy(&r, c->request, sizeof(r));
 	if (r.kind == DWARF_WIRE_OPEN)
 		return serve_open(c, &r);
-	d = r.handle < FILES_MAX ? files[r.handle].dwarf : NULL;
-	if (!d || r.nr > DWARF_SANDBOX_PLACES)
+	f = r.handle < FILES_MAX ? &files[r.handle] : NULL;
+	if (!f || !f->dwarf || r.nr > DWARF_SANDBOX_PLACES)
 		return -EINVAL;
 	switch (r.kind) {
 	case DWARF_WIRE_CLOSE:
-		close_file(&files[r.handle]);
+		close_file(f);
 		return 0;
 	case DWARF_WIRE_CHAINS:
-		return serve_chains(c, d, &r);
 	case DWARF_WIRE_LINES:
-		return serve_lines(c, d, &r);
+		return look_up(c, f, &r);
 	default:
 		return -EINVAL;
 	}
