@@ -16,7 +16,13 @@ struct listing_insn;
 
 /* Create one, with one reference; NULL without memory. */
 struct listing *listing_new(uint32_t symbol);
-struct listing *listing_get(struct listing *l);
+static inline struct listing *listing_get(struct listing *l)
+{
+	/* Relaxed: the caller has a reference. */
+	if (l)
+		atomic_fetch_add_explicit(&l->refs, 1, memory_order_relaxed);
+	return l;
+}
 /* Add clean text; return its offset, 0 ("") without memory. */
 uint32_t listing_add_text(struct listing *l, const char *text, size_t size);
 /* Add an instruction; NULL without memory. */

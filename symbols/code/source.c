@@ -22,6 +22,68 @@
 #include "symbols/image/image.h"
 #include "symbols/process/process.h"
 
+#define TEXTS_MAX (64u << 20)
+
+struct listing *listing_new(uint32_t symbol)
+{
+	struct listing *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	atomic_init(&l->refs, 1);
+	l->symbol = symbol;
+	listing_add_text(l, "", 0);
+	return l;
+}
+
+void listing_put(struct listing *l)
+{
+	/* Pairs with itself: all reads are over before the last one frees. */
+	if (!l || atomic_fetch_sub_explicit(&l->refs, 1, memory_order_acq_rel) > 1)
+		return;
+	free(l->insns);
+	free(l->files);
+	free(l->lines);
+	free(l->texts);
+	free(l);
+}
+
+uint32_t listing_add_text(struct listing *l, const char *text, size_t size)
+{
+	uint32_t at = l->texts_size;
+
+	if (size >= TEXTS_MAX - at)
+		return 0;
+	if (!array_reserve(&l->texts, &l->texts_max, at + size + 1))
+		return 0;
+	memcpy(l->texts + at, text, size);
+	l->texts[at + size] = '\0';
+	l->texts_size += (uint32_t)size + 1;
+	return at;
+}
+
+struct listing_insn *listing_add_insn(struct listing *l, uint64_t vaddr, uint8_t size)
+{
+	if (!array_reserve(&l->insns, &l->max_insns, l->nr_insns + 1ull))
+		return NULL;
+	l->insns[l->nr_insns] = (struct listing_insn){
+		.vaddr = vaddr,
+		.size = size,
+		.target = LISTING_NONE,
+		.callee = LISTING_NONE,
+		.file = LISTING_NONE,
+	};
+	return &l->insns[l->nr_insns++];
+}
+
+uint32_t listing_at(const struct listing *l, uint64_t vaddr)
+{
+	uint32_t low = search_split(l->nr_insns, i, l->insns[i].vaddr <= vaddr);
+
+	return low && vaddr - l->insns[low - 1].vaddr < l->insns[low - 1].size ? low - 1
+									       : LISTING_NONE;
+}
+
 #define SOURCE_SIZE_MAX	 (8u << 20)
 #define SOURCE_LINES_MAX 8192u /* of one listing */
 #define LINE_BYTES_MAX	 480u

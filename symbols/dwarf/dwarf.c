@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Lines and inlined functions of one object, by libdw: sections inflated, an index of units, the
- * walk down to an address, qualified names; the files that a worker has open, and its answers.
+ * Lines and inlined functions of one object, by libdw: sections inflated, an index of units, split
+ * files, the walk down to an address; the files that a worker has open, and its answers.
  *
  * Runs on: the worker; without a sandbox, the calling thread (one at a time).
  */
@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -27,6 +28,7 @@
 #include "symbols/base/base.h"
 #include "symbols/base/file.h"
 #include "symbols/base/text.h"
+#include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 #include "symbols/sandbox/sandbox.h"
 
@@ -118,13 +120,26 @@ static const char names[][20] = {
 #define COMPRESSED_BY_ZSTD 2U
 
 #define NR_NAMES ARRAY_SIZE(names)
-#define LINES	 1U /* the section that only lines need */
+
+/* Some of them, in this order. */
+enum {
+	LINES = 1,
+	INFO = 2,
+	ABBREV = 4,
+	STR = 6,
+	RNGLISTS = 8,
+	RANGES = 9,
+	ADDR = 10,
+	OFFSETS = 11
+};
 
 /* A section of the new file; as it is in the old one. */
 struct section {
 	const uint8_t *bytes; /* NULL: none */
 	size_t size, true_size;
 	enum packing packed;
+	bool mapped;	 /* not copied: pages of a file, from @offset on */
+	uint64_t offset; /* in that file */
 };
 
 struct head {
@@ -148,7 +163,7 @@ static enum packing packing_of(Elf_Scn *scn, size_t *true_size)
 	return packed.ch_type == ELFCOMPRESS_ZLIB ? BY_ZLIB : PLAIN;
 }
 
-/* Get section @scn, whose header is @shdr; @old: .zdebug_*. 0 or -errno. */
+/* Get section @scn with its header @shdr; @old: .zdebug_*. 0 or -errno. */
 static int get_section(Elf_Scn *scn, const GElf_Shdr *shdr, bool old, struct section *out)
 {
 	Elf_Data *data = elf_rawdata(scn, NULL);
@@ -156,7 +171,8 @@ static int get_section(Elf_Scn *scn, const GElf_Shdr *shdr, bool old, struct sec
 
 	if (!data || !data->d_buf || shdr->sh_type == SHT_NOBITS)
 		return 0;
-	*out = (struct section){ data->d_buf, data->d_size, data->d_size, PLAIN };
+	*out = (struct section){ .bytes = data->d_buf, .size = data->d_size };
+	out->true_size = out->size;
 	if (!old && !(shdr->sh_flags & SHF_COMPRESSED))
 		return 0;
 	if (data->d_size < skip)
@@ -212,8 +228,23 @@ static int find_sections(Elf *elf, size_t first, struct section list[NR_NAMES], 
 	return any ? 0 : -ENOENT;
 }
 
-/* Write the sections behind the head, and their headers. 0 or -EBADMSG. */
-static int put_sections(const struct section list[NR_NAMES], uint8_t *image)
+/* Map @s of @fd behind @at of the image. Return the place in the image; 0: it is impossible. */
+static size_t map_section(const struct section *s, uint8_t *image, size_t at, int fd)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), before = s->offset % page;
+
+	at = (at + page - 1) / page * page;
+	return mmap(image + at, before + s->size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd,
+		    (off_t)(s->offset - before)) == MAP_FAILED
+		       ? 0
+		       : at + before;
+}
+
+/*
+ * Write the sections behind the head, and their headers. @fd: of the mapped ones, which take two
+ * pages more. 0, -EBADMSG or -ENOMEM.
+ */
+static int put_sections(const struct section list[NR_NAMES], uint8_t *image, int fd)
 {
 	struct head *head = (struct head *)image;
 	size_t at = sizeof(*head);
@@ -221,9 +252,11 @@ static int put_sections(const struct section list[NR_NAMES], uint8_t *image)
 	for (size_t i = 1; i < NR_NAMES; i++) {
 		const struct section *s = &list[i];
 
+		if (s->mapped && !(at = map_section(s, image, at, fd)))
+			return -ENOMEM;
 		head->sections[i + 1] = (Elf64_Shdr){
 			.sh_name = (Elf64_Word)(i * sizeof(names[0])),
-			.sh_type = s->bytes ? SHT_PROGBITS : SHT_NULL,
+			.sh_type = s->bytes || s->mapped ? SHT_PROGBITS : SHT_NULL,
 			.sh_offset = at,
 			.sh_size = s->true_size,
 			.sh_addralign = 1,
@@ -234,6 +267,9 @@ static int put_sections(const struct section list[NR_NAMES], uint8_t *image)
 		if (s->bytes && !s->packed)
 			memcpy(image + at, s->bytes, s->size);
 		at += s->true_size;
+		if (s->mapped) /* the rest of its last page is not writable */
+			at += (size_t)sysconf(_SC_PAGESIZE) - 1 -
+			      (at - 1) % (size_t)sysconf(_SC_PAGESIZE);
 	}
 	return 0;
 }
@@ -281,7 +317,7 @@ static int dwarf_inflate(Elf *elf, bool lines, size_t max, uint8_t **out, size_t
 	if (!image)
 		return -ENOMEM;
 	put_head(&ehdr, (struct head *)image);
-	rc = put_sections(list, image);
+	rc = put_sections(list, image, -1);
 	if (rc) {
 		free(image);
 		return rc;
@@ -296,13 +332,17 @@ struct dwarf_opened {
 	Dwarf *dw; /* NULL: closed */
 	Elf *elf;
 	uint8_t *image; /* read by @elf, if sections were compressed; else NULL */
+	size_t mapped;	/* bytes of @image, if it was mapped */
 };
 
 static void dwarf_open_end(struct dwarf_opened *d)
 {
 	dwarf_end(d->dw);
 	elf_end(d->elf);
-	free(d->image);
+	if (d->mapped)
+		munmap(d->image, d->mapped);
+	else
+		free(d->image);
 	*d = (struct dwarf_opened){ 0 };
 }
 
@@ -354,194 +394,7 @@ static const Elf_Data *dwarf_open_section(Dwarf *dw, const char *name)
 	return NULL;
 }
 
-/*
- * Names of functions without a linkage name in DWARF (lambdas, members, functions
- * of one file): with the namespaces, classes and functions around them,
- * "deep::Box::each", "run::{lambda}::operator()".
- *
- * One thread: the owner of the dwarf.
- *
- * The path from a unit down to a function, for the names along it.
- *
- * A DIE does not know its parent. All DIEs below one are between it and its next
- * sibling, so the path is found by offsets, without walking all of the unit.
- * Results are kept by DIE: functions are looked up many times.
- *
- * Runs on: a helper of the loader.
- */
-
-#define DWARF_SCOPE_NAME_MAX  1024U /* bytes of one; the rest is cut */
-#define BUCKETS		      1024U
-#define DWARF_SCOPE_NAMES_MAX 65536U
-#define DEPTH_MAX	      64U
-#define HOPS_MAX	      16U
-#define CLOCK_EVERY	      64U
-
-struct known {
-	struct known *next;
-	const void *die; /* address of its bytes: unique */
-	char name[];
-};
-
-struct dwarf_scopes {
-	struct known *buckets[BUCKETS];
-	uint32_t nr;
-	uint64_t deadline_ns;
-	uint32_t nr_steps;
-};
-
-static int dwarf_scopes_new(struct dwarf_scopes **out)
-{
-	*out = calloc(1, sizeof(**out));
-	return *out ? 0 : -ENOMEM;
-}
-
-static void dwarf_scopes_free(struct dwarf_scopes *s)
-{
-	for (uint32_t i = 0; s && i < BUCKETS; i++) {
-		for (struct known *k = s->buckets[i], *next; k; k = next) {
-			next = k->next;
-			free(k);
-		}
-	}
-	free(s);
-}
-
-static bool is_late(struct dwarf_scopes *s)
-{
-	return s->nr_steps++ % CLOCK_EVERY == 0 && time_thread_ns() > s->deadline_ns;
-}
-
-/* Return true if scopes of this unit are written with "::". */
-static bool has_scopes(Dwarf_Die *unit)
-{
-	switch (dwarf_srclang(unit)) {
-	case DW_LANG_C_plus_plus:
-	case DW_LANG_C_plus_plus_03:
-	case DW_LANG_C_plus_plus_11:
-	case DW_LANG_C_plus_plus_14:
-	case DW_LANG_Rust:
-	case 0x2b: /* C++17, C++20: newer than some dwarf.h */
-	case 0x2e:
-		return true;
-	default:
-		/* The units that dwz made have no language. */
-		return dwarf_tag(unit) == DW_TAG_partial_unit;
-	}
-}
-
-/* Go from an inlined function to its declaration in the source. */
-static void to_declaration(Dwarf_Die *die)
-{
-	static const unsigned int links[] = { DW_AT_abstract_origin, DW_AT_specification };
-	Dwarf_Attribute attr;
-	Dwarf_Die next;
-
-	for (uint32_t hops = 0; hops < HOPS_MAX; hops++) {
-		size_t i = 0;
-
-		while (i < ARRAY_SIZE(links) &&
-		       (!dwarf_attr(die, links[i], &attr) || !dwarf_formref_die(&attr, &next)))
-			i++;
-		if (i == ARRAY_SIZE(links))
-			return;
-		*die = next;
-	}
-}
-
-/* Find the child of @die with offset @to; false when there is none. */
-static bool step_down(struct dwarf_scopes *s, Dwarf_Die *die, Dwarf_Off to)
-{
-	Dwarf_Die child, next;
-
-	if (dwarf_child(die, &child))
-		return false;
-	while (dwarf_dieoffset(&child) <= to) {
-		*die = child;
-		if (is_late(s))
-			return false;
-		if (dwarf_siblingof(&child, &next) || dwarf_dieoffset(&next) > to)
-			return true;
-		child = next;
-	}
-	return false;
-}
-
-/* Return the name of a scope around @own; NULL: not shown in names. */
-static const char *scope_name(Dwarf_Die *die, const char *own)
-{
-	const char *name = dwarf_diename(die);
-
-	switch (dwarf_tag(die)) {
-	case DW_TAG_namespace:
-		return name ? name : "(anonymous namespace)";
-	case DW_TAG_class_type:
-	case DW_TAG_structure_type:
-	case DW_TAG_union_type:
-		return name ? name : strcmp(own, "operator()") ? "{unnamed type}" : "{lambda}";
-	case DW_TAG_subprogram:
-		return name;
-	default:
-		return NULL;
-	}
-}
-
-/* Write the names on the path to @die, then its name. */
-static void compose(struct dwarf_scopes *s, Dwarf_Die *die, const char *own, char *buf, size_t size)
-{
-	const Dwarf_Off to = dwarf_dieoffset(die);
-	Dwarf_Die at;
-	size_t used = 0;
-
-	if (dwarf_diecu(die, &at, NULL, NULL) && has_scopes(&at)) {
-		for (uint32_t depth = 0; depth < DEPTH_MAX && step_down(s, &at, to); depth++) {
-			const char *name = dwarf_dieoffset(&at) == to ? NULL : scope_name(&at, own);
-
-			if (dwarf_dieoffset(&at) == to)
-				break;
-			if (name && used < size)
-				used += (size_t)snprintf(buf + used, size - used, "%s::", name);
-		}
-	}
-	if (used < size)
-		snprintf(buf + used, size - used, "%s", own);
-}
-
-/*
- * Return the name of the function @die, an inlined one's or its origin's, as in
- * the source; NULL when it has none. At most until @deadline_ns of this thread's
- * CPU time, then without its scopes. Valid as long as @s.
- */
-static const char *dwarf_scopes_name(struct dwarf_scopes *s, Dwarf_Die *die, uint64_t deadline_ns)
-{
-	char buf[DWARF_SCOPE_NAME_MAX];
-	Dwarf_Die declaration = *die;
-	struct known **bucket, *k;
-	const char *own;
-
-	to_declaration(&declaration);
-	bucket = &s->buckets[hash_u64((uintptr_t)declaration.addr) % BUCKETS];
-	for (k = *bucket; k; k = k->next) {
-		if (k->die == declaration.addr)
-			return k->name;
-	}
-	/* The inlined one's name has its template arguments; a declaration may lack them. */
-	own = dwarf_diename(die);
-	if (!own || !*own || s->nr == DWARF_SCOPE_NAMES_MAX)
-		return own;
-	s->deadline_ns = deadline_ns;
-	compose(s, &declaration, own, buf, sizeof(buf));
-	k = malloc(sizeof(*k) + strlen(buf) + 1);
-	if (!k)
-		return own;
-	k->die = declaration.addr;
-	strcpy(k->name, buf);
-	k->next = *bucket;
-	*bucket = k;
-	s->nr++;
-	return k->name;
-}
-
+#define DEPTH_MAX      64U
 #define DWARF_QUERY_NS 200000000ULL  /* CPU time of one request */
 #define DWARF_OPEN_NS  2000000000ULL /* CPU time of the index of units */
 #define UNITS_MAX      (1U << 20)
@@ -550,7 +403,9 @@ static const char *dwarf_scopes_name(struct dwarf_scopes *s, Dwarf_Die *die, uin
 #define LINES_SUM_MAX  (8U << 20) /* of the units read since libdw opened the file */
 /* Of the files that are not in use: some 16 bytes of memory each. */
 #define LINES_IDLE_MAX (4U << 20)
-#define LOOK_BACK      16U /* ranges that a look-up steps over */
+#define LOOK_BACK      16U	   /* ranges that a look-up steps over */
+#define SPLITS_MAX     128U	   /* split units that are open at a time */
+#define SPLITS_SUM_MAX (64U << 20) /* bytes of them */
 
 struct range {
 	uint64_t start, end;
@@ -568,8 +423,22 @@ struct abstract {
 	Dwarf_Off die;
 };
 
+/* Where the functions of a unit are: beside its lines, or in a split file. */
+enum split_state { SPLIT_NONE, SPLIT_WANTED, SPLIT_READ, SPLIT_MISSING };
+
+/* A split unit as libdw has it open. */
+struct split {
+	struct dwarf_opened opened;
+	struct dwarf_scopes *scopes;
+	Dwarf_Off die;
+	uint64_t used; /* dwarf->nr_uses of the last look-up */
+};
+
 struct unit {
 	Dwarf_Off die;
+	enum split_state state;
+	struct split split;		 /* SPLIT_READ */
+	uint64_t addr_base, ranges_base; /* of a skeleton: its part of sections of the main file */
 	struct ranges functions;
 	struct abstract *abstracts; /* hashes known: sorted by them */
 	uint32_t nr_abstracts, max_abstracts;
@@ -582,7 +451,14 @@ struct dwarf {
 	struct dwarf_opened main, alt;
 	int fd, alt_fd;
 	bool no_lines;
-	bool split;	    /* some units have their functions in files that are not read */
+	bool split;	    /* some units have their functions in split files */
+	uint32_t wanted;    /* after -EINPROGRESS: the unit of which the split file is wanted */
+	uint32_t nr_splits; /* open ones */
+	size_t splits_sum;  /* their bytes */
+	uint64_t nr_uses;
+	struct elffile package; /* of split units; if @package_index */
+	uint8_t *package_index;
+	size_t package_index_size;
 	uint32_t nr_opened; /* libdw never frees lines: after LINES_SUM_MAX it opens the file again
 			     */
 	uint32_t lines_sum;
@@ -677,6 +553,16 @@ static uint32_t size_of_lines(Dwarf_Die *die, const Elf_Data *lines)
 	return size <= LINE_SIZE_MAX ? (uint32_t)MAX(size, 1U) : 0;
 }
 
+static uint64_t number_of(Dwarf_Die *die, unsigned int attribute)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word value;
+
+	if (!dwarf_attr(die, attribute, &attr) || dwarf_formudata(&attr, &value))
+		return 0;
+	return value;
+}
+
 static int add_unit(struct dwarf *d, Dwarf_Die *die, const Elf_Data *lines)
 {
 	if (!is_unit(die))
@@ -685,11 +571,20 @@ static int add_unit(struct dwarf *d, Dwarf_Die *die, const Elf_Data *lines)
 		return -EFBIG;
 	if (!array_reserve(&d->units, &d->max_units, d->nr_units + 1ull))
 		return -ENOMEM;
-	d->split |= dwarf_hasattr(die, DW_AT_dwo_name) || dwarf_hasattr(die, DW_AT_GNU_dwo_name);
 	d->units[d->nr_units] = (struct unit){
 		.die = dwarf_dieoffset(die),
 		.lines = size_of_lines(die, lines),
 	};
+	if (dwarf_hasattr(die, DW_AT_dwo_name) || dwarf_hasattr(die, DW_AT_GNU_dwo_name)) {
+		struct unit *u = &d->units[d->nr_units];
+
+		d->split = true;
+		u->state = SPLIT_WANTED;
+		u->addr_base = number_of(die, DW_AT_addr_base);
+		if (!u->addr_base)
+			u->addr_base = number_of(die, DW_AT_GNU_addr_base);
+		u->ranges_base = number_of(die, DW_AT_GNU_ranges_base);
+	}
 	return add_die_ranges(d, &d->ranges, die, d->nr_units++);
 }
 
@@ -702,7 +597,7 @@ static int index_units(struct dwarf *d)
 	int rc = 0;
 
 	d->deadline_ns = time_thread_ns() + DWARF_OPEN_NS;
-	/* The subdie is not read: that would open split files. */
+	/* The subdie is not read: libdw would open split files by their names. */
 	while (!rc && !dwarf_get_units(d->main.dw, cu, &cu, NULL, NULL, &die, NULL)) {
 		rc = add_unit(d, &die, lines);
 		if (!rc && dwarf_is_late(d))
@@ -713,20 +608,13 @@ static int index_units(struct dwarf *d)
 	return rc ? rc : d->ranges.nr ? 0 : -ENODATA;
 }
 
-static int begin_scopes(struct dwarf *d)
-{
-	d->nr_opened++;
-	d->lines_sum = 0;
-	return dwarf_scopes_new(&d->scopes);
-}
-
 /* Have libdw open the files. 0 or -errno. */
 static int begin(struct dwarf *d)
 {
-	int rc = begin_scopes(d);
+	int rc;
 
-	if (rc)
-		return rc;
+	d->nr_opened++;
+	d->lines_sum = 0;
 	rc = dwarf_open_begin(&d->main, d->fd, !d->no_lines);
 	if (rc || d->alt_fd < 0)
 		return rc;
@@ -754,7 +642,9 @@ static bool forget(struct dwarf *d)
 	dwarf_end(d->alt.dw);
 	d->main.dw = dwarf_begin_elf(d->main.elf, DWARF_C_READ, NULL);
 	d->alt.dw = d->alt.elf ? dwarf_begin_elf(d->alt.elf, DWARF_C_READ, NULL) : NULL;
-	if (!begin_scopes(d) && d->main.dw && !d->alt.dw == !d->alt.elf) {
+	d->nr_opened++;
+	d->lines_sum = 0;
+	if (d->main.dw && !d->alt.dw == !d->alt.elf) {
 		if (d->alt.dw)
 			dwarf_setalt(d->main.dw, d->alt.dw);
 		return true;
@@ -801,13 +691,34 @@ int dwarf_open_fds(struct dwarf **out, const struct elffile *f, uint64_t bias, i
 	return 0;
 }
 
+/* Free all that is known of the functions of @u; the split file is wanted again. */
+static void end_functions(struct dwarf *d, struct unit *u)
+{
+	free(u->functions.list);
+	free(u->abstracts);
+	u->functions = (struct ranges){ 0 };
+	u->abstracts = NULL;
+	u->nr_abstracts = u->max_abstracts = 0;
+	u->indexed = u->hashed = false;
+	if (u->state != SPLIT_READ)
+		return;
+	d->nr_splits--;
+	d->splits_sum -= u->split.opened.mapped;
+	dwarf_scopes_free(u->split.scopes);
+	dwarf_open_end(&u->split.opened);
+	u->state = SPLIT_WANTED;
+}
+
 void dwarf_close(struct dwarf *d)
 {
 	if (!d)
 		return;
-	for (uint32_t i = 0; i < d->nr_units; i++) {
-		free(d->units[i].functions.list);
-		free(d->units[i].abstracts);
+	for (uint32_t i = 0; i < d->nr_units; i++)
+		end_functions(d, &d->units[i]);
+	if (d->package_index) {
+		close(d->package.fd);
+		elffile_close(&d->package);
+		free(d->package_index);
 	}
 	free(d->units);
 	free(d->ranges.list);
@@ -815,10 +726,573 @@ void dwarf_close(struct dwarf *d)
 	free(d);
 }
 
-/* Return whether functions of some units are in split files (.dwo), which are not read. */
-static bool dwarf_is_split(const struct dwarf *d)
+/*
+ * Split DWARF (DWARF 5, 3.1.2 and 7.3.2; GNU's form in DWARF 4): a skeleton unit has the lines, and
+ * names a file (.dwo) with the functions, which may be in a package of such files (.dwp, 7.3.5).
+ *
+ * libdw opens these files by the names, which a worker cannot; packages only since 0.191. So
+ * a unit is copied into an ELF file in memory, as a unit that is not split: sections without
+ * ".dwo", and the addresses and ranges of its skeleton. The bytes of its number (dwo_id) are used
+ * for DW_AT_low_pc, which only the skeleton has: no offset in the unit changes.
+ */
+
+#define SPLIT_MAPPED_MIN (64U << 10) /* bytes of strings that are not copied */
+#define SPLIT_INDEX_MAX	 (256U << 20)
+
+/* A part of a section; of a .dwo it is the section. */
+struct split_part {
+	uint64_t offset, size;
+};
+
+/* The unit that is read. */
+struct split_unit {
+	uint64_t id, low_pc; /* of the skeleton */
+	uint16_t version;    /* of both */
+	size_t die, end;     /* offsets in .debug_info.dwo */
+	size_t table_at;     /* of the offset of its abbreviations */
+	uint64_t table;	     /* that offset */
+	bool wide;	     /* it has 8 bytes */
+	size_t code_size;    /* bytes of the first abbreviation code, at @die */
+	size_t attributes;   /* of this abbreviation: offset in .debug_abbrev.dwo */
+	size_t table_end;
+	size_t id_at, name_at, name_size; /* version 4: the number; its name in the abbreviation */
+};
+
+/* Return the file of libdw that has the functions of @u. */
+static Dwarf *functions_of(const struct dwarf *d, const struct unit *u)
 {
-	return d->split;
+	return u->state == SPLIT_READ ? u->split.opened.dw : d->main.dw;
+}
+
+/* Find the next section "NAME.dwo" of @f, from number *@i on; *@old: as GNU tools compress it. */
+static const Elf64_Shdr *split_section(const struct elffile *f, const char *name, uint32_t *i,
+				       bool *old)
+{
+	const size_t size = strlen(name);
+
+	for (; f->shstr && *i < f->nr_shdrs; ++*i) {
+		const Elf64_Shdr *s = &f->shdrs[*i];
+		const char *is = f->shstr + s->sh_name;
+
+		if (s->sh_type == SHT_NOBITS || s->sh_type == SHT_NULL ||
+		    s->sh_name >= f->shstr_size)
+			continue;
+		*old = !strncmp(is, ".z", 2);
+		is += *old;
+		if (!strncmp(is + 1, name + 1, size - 1) && !strcmp(is + size, ".dwo"))
+			return &f->shdrs[(*i)++];
+	}
+	return NULL;
+}
+
+/* Inflate all of a section into malloc'ed memory. */
+static int split_inflate(const struct elffile *f, const Elf64_Shdr *s, bool old, void **out,
+			 uint64_t *size)
+{
+	size_t skip = old ? ELFDWARF_OLD_HEAD : sizeof(Elf64_Chdr);
+	enum packing how = BY_ZLIB;
+	Elf64_Chdr head;
+	void *from;
+	int rc;
+
+	if (s->sh_size < skip || s->sh_size > ELFDWARF_INFLATED_MAX)
+		return -EBADMSG;
+	rc = elffile_read_alloc(f, s->sh_offset, s->sh_size, &from);
+	if (rc)
+		return rc;
+	memcpy(&head, from, MIN(skip, sizeof(head)));
+	*size = old ? elfdwarf_old_size(from) : head.ch_size;
+	if (!old && head.ch_type == COMPRESSED_BY_ZSTD)
+		how = BY_ZSTD;
+	rc = *size > ELFDWARF_INFLATED_MAX ? -EFBIG : 0;
+	*out = rc ? NULL : malloc(*size + 1);
+	if (!rc && !*out)
+		rc = -ENOMEM;
+	if (!rc && !inflate_into(how, *out, *size, (uint8_t *)from + skip, s->sh_size - skip)) {
+		free(*out);
+		rc = -EBADMSG;
+	}
+	free(from);
+	return rc;
+}
+
+/* Load @part of a section into malloc'ed memory; strings may be mapped later. */
+static int split_load(const struct elffile *f, const Elf64_Shdr *s, bool old, bool strings,
+		      const struct split_part *part, struct section *out)
+{
+	bool packed = old || s->sh_flags & SHF_COMPRESSED;
+	uint64_t all = s->sh_size, size;
+	void *bytes = NULL;
+	int rc = packed ? split_inflate(f, s, old, &bytes, &all) : 0;
+
+	if (rc)
+		return rc;
+	size = part->offset <= all ? MIN(part->size, all - part->offset) : 0;
+	if (packed) {
+		memmove(bytes, (uint8_t *)bytes + (size ? part->offset : 0), size);
+	} else if (strings && size >= SPLIT_MAPPED_MIN && s->sh_offset < f->size &&
+		   size <= f->size - s->sh_offset) {
+		*out = (struct section){ .size = size, .true_size = size, .mapped = true };
+		out->offset = s->sh_offset + part->offset;
+		return 0;
+	} else if (size > ELFDWARF_INFLATED_MAX) {
+		return -EFBIG;
+	} else {
+		rc = elffile_read_alloc(f, s->sh_offset + part->offset, size, &bytes);
+	}
+	if (!rc)
+		*out = (struct section){ bytes, size, size, PLAIN, false, 0 };
+	return rc;
+}
+
+/* Read the head of the unit at r->pos; false: it is not one that may be split. */
+static bool read_head(struct ehread *r, const uint8_t *info, struct split_unit *u, uint64_t *id)
+{
+	uint64_t length = ehread_fixed(r, 4), type = DW_UT_split_compile, address = 0;
+	struct ehread in = *r;
+
+	u->wide = length == 0xffffffff;
+	if (u->wide)
+		length = ehread_fixed(r, 8);
+	in = *r;
+	ehread_block(r, length);
+	if (r->bad)
+		return false;
+	in.end = r->pos;
+	u->end = (size_t)(r->pos - info);
+	if (ehread_fixed(&in, 2) != u->version)
+		return false;
+	if (u->version == 5) {
+		type = ehread_fixed(&in, 1);
+		address = ehread_fixed(&in, 1);
+	}
+	u->table_at = (size_t)(in.pos - info);
+	u->table = ehread_fixed(&in, u->wide ? 8 : 4);
+	if (u->version == 5)
+		*id = ehread_fixed(&in, 8);
+	else
+		address = ehread_fixed(&in, 1);
+	u->die = (size_t)(in.pos - info);
+	return !in.bad && type == DW_UT_split_compile && address == 8;
+}
+
+/* Read an attribute of an abbreviation; false: the last one. */
+static bool read_attribute(struct ehread *r, uint64_t *name, uint64_t *form)
+{
+	*name = ehread_uleb(r);
+	*form = ehread_uleb(r);
+	if (*form == DW_FORM_implicit_const)
+		ehread_sleb(r);
+	return !r->bad && (*name || *form);
+}
+
+/* Find the abbreviation of the first DIE of @u, and the end of its table. */
+static bool find_abbreviation(const struct section *info, const struct section *abbrev,
+			      struct split_unit *u)
+{
+	struct ehread code = { info->bytes + u->die, info->bytes + u->end, false };
+	struct ehread r = { abbrev->bytes + u->table, abbrev->bytes + abbrev->size, false };
+	uint64_t want = ehread_uleb(&code), is, name, form;
+
+	if (!abbrev->bytes || u->table > abbrev->size || !want)
+		return false;
+	u->code_size = (size_t)(code.pos - (info->bytes + u->die));
+	u->attributes = 0;
+	while ((is = ehread_uleb(&r)) && !r.bad) {
+		ehread_uleb(&r);
+		ehread_fixed(&r, 1);
+		if (is == want && !u->attributes)
+			u->attributes = (size_t)(r.pos - abbrev->bytes);
+		while (read_attribute(&r, &name, &form))
+			;
+	}
+	u->table_end = (size_t)(r.pos - abbrev->bytes);
+	return !r.bad && !code.bad && u->attributes;
+}
+
+/* Skip the value of an attribute of a first DIE; false: the form is unknown. */
+static bool skip_value(struct ehread *r, uint64_t form, bool wide)
+{
+	switch (form) {
+	case DW_FORM_flag_present:
+		return true;
+	case DW_FORM_data1:
+	case DW_FORM_flag:
+		return ehread_block(r, 1);
+	case DW_FORM_data2:
+		return ehread_block(r, 2);
+	case DW_FORM_data4:
+		return ehread_block(r, 4);
+	case DW_FORM_data8:
+	case DW_FORM_addr:
+		return ehread_block(r, 8);
+	case DW_FORM_strp:
+	case DW_FORM_sec_offset:
+		return ehread_block(r, wide ? 8 : 4);
+	case DW_FORM_udata:
+	case DW_FORM_sdata:
+	case DW_FORM_GNU_str_index:
+	case DW_FORM_GNU_addr_index:
+		ehread_uleb(r);
+		return !r->bad;
+	case DW_FORM_string:
+		while (ehread_fixed(r, 1))
+			;
+		return !r->bad;
+	default:
+		return false;
+	}
+}
+
+/* Find the number of a unit of version 4, an attribute; false: it has another one. */
+static bool find_number(const struct section *info, const struct section *abbrev,
+			struct split_unit *u)
+{
+	struct ehread value = { info->bytes + u->die + u->code_size, info->bytes + u->end, false };
+	struct ehread r = { abbrev->bytes + u->attributes, abbrev->bytes + u->table_end, false };
+	uint64_t name, form, id;
+	const uint8_t *at;
+
+	do {
+		struct ehread before = r;
+
+		if (!read_attribute(&r, &name, &form))
+			return false;
+		u->name_at = (size_t)(before.pos - abbrev->bytes);
+		ehread_uleb(&before);
+		u->name_size = (size_t)(before.pos - abbrev->bytes) - u->name_at;
+		at = value.pos;
+		if (!skip_value(&value, form, u->wide))
+			return false;
+	} while (name != DW_AT_GNU_dwo_id);
+	u->id_at = (size_t)(at - info->bytes);
+	memcpy(&id, at, MIN(sizeof(id), (size_t)(value.pos - at)));
+	return form == DW_FORM_data8 && id == u->id;
+}
+
+/* Find the unit with the number of the skeleton in a section. */
+static bool find_unit(const struct section *info, const struct section *abbrev,
+		      struct split_unit *u)
+{
+	struct ehread r = { info->bytes, info->bytes + info->size, false };
+
+	while (!r.bad && r.pos < r.end) {
+		uint64_t id = u->id;
+
+		if (read_head(&r, info->bytes, u, &id) && id == u->id &&
+		    find_abbreviation(info, abbrev, u) &&
+		    (u->version == 5 || find_number(info, abbrev, u)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Make a unit that is not split of @u: its abbreviations are copied behind the others, with
+ * DW_AT_low_pc; its value has the place of the number. Both sections are malloc'ed.
+ */
+static int change_unit(const struct section *info, struct section *abbrev,
+		       const struct split_unit *u)
+{
+	size_t table = u->table_end - u->table, first = u->attributes - u->table, added = 0;
+	uint8_t *bytes = malloc(abbrev->size + table + 2), *unit = (uint8_t *)info->bytes;
+	uint8_t *copy = bytes + abbrev->size;
+
+	if (!bytes)
+		return -ENOMEM;
+	memcpy(bytes, abbrev->bytes, abbrev->size);
+	memcpy(copy, abbrev->bytes + u->table, table);
+	if (u->version == 5) {
+		memmove(copy + first + 2, copy + first, table - first);
+		copy[first] = DW_AT_low_pc;
+		copy[first + 1] = DW_FORM_addr;
+		added = 2;
+		/* The head has no number, the first DIE begins 8 bytes before: an address more. */
+		unit[u->table_at - 2] = DW_UT_compile;
+		memmove(unit + u->die - 8, unit + u->die, u->code_size);
+		memcpy(unit + u->die - 8 + u->code_size, &u->low_pc, 8);
+	} else {
+		uint8_t *name = copy + (u->name_at - u->table);
+
+		for (size_t i = 0; i < u->name_size; i++)
+			name[i] = (i ? 0 : DW_AT_low_pc) | (i + 1 < u->name_size ? 0x80 : 0);
+		name[u->name_size] = DW_FORM_addr;
+		memcpy(unit + u->id_at, &u->low_pc, 8);
+	}
+	memcpy(unit + u->table_at, &abbrev->size, u->wide ? 8 : 4);
+	free((void *)abbrev->bytes);
+	*abbrev = (struct section){ .bytes = bytes, .size = abbrev->size + table + added };
+	abbrev->true_size = abbrev->size;
+	return 0;
+}
+
+/* Load the section with the unit, which is changed. -ESRCH: it is in none. */
+static int load_unit(const struct elffile *f, const struct split_part *part,
+		     struct section list[NR_NAMES], struct split_unit *u)
+{
+	const Elf64_Shdr *s;
+	uint32_t i = 1;
+	bool old;
+
+	/* Types may have sections of that name. */
+	while ((s = split_section(f, names[INFO], &i, &old))) {
+		int rc = split_load(f, s, old, false, part, &list[INFO]);
+
+		if (rc)
+			return rc;
+		if (find_unit(&list[INFO], &list[ABBREV], u))
+			return change_unit(&list[INFO], &list[ABBREV], u);
+		free((void *)list[INFO].bytes);
+		list[INFO] = (struct section){ NULL };
+	}
+	return -ESRCH;
+}
+
+/* Take the part of a skeleton from a section of the main file: up to the one of the next unit. */
+static void take_part(const struct dwarf *d, struct section *out, unsigned int name, uint64_t base)
+{
+	const Elf_Data *data = dwarf_open_section(d->main.dw, names[name]);
+	uint64_t end = data ? data->d_size : 0;
+
+	for (uint32_t i = 0; i < d->nr_units; i++) {
+		uint64_t is = name == ADDR ? d->units[i].addr_base : d->units[i].ranges_base;
+
+		if (is > base && is < end)
+			end = is;
+	}
+	if (data && data->d_buf && base < end) {
+		out->bytes = (const uint8_t *)data->d_buf + base;
+		out->size = out->true_size = end - base;
+	}
+}
+
+/* Have libdw open the sections as a file in memory. */
+static int open_sections(struct dwarf_opened *out, const struct section list[NR_NAMES], int fd)
+{
+	GElf_Ehdr ehdr = {
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, 1 },
+		.e_type = ET_REL,
+		.e_machine = EM_X86_64, /* any: there are no relocations */
+		.e_version = EV_CURRENT,
+		.e_ehsize = sizeof(Elf64_Ehdr),
+	};
+	size_t size = sizeof(struct head) + 3 * (size_t)sysconf(_SC_PAGESIZE);
+	int rc;
+
+	for (size_t i = 1; i < NR_NAMES; i++)
+		size += list[i].true_size;
+	*out = (struct dwarf_opened){ .mapped = size };
+	out->image = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (out->image == MAP_FAILED) {
+		*out = (struct dwarf_opened){ 0 };
+		return -ENOMEM;
+	}
+	put_head(&ehdr, (struct head *)out->image);
+	rc = put_sections(list, out->image, fd);
+	if (!rc)
+		out->elf = elf_memory((char *)out->image, size);
+	if (out->elf)
+		out->dw = dwarf_begin_elf(out->elf, DWARF_C_READ, NULL);
+	if (!rc && !out->dw)
+		rc = -EBADMSG;
+	if (rc)
+		dwarf_open_end(out);
+	return rc;
+}
+
+/* Close the split units that were not used for longest, until another one may be open. */
+static void bound_splits(struct dwarf *d)
+{
+	while (d->nr_splits >= SPLITS_MAX || (d->nr_splits && d->splits_sum > SPLITS_SUM_MAX)) {
+		struct unit *oldest = NULL;
+
+		for (uint32_t i = 0; i < d->nr_units; i++) {
+			struct unit *u = &d->units[i];
+
+			if (u->state == SPLIT_READ &&
+			    (!oldest || u->split.used < oldest->split.used))
+				oldest = u;
+		}
+		end_functions(d, oldest);
+	}
+}
+
+/* Get the facts about the skeleton @u. */
+static int get_skeleton(const struct dwarf *d, const struct unit *u, struct split_unit *out)
+{
+	Dwarf_Addr low = 0;
+	Dwarf_Die root;
+
+	*out = (struct split_unit){ 0 };
+	if (!dwarf_offdie(d->main.dw, u->die, &root) ||
+	    dwarf_cu_info(root.cu, &out->version, NULL, NULL, NULL, &out->id, NULL, NULL) ||
+	    (out->version != 4 && out->version != 5))
+		return -EBADMSG;
+	if (!dwarf_lowpc(&root, &low))
+		out->low_pc = low;
+	return 0;
+}
+
+/* Read the functions of @u from the @parts of a file. */
+static int read_split(struct dwarf *d, struct unit *u, const struct elffile *f,
+		      const struct split_part parts[NR_NAMES])
+{
+	static const uint8_t others[] = { LINES, ABBREV, STR, RNGLISTS, OFFSETS };
+	struct section list[NR_NAMES] = { 0 };
+	struct split_unit split;
+	int rc = f->elf_class == ELFCLASS64 ? get_skeleton(d, u, &split) : -EBADMSG;
+
+	for (size_t k = 0; !rc && k < ARRAY_SIZE(others); k++) {
+		unsigned int name = others[k];
+		uint32_t i = 1;
+		bool old;
+		const Elf64_Shdr *s = split_section(f, names[name], &i, &old);
+
+		if (s && parts[name].size)
+			rc = split_load(f, s, old, name == STR, &parts[name], &list[name]);
+		if (!rc && name == LINES && list[name].size > LINE_SIZE_MAX)
+			list[name].true_size = list[name].size = 0;
+	}
+	if (!rc)
+		rc = load_unit(f, &parts[INFO], list, &split);
+	take_part(d, &list[ADDR], ADDR, u->addr_base);
+	take_part(d, &list[RANGES], RANGES, u->ranges_base);
+	bound_splits(d);
+	if (!rc)
+		rc = open_sections(&u->split.opened, list, f->fd);
+	list[ADDR].bytes = list[RANGES].bytes = NULL;
+	for (size_t i = 0; i < NR_NAMES; i++)
+		free((void *)list[i].bytes);
+	if (rc)
+		return rc;
+	end_functions(d, u);
+	u->state = SPLIT_READ;
+	u->split.die = split.die - (split.version == 5 ? 8 : 0);
+	d->nr_splits++;
+	d->splits_sum += u->split.opened.mapped;
+	return 0;
+}
+
+/*
+ * Read the functions of @unit, which dwarf_chain() wants, from a split file; -1: there is none, the
+ * unit has lines only then. 0, -ESRCH (another unit), -EBADMSG, -EFBIG or -ENOMEM.
+ */
+static int dwarf_split(struct dwarf *d, uint32_t unit, int fd, uint64_t size)
+{
+	struct split_part parts[NR_NAMES];
+	struct elffile f;
+	struct unit *u;
+	int rc;
+
+	if (unit >= d->nr_units || d->units[unit].state != SPLIT_WANTED)
+		return -EINVAL;
+	u = &d->units[unit];
+	rc = fd < 0 ? -ENOENT : elffile_open(&f, fd, NULL, size, NULL);
+	if (!rc) {
+		for (size_t i = 0; i < NR_NAMES; i++)
+			parts[i] = (struct split_part){ 0, UINT64_MAX };
+		rc = read_split(d, u, &f, parts);
+		elffile_close(&f);
+	}
+	/* A file that is sent and not usable: the client sends none then. */
+	if (fd < 0)
+		u->state = SPLIT_MISSING;
+	return fd < 0 ? 0 : rc;
+}
+
+/* Open a package; then *@fd is taken over. */
+static int open_package(struct dwarf *d, int *fd, uint64_t size)
+{
+	const Elf64_Shdr *s;
+	void *index;
+	int rc;
+
+	if (*fd < 0 || d->package_index)
+		return -EINVAL;
+	rc = elffile_open(&d->package, *fd, NULL, size, NULL);
+	if (rc)
+		return rc;
+	s = elffile_section(&d->package, ".debug_cu_index");
+	rc = !s || s->sh_flags & SHF_COMPRESSED || s->sh_size > SPLIT_INDEX_MAX ? -EBADMSG : 0;
+	if (!rc)
+		rc = elffile_read_alloc(&d->package, s->sh_offset, s->sh_size, &index);
+	if (rc) {
+		elffile_close(&d->package);
+		return rc;
+	}
+	d->package_index = index;
+	d->package_index_size = s->sh_size;
+	*fd = -1;
+	return 0;
+}
+
+/* Return number @i of 32 bits of the index of the package; 0: outside. */
+static uint32_t index_number(const struct dwarf *d, uint64_t i)
+{
+	uint32_t v = 0;
+
+	if (i < d->package_index_size / 4)
+		memcpy(&v, d->package_index + i * 4, 4);
+	return v;
+}
+
+/* Find the row of a unit in the index, a hash table (DWARF 5, 7.3.5.3); 0: none. */
+static uint32_t index_row(const struct dwarf *d, uint64_t id)
+{
+	uint64_t slots = index_number(d, 3), mask = slots - 1, step = (id >> 32 & mask) | 1;
+	uint64_t at = id & mask;
+
+	if (!slots || slots & mask || slots > d->package_index_size / 12)
+		return 0;
+	for (uint64_t i = 0; i < slots; i++, at = (at + step) & mask) {
+		uint64_t is = index_number(d, 4 + 2 * at) | (uint64_t)index_number(d, 5 + 2 * at)
+								    << 32;
+		uint32_t row = index_number(d, 4 + 2 * slots + at);
+
+		if (!row || is == id)
+			return row;
+	}
+	return 0;
+}
+
+/* Read the functions of @u from the package. -ENOENT: not in it. */
+static int read_from_package(struct dwarf *d, struct unit *u)
+{
+	static const uint8_t columns[] = {
+		[1] = INFO, [3] = ABBREV, [4] = LINES, [6] = OFFSETS, [8] = RNGLISTS
+	};
+	uint64_t nr = index_number(d, 1), units = index_number(d, 2), slots = index_number(d, 3);
+	uint64_t at = 4 + 3 * slots; /* the columns; then offsets by row, then sizes */
+	struct split_part parts[NR_NAMES] = { [STR] = { 0, UINT64_MAX } };
+	struct split_unit split;
+	uint32_t row;
+
+	if (get_skeleton(d, u, &split))
+		return -EBADMSG;
+	row = index_row(d, split.id);
+	if (!row || row > units || nr > 16)
+		return -ENOENT;
+	for (uint64_t i = 0; i < nr; i++) {
+		uint32_t column = index_number(d, at + i);
+
+		if (column < ARRAY_SIZE(columns) && columns[column])
+			parts[columns[column]] = (struct split_part){
+				index_number(d, at + nr * row + i),
+				index_number(d, at + nr * (units + row) + i),
+			};
+	}
+	return read_split(d, u, &d->package, parts);
+}
+
+/* Have the functions of @u ready. False: its split file is wanted. */
+static bool use_split(struct dwarf *d, struct unit *u)
+{
+	if (u->state == SPLIT_WANTED && (!d->package_index || read_from_package(d, u))) {
+		d->wanted = (uint32_t)(u - d->units);
+		return false;
+	}
+	u->split.used = d->nr_uses++;
+	return true;
 }
 
 /* Return true if functions may be inside of such a DIE. */
@@ -939,23 +1413,14 @@ static const char *linkage_name(Dwarf_Die *die)
 	return NULL;
 }
 
-static const char *name_of(struct dwarf *d, Dwarf_Die *die)
+static const char *name_of(struct dwarf *d, struct unit *u, Dwarf_Die *die)
 {
+	struct dwarf_scopes **scopes = u->state == SPLIT_READ ? &u->split.scopes : &d->scopes;
 	const char *name = linkage_name(die);
 
 	if (!name)
-		name = dwarf_scopes_name(d->scopes, die, d->deadline_ns);
+		name = dwarf_scopes_name(scopes, die, d->deadline_ns);
 	return name && *name ? name : "[inlined]";
-}
-
-static uint64_t number_of(Dwarf_Die *die, unsigned int attribute)
-{
-	Dwarf_Attribute attr;
-	Dwarf_Word value;
-
-	if (!dwarf_attr(die, attribute, &attr) || dwarf_formudata(&attr, &value))
-		return 0;
-	return value;
 }
 
 /* The same of the declaration that @die refers to. */
@@ -1023,7 +1488,8 @@ static void hash_abstracts(struct dwarf *d, struct unit *u)
 	for (uint32_t i = 0; i < u->nr_abstracts && !dwarf_is_late(d); i++) {
 		Dwarf_Die die;
 
-		if (dwarf_offdie(d->main.dw, u->abstracts[i].die, &die) && !linkage_name(&die))
+		if (dwarf_offdie(functions_of(d, u), u->abstracts[i].die, &die) &&
+		    !linkage_name(&die))
 			u->abstracts[i].hash = hash_declaration(&die);
 	}
 	if (u->nr_abstracts)
@@ -1048,28 +1514,50 @@ static Dwarf_Off twin_of(struct dwarf *d, struct unit *u, Dwarf_Die *origin)
 		       : 0;
 }
 
+/*
+ * Return file @number of those that the functions of @u refer to, with its lines in @unit; NULL:
+ * none.
+ */
+static const char *file_at(struct dwarf *d, const struct unit *u, Dwarf_Die *unit, uint64_t number)
+{
+	Dwarf_Files *files = NULL;
+	Dwarf_CU *cu = NULL;
+	Dwarf_Off next;
+	size_t nr = 0;
+
+	/* A split file may have a table of its own, of files only. */
+	if (u->state != SPLIT_READ || !dwarf_open_section(functions_of(d, u), names[LINES]) ||
+	    dwarf_next_lines(functions_of(d, u), 0, &next, &cu, &files, &nr, NULL, NULL))
+		if (dwarf_getsrcfiles(unit, &files, &nr))
+			return NULL;
+	return number < nr ? dwarf_filesrc(files, number, NULL, NULL) : NULL;
+}
+
 /* Return the file of the declaration @die; NULL: none, or it costs too much to read. */
-static const char *declared_file(struct dwarf *d, const struct unit *u, Dwarf_Die *die)
+static const char *declared_file(struct dwarf *d, const struct unit *u, Dwarf_Die *lines,
+				 Dwarf_Die *die)
 {
 	Dwarf_Attribute attr;
+	Dwarf_Word number;
 	Dwarf_Die unit;
 
 	/* Of this unit: its lines are bounded. */
 	if (!dwarf_attr_integrate(die, DW_AT_decl_file, &attr) ||
 	    !dwarf_cu_die(attr.cu, &unit, NULL, NULL, NULL, NULL, NULL, NULL) ||
-	    dwarf_dieoffset(&unit) != u->die)
+	    dwarf_dieoffset(&unit) != (u->state == SPLIT_READ ? u->split.die : u->die) ||
+	    dwarf_formudata(&attr, &number) || !number)
 		return NULL;
-	return dwarf_decl_file(die);
+	return file_at(d, u, lines, number);
 }
 
 /*
  * Return the identity of the function @die, inlined in @u, beside its name: a hash of the place of
  * its declaration; without that the file @at of its code. 0: its name is enough.
  */
-static uint64_t identity_of(struct dwarf *d, struct unit *u, Dwarf_Die *die, bool lines,
+static uint64_t identity_of(struct dwarf *d, struct unit *u, Dwarf_Die *die, Dwarf_Die *lines,
 			    const struct dwarf_frame *at)
 {
-	const char *file = lines ? declared_file(d, u, die) : NULL;
+	const char *file = lines ? declared_file(d, u, lines, die) : NULL;
 	char path[TEXT_MAX];
 	Dwarf_Attribute attr;
 	Dwarf_Die origin = *die;
@@ -1107,15 +1595,11 @@ void dwarf_path(char *buf, size_t size, const char *dir, const char *file)
 }
 
 /* Get the file and line of the call of @inlined. */
-static void put_call(Dwarf_Die *unit, Dwarf_Die *inlined, struct dwarf_frame *out)
+static void put_call(struct dwarf *d, const struct unit *u, Dwarf_Die *unit, Dwarf_Die *inlined,
+		     struct dwarf_frame *out)
 {
-	uint64_t file = number_of(inlined, DW_AT_call_file);
-	Dwarf_Files *files;
-	size_t nr;
-
 	out->line = (uint32_t)number_of(inlined, DW_AT_call_line);
-	if (!dwarf_getsrcfiles(unit, &files, &nr) && file < nr)
-		out->file = dwarf_filesrc(files, file, NULL, NULL);
+	out->file = file_at(d, u, unit, number_of(inlined, DW_AT_call_file));
 }
 
 static void put_line(Dwarf_Die *unit, uint64_t addr, struct dwarf_frame *out)
@@ -1141,40 +1625,65 @@ static uint32_t first_line(Dwarf_Die *unit, Dwarf_Die *function, bool lines)
 	return declared ? declared : entry.line;
 }
 
+/*
+ * Find the function at @addr of @u and its inlined ones, outermost first: *nr; false: none is
+ * known. *late: it takes too long.
+ */
+static bool find_functions(struct dwarf *d, struct unit *u, uint64_t addr, Dwarf_Die *function,
+			   Dwarf_Die inlined[DWARF_FRAMES_MAX], uint32_t *nr, bool *late)
+{
+	Dwarf *dw = functions_of(d, u);
+	const struct range *range;
+	Dwarf_Die root;
+
+	*nr = 0;
+	*late = false;
+	if (!dwarf_offdie(dw, u->state == SPLIT_READ ? u->split.die : u->die, &root))
+		return false;
+	if (!u->indexed && index_functions(d, u, &root) == -ETIME) {
+		*late = true;
+		return false;
+	}
+	range = ranges_find(&u->functions, addr);
+	if (!range || !dwarf_offdie(dw, range->what, function))
+		return false;
+	*nr = find_inlined(d, *function, addr, inlined);
+	return true;
+}
+
 int dwarf_chain(struct dwarf *d, uint64_t vaddr, struct dwarf_frame out[DWARF_FRAMES_MAX])
 {
 	const struct range *range = ranges_find(&d->ranges, vaddr - d->bias);
 	Dwarf_Die inlined[DWARF_FRAMES_MAX], function, root;
 	struct unit *u = range ? &d->units[range->what] : NULL;
 	uint64_t addr = vaddr - d->bias;
-	bool lines = u && bound_lines(d, u);
-	uint32_t nr = 0;
+	bool lines = u && bound_lines(d, u), late, found;
+	uint32_t nr;
 
 	if (!u || !dwarf_offdie(d->main.dw, u->die, &root))
 		return 0;
+	if (!use_split(d, u))
+		return -EINPROGRESS;
 	d->deadline_ns = time_thread_ns() + DWARF_QUERY_NS;
-	if (!u->indexed && index_functions(d, u, &root) == -ETIME)
+	found = find_functions(d, u, addr, &function, inlined, &nr, &late);
+	if (late)
 		return -ETIME;
-	range = ranges_find(&u->functions, addr);
-	if (range && !dwarf_offdie(d->main.dw, range->what, &function))
-		range = NULL;
-	if (range)
-		nr = find_inlined(d, function, addr, inlined);
 	memset(out, 0, (nr + 1) * sizeof(*out));
 	for (uint32_t i = 0; i < nr; i++) { /* inside out */
-		out[i].name = name_of(d, &inlined[nr - 1 - i]);
+		out[i].name = name_of(d, u, &inlined[nr - 1 - i]);
 		if (lines)
-			put_call(&root, &inlined[nr - 1 - i], &out[i + 1]);
+			put_call(d, u, &root, &inlined[nr - 1 - i], &out[i + 1]);
 	}
 	if (lines)
 		put_line(&root, addr, &out[0]);
 	for (uint32_t i = 0; i <= nr; i++)
 		out[i].dir = dir_of(&root);
 	for (uint32_t i = 0; i < nr; i++) {
-		out[i].identity = identity_of(d, u, &inlined[nr - 1 - i], lines, &out[i]);
+		out[i].identity =
+			identity_of(d, u, &inlined[nr - 1 - i], lines ? &root : NULL, &out[i]);
 		out[i].start = (uint32_t)declared_number(&inlined[nr - 1 - i], DW_AT_decl_line);
 	}
-	if (range)
+	if (found)
 		out[nr].start = first_line(&root, &function, lines);
 	if (time_thread_ns() > d->deadline_ns)
 		return -ETIME;
@@ -1291,7 +1800,7 @@ static int serve_open(struct sandbox_call *c, const struct dwarf_wire_request *r
 		f->dwarf = NULL;
 		return rc;
 	}
-	opened.split = dwarf_is_split(f->dwarf);
+	opened.split = f->dwarf->split;
 	f->alt_fd = c->fds[1];
 	c->fds[0] = c->fds[1] = -1;
 	sandbox_put(&c->reply, &opened, sizeof(opened));
@@ -1324,11 +1833,10 @@ static void put_frame(struct sandbox_reply *to, struct texts *t, const struct dw
 }
 
 /* Join head, @lengths, @frames and texts to the reply, and free them. */
-static int finish(struct sandbox_call *c, uint32_t nr, struct sandbox_reply *lengths,
-		  struct sandbox_reply *frames, struct texts *t)
+static int finish(struct sandbox_call *c, struct dwarf_wire_head head,
+		  struct sandbox_reply *lengths, struct sandbox_reply *frames, struct texts *t)
 {
-	const struct dwarf_wire_head head = { .nr = nr, .texts_size = (uint32_t)t->bytes.size };
-
+	head.texts_size = (uint32_t)t->bytes.size;
 	sandbox_put(&c->reply, &head, sizeof(head));
 	sandbox_put(&c->reply, lengths->bytes, lengths->size);
 	sandbox_put(&c->reply, frames->bytes, frames->size);
@@ -1340,24 +1848,45 @@ static int finish(struct sandbox_call *c, uint32_t nr, struct sandbox_reply *len
 	return 0;
 }
 
+/* Name the split file that is wanted. */
+static void put_wanted(struct dwarf *d, struct dwarf_wire_head *head, struct texts *t)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Die root;
+
+	if (!dwarf_offdie(d->main.dw, d->units[d->wanted].die, &root))
+		return;
+	memset(t->last, 0, sizeof(t->last));
+	head->wanted = d->wanted + 1;
+	head->wanted_dir = put_text(t, 2, dir_of(&root));
+	if (!dwarf_attr(&root, DW_AT_dwo_name, &attr))
+		dwarf_attr(&root, DW_AT_GNU_dwo_name, &attr);
+	head->wanted_name = put_text(t, 1, dwarf_formstring(&attr));
+}
+
 static int serve_chains(struct sandbox_call *c, struct dwarf *d, const struct dwarf_wire_request *r)
 {
 	struct sandbox_reply lengths = { 0 }, frames = { 0 };
 	uint64_t end_ns = time_now_ns() + SLICE_NS;
+	struct dwarf_wire_head head = { .nr = 0 };
 	struct texts texts = { 0 };
-	uint32_t done = 0;
 
-	while (done < r->nr && (!done || time_now_ns() < end_ns)) {
+	while (head.nr < r->nr && (!head.nr || time_now_ns() < end_ns)) {
 		struct dwarf_frame chain[DWARF_FRAMES_MAX];
-		int32_t nr = dwarf_chain(d, r->vaddrs[done++], chain);
+		int32_t nr = dwarf_chain(d, r->vaddrs[head.nr], chain);
 
+		if (nr == -EINPROGRESS) {
+			put_wanted(d, &head, &texts);
+			break;
+		}
+		head.nr++;
 		sandbox_put(&lengths, &nr, sizeof(nr));
 		for (int32_t i = 0; i < nr; i++)
 			put_frame(&frames, &texts, &chain[i]);
 		/* The next chain may free the texts: do not compare with them. */
 		memset(texts.last, 0, sizeof(texts.last));
 	}
-	return finish(c, done, &lengths, &frames, &texts);
+	return finish(c, head, &lengths, &frames, &texts);
 }
 
 struct rows {
@@ -1383,7 +1912,7 @@ static int serve_lines(struct sandbox_call *c, struct dwarf *d, const struct dwa
 	struct rows rows = { .nr = 0 };
 	int rc = dwarf_lines(d, r->vaddrs[0], r->size, put_row, &rows);
 
-	finish(c, rows.nr, &none, &rows.frames, &rows.texts);
+	finish(c, (struct dwarf_wire_head){ .nr = rows.nr }, &none, &rows.frames, &rows.texts);
 	return rc;
 }
 
@@ -1444,6 +1973,10 @@ static int serve(struct sandbox_call *c)
 	case DWARF_WIRE_CHAINS:
 	case DWARF_WIRE_LINES:
 		return look_up(c, f, &r);
+	case DWARF_WIRE_SPLIT:
+		return dwarf_split(f->dwarf, r.unit, c->fds[0], r.size);
+	case DWARF_WIRE_PACKAGE:
+		return open_package(f->dwarf, &c->fds[0], r.size);
 	default:
 		return -EINVAL;
 	}

@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,6 +105,11 @@ struct dwarf_sandbox {
 	uint32_t handle, generation;
 	uint64_t size;
 	bool split;
+	int split_rc; /* dwarf_sandbox_split() */
+	/* Of an object with split files: as in untrusted_want, and its owner. */
+	char *path, *root;
+	pid_t pid;
+	uid_t uid;
 };
 
 /* An answer as it is read: everything in it is foreign. */
@@ -177,12 +183,14 @@ void dwarf_sandbox_close(struct dwarf_sandbox *d)
 	r.handle = d->handle;
 	if (!sandbox_call(d->reader, &r, sizeof(r), NULL, d->generation, CALL_TIMEOUT_NS, &a))
 		free(a.bytes);
+	free(d->path);
+	free(d->root);
 	free(d);
 }
 
-bool dwarf_sandbox_is_split(const struct dwarf_sandbox *d)
+int dwarf_sandbox_split(const struct dwarf_sandbox *d)
 {
-	return d->split;
+	return d->split_rc;
 }
 
 uint64_t dwarf_sandbox_size(const struct dwarf_sandbox *d)
@@ -268,17 +276,30 @@ static bool take_lengths(struct answer *a, uint32_t nr, struct dwarf_chains *out
 	return at;
 }
 
+/* A split file that the worker wants; the texts are in its answer. */
+struct wanted {
+	const char *name, *dir; /* name NULL: none is wanted */
+	uint32_t unit;
+};
+
 /* Fill @out from @from, and take over its bytes. False: invalid. */
-static bool take_chains(const struct sandbox_answer *from, uint32_t nr, struct dwarf_chains *out)
+static bool take_chains(const struct sandbox_answer *from, uint32_t nr, struct dwarf_chains *out,
+			struct wanted *w)
 {
 	struct dwarf_wire_head h;
 	struct answer a;
 	uint32_t sum;
 
 	*out = (struct dwarf_chains){ .texts = from->bytes };
+	*w = (struct wanted){ NULL };
+	if (!take_head(&a, from, &h) || h.nr > nr || !take_lengths(&a, h.nr, out, &sum))
+		return false;
+	if (h.wanted && (!text_at(&a, h.wanted_name, &w->name) ||
+			 !text_at(&a, h.wanted_dir, &w->dir) || !w->name))
+		return false;
+	w->unit = h.wanted - 1;
 	/* One at least, or the same call would be made again and again. */
-	if (!take_head(&a, from, &h) || h.nr > nr || (nr && !h.nr) ||
-	    !take_lengths(&a, h.nr, out, &sum))
+	if (!h.nr && !w->name)
 		return false;
 	out->nr = h.nr;
 	out->frames = calloc(MAX(sum, 1U), sizeof(*out->frames));
@@ -295,8 +316,127 @@ static bool take_chains(const struct sandbox_answer *from, uint32_t nr, struct d
 	return a.at == a.end;
 }
 
-int dwarf_sandbox_chains(struct dwarf_sandbox *d, const uint64_t *vaddrs, uint32_t nr,
-			 struct dwarf_chains *out)
+#define PACKAGE_MAX (8ULL << 30)
+
+/*
+ * Open a split file at @path: of the owner of the program or of root, as a debug file beside it. In
+ * the root of the object, then in ours.
+ */
+static int open_split(const struct dwarf_sandbox *d, const char *path, uint64_t max,
+		      struct untrusted_file *out)
+{
+	struct untrusted_want want = {
+		.path = path,
+		.size_max = max,
+		.pid = d->pid,
+		.root = d->root,
+		.owned = true,
+		.linked = true,
+		.uid = d->uid,
+	};
+	int rc = untrusted_open(&want, out, NULL);
+
+	if (rc != -ENOENT || (d->pid <= 0 && !d->root))
+		return rc;
+	want.pid = 0;
+	want.root = NULL;
+	return untrusted_open(&want, out, NULL);
+}
+
+/* Write place @i where the split file may be; false: there are no more. An empty one is left out.
+ */
+static bool split_path(const struct dwarf_sandbox *d, const struct wanted *w, int i,
+		       char path[PATH_MAX])
+{
+	const char *slash = d->path ? strrchr(d->path, '/') : NULL, *base = strrchr(w->name, '/');
+	int folder = slash ? (int)(slash - d->path) : 0;
+	bool below = w->name[0] != '/' && w->dir && *w->dir;
+	char named[PATH_MAX];
+	int size;
+
+	path[0] = '\0';
+	size = snprintf(named, sizeof(named), "%s%s%s", below ? w->dir : "", below ? "/" : "",
+			w->name);
+	if (size >= (int)sizeof(named) || i > 2 || (i && !slash))
+		return false;
+	/* As it is named, or from the folder of the program on; there; by its last part, there. */
+	if (!i)
+		size = named[0] == '/' ? snprintf(path, PATH_MAX, "%s", named)
+		       : slash	       ? snprintf(path, PATH_MAX, "%.*s/%s", folder, d->path, named)
+				       : 0;
+	else if (i == 1 ? w->name[0] != '/' : base != NULL)
+		size = snprintf(path, PATH_MAX, "%.*s/%s", folder, d->path,
+				i == 1 ? w->name : base + 1);
+	if (size >= PATH_MAX)
+		path[0] = '\0';
+	return true;
+}
+
+/* Send a split file or a package; -1: there is none. */
+static int send_split(struct dwarf_sandbox *d, enum dwarf_wire_kind kind, uint32_t unit, int fd,
+		      uint64_t size)
+{
+	const int fds[SANDBOX_FDS_MAX] = { fd, -1 };
+	struct dwarf_wire_request r = {
+		.kind = kind,
+		.handle = d->handle,
+		.unit = unit,
+		.size = size,
+	};
+	struct sandbox_answer a;
+	int rc = sandbox_call(d->reader, &r, sizeof(r), fds, d->generation, CALL_TIMEOUT_NS, &a);
+
+	if (!rc)
+		free(a.bytes);
+	return rc;
+}
+
+/* Return dwarf_sandbox_split() for an error of opening or reading a split file. */
+static int split_state(int rc)
+{
+	switch (rc) {
+	case -EPERM:
+	case -EACCES:
+	case -EMLINK:
+		return -EACCES;
+	case -EFBIG:
+	case -ENOMEM:
+		return -E2BIG;
+	case -EBADMSG:
+	case -ENOEXEC:
+	case -ESRCH: /* another unit is in it */
+		return -ELIBBAD;
+	default:
+		return -ENOTSUP;
+	}
+}
+
+/* Find the file that the worker wants and send it. 0, or an error of sandbox_call(). */
+static int send_wanted(struct dwarf_sandbox *d, const struct wanted *w)
+{
+	struct untrusted_file file = { .fd = -1 };
+	char path[PATH_MAX];
+	int rc = -ENOENT;
+
+	for (int i = 0; rc && split_path(d, w, i, path); i++) {
+		int next = path[0] ? open_split(d, path, ELFDWARF_SIZE_MAX, &file) : -ENOENT;
+
+		/* A missing file says less than one that is refused. */
+		rc = next == -ENOENT ? rc : next;
+	}
+	if (!rc) {
+		rc = send_split(d, DWARF_WIRE_SPLIT, w->unit, file.fd, file.size);
+		close(file.fd);
+		if (rc == -ESTALE || rc == -EPIPE || rc == -ETIME || !rc)
+			return rc;
+	}
+	d->split_rc = split_state(rc);
+	return send_split(d, DWARF_WIRE_SPLIT, w->unit, -1, 0);
+}
+
+/* As dwarf_sandbox_chains(); no chain: *w is wanted. */
+static int ask_chains(struct dwarf_sandbox *d, const uint64_t *vaddrs, uint32_t nr,
+		      struct dwarf_chains *out, struct wanted *w)
 {
 	struct dwarf_wire_request r = {
 		.kind = DWARF_WIRE_CHAINS,
@@ -312,10 +452,30 @@ int dwarf_sandbox_chains(struct dwarf_sandbox *d, const uint64_t *vaddrs, uint32
 	rc = sandbox_call(d->reader, &r, sizeof(r), NULL, d->generation, CALL_TIMEOUT_NS, &a);
 	if (rc)
 		return rc;
-	if (take_chains(&a, nr, out))
+	if (take_chains(&a, nr, out, w))
 		return 0;
 	dwarf_chains_free(out);
 	return -EBADMSG;
+}
+
+int dwarf_sandbox_chains(struct dwarf_sandbox *d, const uint64_t *vaddrs, uint32_t nr,
+			 struct dwarf_chains *out)
+{
+	struct wanted w;
+	int rc = ask_chains(d, vaddrs, nr, out, &w);
+
+	if (rc || out->nr)
+		return rc;
+	rc = send_wanted(d, &w);
+	dwarf_chains_free(out);
+	if (!rc)
+		rc = ask_chains(d, vaddrs, nr, out, &w);
+	if (!rc && !out->nr) {
+		/* It has the file, or knows that there is none. */
+		dwarf_chains_free(out);
+		rc = -EBADMSG;
+	}
+	return rc;
 }
 
 void dwarf_chains_free(struct dwarf_chains *c)
@@ -401,6 +561,31 @@ static int to_debug_file(const struct elffacts_input *in, const struct load_wher
 	return 0;
 }
 
+/* Keep the place of the object, for its split files, and send the package of them if there is one.
+ */
+static void find_splits(struct dwarf_sandbox *d, const struct load_where *where, int fd)
+{
+	const struct load_where *w = where;
+	char path[PATH_MAX];
+	struct untrusted_file file;
+	struct stat st;
+
+	d->path = w->seen.path ? strdup(w->seen.path) : NULL;
+	d->root = w->root ? strdup(w->root) : NULL;
+	d->pid = w->seen.pid;
+	d->uid = fstat(fd, &st) ? 0 : st.st_uid;
+	for (int i = 0; d->path && i < 2; i++) {
+		int size =
+			snprintf(path, sizeof(path), "%s%s.dwp", i ? DEBUGFILE_ROOT : "", d->path);
+
+		if (size >= (int)sizeof(path) || open_split(d, path, PACKAGE_MAX, &file))
+			continue;
+		send_split(d, DWARF_WIRE_PACKAGE, 0, file.fd, file.size);
+		close(file.fd);
+		return;
+	}
+}
+
 int dwarf_object_open(const struct load_where *where, bool no_lines, struct dwarf_sandbox **out)
 {
 	struct elffacts_input in = { .fd = -1 };
@@ -420,6 +605,8 @@ int dwarf_object_open(const struct load_where *where, bool no_lines, struct dwar
 		rc = to_debug_file(&in, where, &file, &facts, &bias);
 	if (!rc)
 		rc = dwarf_sandbox_open(out, &file, &facts, bias, no_lines);
+	if (!rc && (*out)->split)
+		find_splits(*out, where, file.fd);
 	close(file.fd);
 	return rc;
 }
@@ -434,7 +621,14 @@ const char *dwarf_object_words(int code)
 	case -ESTALE:
 		return NULL;
 	case -ENOTSUP:
-		return OBJECT_DEBUG_NOT_READ "inlined functions are in split files (.dwo)";
+		return OBJECT_DEBUG_NOT_READ "a split file (.dwo) with inlined functions is "
+					     "missing";
+	case -EACCES:
+		return OBJECT_DEBUG_NOT_READ "a split file (.dwo) is of another user";
+	case -E2BIG:
+		return OBJECT_DEBUG_NOT_READ "a split file (.dwo) is too large";
+	case -ELIBBAD:
+		return OBJECT_DEBUG_NOT_READ "a split file (.dwo) is damaged, or of another build";
 	case -ENOLINK:
 		return OBJECT_DEBUG_NOT_READ "the file that it shares with others (dwz) is missing";
 	case -EPERM:

@@ -3,6 +3,7 @@
 #ifndef SYMBOLS_DWARF_INTERNAL_H
 #define SYMBOLS_DWARF_INTERNAL_H
 
+#include <elfutils/libdw.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,9 +37,8 @@ uint32_t inlines_intern_file(struct inlines *c, uint32_t object, const char *pat
  * 3.3.8 "Inlined Subroutines"), read with libdw through a descriptor.
  *
  * libdw is fast but trusting, so files of other users than root and this one have another
- * worker; no section is beyond ELFDWARF_SIZE_MAX, no path to open (of split units there are lines,
- * but no inlined functions; the dwz file is opened here), and no request without
- * a limit of CPU time.
+ * worker; no section is beyond ELFDWARF_SIZE_MAX, no path to open (the dwz file and split files are
+ * opened by the client), and no request without a limit of CPU time.
  *
  * One thread: the loader.
  */
@@ -53,9 +53,23 @@ int dwarf_open_fds(struct dwarf **out, const struct elffile *f, uint64_t bias, i
 void dwarf_close(struct dwarf *d);
 /*
  * Get the chain at @vaddr of the object, innermost first; the last one is the
- * function itself. Return its length, 0 when unknown, or -ETIME.
+ * function itself. Return its length, 0 when unknown, -ETIME, or
+ * -EINPROGRESS: a split file is wanted, DWARF_WIRE_SPLIT.
  */
 int dwarf_chain(struct dwarf *d, uint64_t vaddr, struct dwarf_frame out[DWARF_FRAMES_MAX]);
+
+/* Names of functions with their scopes, by DIE (Dwarf_Die of libdw). One thread: that of the file.
+ */
+struct dwarf_scopes;
+
+/*
+ * Return the name of the function @die, an inlined one's or its origin's, as in
+ * the source; NULL when it has none. At most until @deadline_ns of this thread's
+ * CPU time, then without its scopes. Valid as long as *@scopes, which is
+ * made if it is NULL.
+ */
+const char *dwarf_scopes_name(struct dwarf_scopes **scopes, Dwarf_Die *die, uint64_t deadline_ns);
+void dwarf_scopes_free(struct dwarf_scopes *s);
 
 /*
  * Requests and answers of DWARF in the sandbox. An answer is a head, then for chains the length of
@@ -65,7 +79,14 @@ int dwarf_chain(struct dwarf *d, uint64_t vaddr, struct dwarf_frame out[DWARF_FR
 
 #define DWARF_SANDBOX_PLACES 64U /* addresses in one call */
 
-enum dwarf_wire_kind { DWARF_WIRE_OPEN, DWARF_WIRE_CLOSE, DWARF_WIRE_CHAINS, DWARF_WIRE_LINES };
+enum dwarf_wire_kind {
+	DWARF_WIRE_OPEN,
+	DWARF_WIRE_CLOSE,
+	DWARF_WIRE_CHAINS,
+	DWARF_WIRE_LINES,
+	DWARF_WIRE_SPLIT,  /* the split file of @unit, or none */
+	DWARF_WIRE_PACKAGE /* the package of split files */
+};
 
 #define DWARF_WIRE_NONE UINT32_MAX /* no text */
 
@@ -73,6 +94,7 @@ struct dwarf_wire_request {
 	uint32_t kind, handle;
 	uint64_t bias, size; /* open: size of the file; lines: of the code */
 	uint32_t nr;	     /* of vaddrs */
+	uint32_t unit;	     /* of a split file */
 	bool alt;	     /* open: the second descriptor is its dwz file */
 	bool no_lines;	     /* open: functions only */
 	uint64_t vaddrs[DWARF_SANDBOX_PLACES];
@@ -86,6 +108,8 @@ struct dwarf_wire_opened {
 struct dwarf_wire_head {
 	uint32_t nr;	     /* chains or rows */
 	uint32_t texts_size; /* the last byte is NUL */
+	uint32_t wanted;     /* chains: the next address needs the split file of this unit - 1 */
+	uint32_t wanted_name, wanted_dir; /* offsets in the texts */
 };
 
 struct dwarf_wire_frame {
@@ -116,7 +140,11 @@ int dwarf_sandbox_open(struct dwarf_sandbox **out, const struct untrusted_file *
 		       const struct elffacts *facts, uint64_t bias, bool no_lines);
 /* Return the bytes of debug sections. */
 uint64_t dwarf_sandbox_size(const struct dwarf_sandbox *d);
-bool dwarf_sandbox_is_split(const struct dwarf_sandbox *d);
+/*
+ * Return whether all split files that were wanted were read: 0; -ENOTSUP: one is missing, -EACCES:
+ * it is of another user, -E2BIG: too large, -ELIBBAD: damaged, or not of this program.
+ */
+int dwarf_sandbox_split(const struct dwarf_sandbox *d);
 
 /* Chains at some addresses; the texts of @frames are in @texts. */
 struct dwarf_chains {

@@ -510,8 +510,8 @@ static void tell(struct lines *l, const struct lines_object *o, int code)
 	struct object *object = objects_at(l->images->objects, o->object);
 
 	/* Its lines are read; a file that was closed is read again. */
-	if (!code && o->file && dwarf_sandbox_is_split(o->file))
-		code = -ENOTSUP;
+	if (!code && o->file)
+		code = dwarf_sandbox_split(o->file);
 	atomic_store_explicit(&object->debug, dwarf_object_words(code), memory_order_relaxed);
 }
 

@@ -215,7 +215,6 @@ struct ui_config {
 const char *ui_config_grouping_name(enum grouping by);
 /* Set defaults. */
 void ui_config_init(struct ui_config *config);
-const char *ui_config_time_name(enum ui_config_time time);
 /* Return a column's name, and its description for --list-columns. */
 const char *ui_config_sort_name(enum ui_config_sort sort);
 

@@ -55,11 +55,6 @@ const char *ui_config_sort_name(enum ui_config_sort sort)
 	return sort_words[(unsigned int)sort < CONFIG_SORT_NR ? sort : CONFIG_SORT_SELF];
 }
 
-const char *ui_config_time_name(enum ui_config_time time)
-{
-	return time_words[(unsigned int)time < CONFIG_TIME_NR ? time : CONFIG_TIME_CPU];
-}
-
 const char *ui_config_grouping_name(enum grouping by)
 {
 	return grouping_words[(unsigned int)by < GROUPING_NR ? by : GROUPING_NAME];

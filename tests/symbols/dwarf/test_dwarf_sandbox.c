@@ -22,7 +22,7 @@ static int serve(struct sandbox_call *c)
 	static const char text[] = "name";
 	const struct dwarf_wire_request *r = c->request;
 	const struct dwarf_wire_opened opened = { .handle = 1 };
-	const struct dwarf_wire_head head = { 1, sizeof(text) };
+	const struct dwarf_wire_head head = { .nr = 1, .texts_size = sizeof(text) };
 
 	if (r->kind != DWARF_WIRE_CHAINS) {
 		sandbox_put(&c->reply, &opened, sizeof(opened));
