@@ -348,10 +348,15 @@ static int tick_fill_from(struct sampler *s, struct profile *p, struct history_c
 /* Fill stacks, functions and tasks from the counts of the window. 0 or -ENOMEM. */
 static int tick_fill_counts(struct sampler *s, struct profile *p)
 {
+	uint64_t last_ns = MAX(s->ticks.sampled_ns, s->ticks.reset_ns);
 	struct history_cell *counts = NULL;
 	uint32_t nr = 0;
 	int code = history_get(s->store.history, s->ticks.window, &counts, &nr, &p->window_ns);
 
+	/* The time after the last process ended is no part of the run. */
+	if (s->target.gone && s->ticks.window == PROFILE_TOTAL)
+		p->window_ns -=
+			MIN(p->window_ns, s->ticks.slice_ns - MIN(s->ticks.slice_ns, last_ns));
 	return code ? code : tick_fill_from(s, p, counts, nr);
 }
 
@@ -689,6 +694,8 @@ static void add_slice(struct sampler *s, struct count *counts, uint32_t nr, uint
 	assert(now_ns >= s->ticks.slice_ns);
 	add_cpu_times(s, &counts, &nr, now_ns, tick);
 	s->ticks.slice_ns = now_ns;
+	if (nr)
+		s->ticks.sampled_ns = now_ns;
 	history_set_rates(s->store.history, s->rates.hz, s->config.nr_events);
 	s->ticks.complete_ns = MAX(s->ticks.complete_ns, MIN(done_ns, now_ns));
 	if (history_add(s->store.history, counts, nr, interval_ns) ||

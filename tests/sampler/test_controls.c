@@ -629,6 +629,42 @@ TEST(test_name_forks)
 	sampler_free(s);
 }
 
+/* The sum since the start, and its CPU %, end with the last process of the target. */
+TEST(test_total_after_end)
+{
+	struct sampler_config c = config_of("cpu-clock:u");
+	struct profile *p = NULL;
+	struct sampler *s;
+	uint64_t covers;
+	pid_t child = fork();
+
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		burn(300);
+		_exit(0);
+	}
+	c.target = TARGET_PIDS;
+	c.pids = &child;
+	c.nr_pids = 1;
+	s = live_start(&c);
+	sampler_set_window(s, PROFILE_TOTAL, WINDOW_NS);
+	waitpid(child, NULL, 0);
+	for (int i = 0; i < 20 && !(p && p->target_gone && p->window == PROFILE_TOTAL); i++) {
+		profile_free(p);
+		p = live_wait(s);
+	}
+	assert_true(p->target_gone && p->window_ns);
+	covers = p->window_ns;
+	for (int i = 0; i < 3; i++) {
+		profile_free(p);
+		p = live_wait(s);
+	}
+	/* A sample may have been late. */
+	assert_true(p->window_ns < covers + 2 * c.tick_ns);
+	profile_free(p);
+	sampler_free(s);
+}
+
 /* A profile of the next seconds has all of them, also without a history. */
 TEST(test_collect)
 {

@@ -224,7 +224,13 @@ TEST(test_ended)
 		p = fake_profile(2, after);
 		p->target_gone = true;
 		p->running_ns = (200 + 10 * (uint64_t)i) * 1000000000;
+		p->window = PROFILE_TOTAL;
+		p->account = (struct profile_account){ 0 };
+		p->account_total =
+			(struct profile_account){ .taken = 100, .complete = 97, .broken = 3 };
 		model_take(&b.st, p);
+		/* Of the whole run, as its samples. */
+		assert_non_null(strstr(look(&b), "Stacks 97% complete broken 3%"));
 		assert_non_null(strstr(look(&b), "ENDED"));
 		assert_non_null(strstr(look(&b), "run 00:03:20"));
 	}

@@ -1288,10 +1288,14 @@ static void draw_cut_waits(const struct profile *p, struct pen *pen)
 			  share >= 0.02 ? ROLE_WARN : ROLE_VALUE);
 }
 
-/* Outcomes of the user stacks, as shares of all samples of the tick: of all processes. */
+/*
+ * Outcomes of the user stacks, as shares of all samples of the tick: of all processes; once these
+ * have ended, of all samples.
+ */
 static void draw_stacks(const struct ui_state *st, struct pen *pen, unsigned int gap)
 {
-	const struct profile_account *a = &source(st)->account;
+	bool whole = source(st)->target_gone && source(st)->window == PROFILE_TOTAL;
+	const struct profile_account *a = whole ? &source(st)->account_total : &source(st)->account;
 	const struct {
 		struct safe_text name;
 		uint64_t n;
