@@ -1188,6 +1188,25 @@ TEST(test_target)
 	bench_fini(&b);
 }
 
+/* A process that executed another program is one, with one thread; the head has its new name. */
+TEST(test_executed)
+{
+	struct profile *p = fake_profile(2, NULL);
+	struct bench b;
+
+	strcpy(p->target, "command make");
+	for (uint32_t i = 0; i < p->nr_processes; i++)
+		p->processes[i].pid = 77;
+	for (uint32_t i = 0; i < p->nr_tasks; i++)
+		p->tasks[i].tid = 77;
+	bench_init(&b, 100, 30, false);
+	model_take(&b.st, p);
+	assert_null(strstr(look(&b), "Processes 4"));
+	assert_non_null(strstr(look(&b), "Threads 1 "));
+	assert_non_null(strstr(look(&b), "   user "));
+	bench_fini(&b);
+}
+
 /* Addresses of an object that is being read, or of new code of one, are no rows: their share is in
  * a word. */
 TEST(test_loading)

@@ -226,15 +226,28 @@ struct sums_header_process {
 	uint32_t nr_tasks, nr_processes;
 };
 
+/* A process, or a thread, is one, also if it has executed another program. */
+static uint32_t nr_different(uint64_t *ids, uint32_t nr)
+{
+	uint32_t different = 0;
+
+	if (sort_by_number(ids, nr, sizeof(*ids)))
+		return nr;
+	for (uint32_t i = 0; i < nr; i++)
+		different += !i || ids[i] != ids[i - 1];
+	return different;
+}
+
 static struct sums_header_process sums_of(const struct ui_state *st)
 {
 	const struct fold_task *tasks = folds_tasks(st);
-	uint8_t *seen = calloc(st->shown->nr_processes + 1ULL, 1);
+	uint64_t *pids = malloc((st->shown->nr_tasks + 1ULL) * sizeof(*pids));
+	uint64_t *tids = malloc((st->shown->nr_tasks + 1ULL) * sizeof(*tids));
 	double *cpu = malloc((st->shown->nr_processes + 1ULL) * sizeof(*cpu));
 	struct sums_header_process sums = { .nr_tasks = 0 };
 	struct fold_filter f;
 
-	if (!tasks || !seen || !cpu || !view_filter(st, &f))
+	if (!tasks || !pids || !tids || !cpu || !view_filter(st, &f))
 		goto out;
 	sums.cpu_ns = fold_cpu(st->shown, &f, cpu);
 	for (uint32_t i = 0; i < st->shown->nr_tasks; i++) {
@@ -243,12 +256,15 @@ static struct sums_header_process sums_of(const struct ui_state *st)
 		sums.count += tasks[i].count;
 		sums.weight += tasks[i].weight;
 		sums.kernel += tasks[i].kernel;
-		sums.nr_tasks++;
-		sums.nr_processes += !seen[st->shown->tasks[i].process];
-		seen[st->shown->tasks[i].process] = 1;
+		pids[sums.nr_tasks] =
+			(uint64_t)st->shown->processes[st->shown->tasks[i].process].pid;
+		tids[sums.nr_tasks++] = (uint64_t)st->shown->tasks[i].tid;
 	}
+	sums.nr_processes = nr_different(pids, sums.nr_tasks);
+	sums.nr_tasks = nr_different(tids, sums.nr_tasks);
 out:
-	free(seen);
+	free(pids);
+	free(tids);
 	free(cpu);
 	return sums;
 }
@@ -327,13 +343,24 @@ static void header_process_sums(const struct ui_state *st, struct canvas *c, uns
 		  ROLE_VALUE);
 }
 
-/* Find the one process that is shown: drilled into or sampled alone. UINT32_MAX: none or several.
+/*
+ * Find the one process that is shown: drilled into or sampled alone, by its newest program.
+ * UINT32_MAX: none or several.
  */
 static uint32_t process_alone(const struct ui_state *st)
 {
+	const struct profile_process *all = st->shown->processes;
+	uint32_t newest = 0;
+
 	if (view_scope(st) != VIEW_ALL)
 		return ui_state_process(st, st->shown);
-	return st->shown->nr_processes == 1 ? 0 : UINT32_MAX;
+	for (uint32_t i = 0; i < st->shown->nr_processes; i++) {
+		if (all[i].pid != all[0].pid)
+			return UINT32_MAX;
+		if (all[i].id > all[newest].id)
+			newest = i;
+	}
+	return st->shown->nr_processes ? newest : UINT32_MAX;
 }
 
 /* Draw it from @row on. Return the lines used, 0 if the whole system is shown. */
