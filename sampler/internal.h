@@ -1256,6 +1256,17 @@ uint64_t live_cpu_ns(const struct live *l);
 /* Close events and side-band, free everything but the readers' part; the threads have ended. */
 void live_close(struct live *l);
 
+/* User chains that are in records of their own. */
+struct replay_chains {
+	struct replay_chain *list; /* sorted by task and number */
+	uint32_t nr, max;
+	bool collected;
+	uint64_t *ips; /* of all */
+	uint32_t nr_ips, max_ips;
+	uint64_t *joined; /* the chain of the current sample */
+	uint32_t max_joined;
+};
+
 struct replay {
 	struct perfdata *data; /* NULL: a folder of --keep instead */
 	struct keep_read *kept;
@@ -1288,6 +1299,7 @@ struct replay {
 	bool sliced;		/* the first slice was begun */
 	bool changed;		/* maps changed since they were published: until the next sample */
 	struct replay_language language;
+	struct replay_chains chains;
 	bool stream;		   /* it was opened as a stream; also after its end */
 	atomic_bool stopped;	   /* by replay_stop() */
 	_Atomic uint32_t permille; /* of the records of a file that are counted; relaxed: shown */

@@ -1015,6 +1015,116 @@ static int decode(const struct replay *r, struct replay_walk_reading *in)
 	return code;
 }
 
+/*
+ * User chains that the kernel recorded at the return to user space (perf record --call-graph
+ * fp,defer): in a record after the sample's, by task and number. All of the records that are in
+ * order are collected when the first sample needs one.
+ */
+
+/* Together. Chains beyond it are missing: their samples have no user callers. */
+#define CHAIN_IPS_MAX (32U << 20)
+
+struct replay_chain {
+	uint64_t cookie;
+	uint32_t tid, at, nr; /* @at: the first in replay_chains.ips */
+};
+
+static int by_task_and_number(const void *pa, const void *pb)
+{
+	const struct replay_chain *a = pa, *b = pb;
+
+	if (a->tid != b->tid)
+		return a->tid < b->tid ? -1 : 1;
+	return a->cookie < b->cookie ? -1 : a->cookie > b->cookie;
+}
+
+static void add_chain(struct replay_chains *c, uint32_t tid, const struct record_chain *chain)
+{
+	if (chain->nr > CHAIN_IPS_MAX - c->nr_ips ||
+	    !array_reserve(&c->ips, &c->max_ips, c->nr_ips + chain->nr) ||
+	    !array_reserve(&c->list, &c->max, c->nr + 1ull))
+		return;
+	memcpy(c->ips + c->nr_ips, chain->ips, chain->nr * sizeof(*c->ips));
+	c->list[c->nr++] = (struct replay_chain){
+		.cookie = chain->cookie, .at = c->nr_ips, .tid = tid, .nr = (uint32_t)chain->nr
+	};
+	c->nr_ips += (uint32_t)chain->nr;
+}
+
+/* Collect the chains of all records. Bytes of the current record are gone then. */
+static void collect_chains(struct replay *r)
+{
+	for (uint64_t i = 0; i < perfdata_nr_records(r->data); i++) {
+		struct replay_walk_reading in = { .index = i };
+		struct perf_event_header h;
+
+		in.bytes = perfdata_record_part(r->data, i, REPLAY_PART_MIN, &in.size, &in.layout,
+						&in.is_part);
+		if (!in.bytes || in.size < sizeof(h))
+			continue;
+		memcpy(&h, in.bytes, sizeof(h));
+		if (h.type == RECORD_CHAIN_DEFERRED && !decode(r, &in))
+			add_chain(&r->chains, in.rec.tid, &in.rec.chain);
+	}
+	if (r->chains.nr)
+		qsort(r->chains.list, r->chains.nr, sizeof(*r->chains.list), by_task_and_number);
+	r->chains.collected = true;
+}
+
+static void forget_chains(struct replay_chains *c)
+{
+	c->nr = 0;
+	c->nr_ips = 0;
+	c->collected = false;
+}
+
+/* Return the number behind the mark at the end of a chain; 0: the chain is whole. */
+static uint64_t deferred_number(const struct record_sample *s)
+{
+	uint64_t end[2];
+
+	if (s->nr_chain < 2)
+		return 0;
+	memcpy(end, s->chain + 8 * (s->nr_chain - 2), sizeof(end));
+	return end[0] == RECORD_CONTEXT_DEFERRED ? end[1] : 0;
+}
+
+/* Put the user chain of another record behind that of a sample, in place of its number. */
+static void join_chain(struct replay *r, struct record_sample *s)
+{
+	const struct replay_chain key = { .cookie = deferred_number(s), .tid = s->tid };
+	struct replay_chains *c = &r->chains;
+	const struct replay_chain *found;
+	uint64_t own = s->nr_chain - 2;
+
+	found = c->nr ? bsearch(&key, c->list, c->nr, sizeof(key), by_task_and_number) : NULL;
+	if (!found || !array_reserve(&c->joined, &c->max_joined, own + 1 + found->nr))
+		return;
+	memcpy(c->joined, s->chain, own * sizeof(*c->joined));
+	/* It begins with its context; of the user in any case. */
+	c->joined[own] = (uint64_t)PERF_CONTEXT_USER;
+	memcpy(c->joined + own + 1, c->ips + found->at, found->nr * sizeof(*c->joined));
+	s->chain = (const uint8_t *)c->joined;
+	s->nr_chain = own + 1 + found->nr;
+}
+
+/* Complete the chain of a sample, if it is in two records. False: reading failed. */
+static bool complete_chain(struct replay *r, struct replay_walk_reading *in)
+{
+	if (!deferred_number(&in->rec.sample))
+		return true;
+	if (!r->chains.collected) {
+		collect_chains(r);
+		in->bytes = perfdata_record_part(r->data, in->index, r->part, &in->size,
+						 &in->layout, &in->is_part);
+		if (decode(r, in) || in->rec.type != PERF_RECORD_SAMPLE ||
+		    !deferred_number(&in->rec.sample))
+			return false;
+	}
+	join_chain(r, &in->rec.sample);
+	return true;
+}
+
 /* Find the sample's stack; load missing objects until there are none. */
 static void resolve(struct store *st, struct pipeline *p, const struct record_sample *sample,
 		    uint64_t regs_mask)
@@ -1054,6 +1164,8 @@ static bool resolve_record(struct replay *r, struct store *st, struct pipeline *
 	/* It may have changed: then it is a bad record. */
 	if (decode(r, in) || in->rec.type != PERF_RECORD_SAMPLE)
 		return false;
+	if (deferred_number(&in->rec.sample))
+		join_chain(r, &in->rec.sample);
 	resolve(st, p, &in->rec.sample, in->layout->regs_mask);
 	return true;
 }
@@ -1232,6 +1344,8 @@ static int replay_walk(struct replay *r, struct store *st, struct pipeline *p, b
 {
 	int code = 0;
 
+	/* A stream has others each time. */
+	forget_chains(&r->chains);
 	for (uint32_t i = 0; i < perfdata_nr_events(r->data); i++)
 		if (perfdata_event(r->data, i)->event.kernel)
 			symbols_expect_kernel(st->symbols);
@@ -1268,7 +1382,7 @@ static int replay_walk(struct replay *r, struct store *st, struct pipeline *p, b
 		keep_up(r, st, rec->time_ns, r->changed);
 		r->changed = false;
 		make_room(r, st, p);
-		if (resolve_record(r, st, p, &in))
+		if (complete_chain(r, &in) && resolve_record(r, st, p, &in))
 			code = fn(ctx, p, &rec->sample);
 		else
 			pipeline_bad_record(&r->cpus[0].samples);
@@ -1498,6 +1612,9 @@ void replay_close(struct replay *r)
 	deltas_free(r->deltas);
 	frames_fini(&r->frames);
 	free(r->branches);
+	free(r->chains.list);
+	free(r->chains.ips);
+	free(r->chains.joined);
 	replay_language_fini(&r->language);
 	free(r->cpus);
 	free(r);

@@ -452,11 +452,6 @@ void pipeline_add_stats(struct pipeline_stats *sum, const struct pipeline_stats 
  * Runs on: sampler threads, replay.
  */
 
-/* In a chain of Linux 6.19: the callers in user code follow in another record; then its number. */
-#ifndef PERF_CONTEXT_USER_DEFERRED
-#define PERF_CONTEXT_USER_DEFERRED (-640)
-#endif
-
 /* Calls that recent hardware records. */
 #define LBR_DEPTH 32
 
@@ -632,8 +627,8 @@ static enum unwind_stop chain_frames(struct pipeline *p, const struct record_sam
 	}
 	for (uint32_t i = 0; i < nr_user; i++)
 		p->frames[(*nr)++] = user_place(p, hit, ips[i] - (i > 0), s->time_ns);
-	/* That record is not read. */
-	if (chain_part(s, (uint64_t)PERF_CONTEXT_USER_DEFERRED, &record, 1))
+	/* That record was lost, or this is no replay. */
+	if (chain_part(s, RECORD_CONTEXT_DEFERRED, &record, 1))
 		return UNWIND_TRUNCATED;
 	return first + nr_user >= max ? UNWIND_TRUNCATED : UNWIND_COMPLETE;
 }

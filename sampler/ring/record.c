@@ -550,6 +550,13 @@ static void decode_switch(struct record *r, struct cursor *c)
 		take_u64(c); /* the other task */
 }
 
+static void decode_chain(struct record *r, struct cursor *c)
+{
+	r->chain.cookie = take_u64(c);
+	r->chain.nr = take_u64(c);
+	r->chain.ips = take_array(c, r->chain.nr);
+}
+
 static void (*const decoders[])(struct record *r, struct cursor *c) = {
 	[PERF_RECORD_MMAP] = decode_mmap,
 	[PERF_RECORD_LOST] = decode_lost,
@@ -564,6 +571,7 @@ static void (*const decoders[])(struct record *r, struct cursor *c) = {
 	[PERF_RECORD_SWITCH_CPU_WIDE] = decode_switch,
 	[PERF_RECORD_KSYMBOL] = decode_ksymbol,
 	[PERF_RECORD_BPF_EVENT] = decode_bpf,
+	[RECORD_CHAIN_DEFERRED] = decode_chain,
 };
 
 bool record_is_known(uint32_t type)

@@ -151,6 +151,12 @@ struct record_layout {
 	bool id_all;	      /* sample_id_all: other records end in the id block */
 };
 
+/* PERF_RECORD_CALLCHAIN_DEFERRED and PERF_CONTEXT_USER_DEFERRED of Linux 6.19: a chain ends in that
+ * context and a number, its user part is in a record of its own.
+ */
+#define RECORD_CHAIN_DEFERRED	22
+#define RECORD_CONTEXT_DEFERRED ((uint64_t)-640)
+
 struct record_sample {
 	uint64_t id, ip, time_ns, period;
 	uint32_t pid, tid, cpu;
@@ -221,6 +227,12 @@ struct record_bpf {
 	uint32_t id;   /* of the program; its name is in KSYMBOL */
 };
 
+struct record_chain {
+	uint64_t cookie;    /* the number; of this task alone */
+	const uint8_t *ips; /* nr u64s, PERF_CONTEXT_* markers included */
+	uint64_t nr;
+};
+
 struct record {
 	uint32_t type; /* PERF_RECORD_* */
 	uint16_t misc;
@@ -237,6 +249,7 @@ struct record {
 		struct record_ksymbol ksymbol;
 		struct record_bpf bpf;
 		struct record_switch change;
+		struct record_chain chain;
 		uint64_t lost;	      /* LOST, LOST_SAMPLES: how many */
 		uint64_t throttle_id; /* THROTTLE, UNTHROTTLE: event id; time in time_ns */
 	};

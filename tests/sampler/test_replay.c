@@ -604,6 +604,95 @@ TEST(test_long_chain, setup, teardown)
 	sampler_free(s);
 }
 
+/* A sample in the kernel; its user chain is in another record (Linux 6.19), with @number. */
+static void put_deferred_sample(struct fixture *f, uint32_t tid, uint64_t number)
+{
+	const struct {
+		struct perf_event_header h;
+		uint64_t id, ip;
+		uint32_t pid, tid;
+		uint64_t time_ns;
+		uint32_t cpu, reserved;
+		uint64_t period, nr_chain, chain[5];
+	} s = { { PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL, sizeof(s) },
+		.id = CLOCK_ID,
+		.ip = KERNEL + 0x1000,
+		.pid = 42,
+		.tid = tid,
+		.time_ns = f->time_ns++,
+		.period = 5,
+		.nr_chain = 5,
+		.chain = { (uint64_t)PERF_CONTEXT_KERNEL, KERNEL + 0x1000, KERNEL + 0x100,
+			   RECORD_CONTEXT_DEFERRED, number } };
+
+	put(f, 0, &s);
+}
+
+static void put_chain(struct fixture *f, uint32_t tid, uint64_t number, uint64_t nr)
+{
+	struct {
+		struct perf_event_header h;
+		uint64_t cookie, nr, ips[3];
+		struct synth_id trailer;
+	} c = { { RECORD_CHAIN_DEFERRED, PERF_RECORD_MISC_USER, sizeof(c) },
+		number,
+		nr,
+		{ (uint64_t)PERF_CONTEXT_USER, 0x1000 * tid, 0x1000 * tid + number },
+		{ 42, tid, f->time_ns++, 0, 0, SIDE_ID } };
+
+	put(f, 2, &c);
+}
+
+static int check_deferred(void *ctx, const struct sampler_sample *sample)
+{
+	uint32_t *nr = ctx, tid = (uint32_t)sample->tid;
+
+	(*nr)++;
+	assert_int_equal(sample->nr_kernel, 2);
+	if (tid == 45) {
+		assert_int_equal(sample->nr_frames, 2);
+		assert_string_equal(sample->stop, "truncated");
+		return 0;
+	}
+	assert_string_equal(sample->stop, "guessed");
+	assert_int_equal(sample->nr_frames, 4);
+	assert_int_equal(sample->ips[2], 0x1000 * tid);
+	assert_int_equal(sample->ips[3], 0x1000 * tid + 7);
+	return 0;
+}
+
+/* perf record --call-graph fp,defer: joined by task and number; one record is of several samples,
+ * and one was lost. */
+TEST(test_deferred_chains, setup, teardown)
+{
+	struct fixture *f = *state;
+	const struct sampler_config config = {
+		.replay = f->path,
+		.tick_ns = 1000000000,
+		.window_ns = 5000000000,
+	};
+	struct sampler *s;
+	uint32_t nr = 0;
+
+	begin(f, 1 << 20);
+	put_comm(f, 42);
+	for (uint32_t i = 0; i < 3; i++)
+		for (uint32_t tid = 42; tid < 46; tid++)
+			put_deferred_sample(f, tid, 7);
+	for (uint32_t tid = 42; tid < 45; tid++) {
+		put_chain(f, tid, 8, 3);
+		put_chain(f, tid, 7, 3);
+	}
+	put_chain(f, 45, 8, 3);
+	end(f, 0);
+	assert_int_equal(sampler_new(&s, &config, NULL), 0);
+	rcu_unregister_thread(); /* it does so itself */
+	assert_int_equal(sampler_each(s, check_deferred, &nr, NULL), 0);
+	rcu_register_thread();
+	assert_int_equal(nr, 12);
+	sampler_free(s);
+}
+
 int main(void)
 {
 	return run_rcu_tests(NULL, NULL);

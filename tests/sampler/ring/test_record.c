@@ -855,10 +855,30 @@ TEST(test_filtered)
 	}
 }
 
+/* The user chain of samples that ended in its number. */
+TEST(test_deferred_chain)
+{
+	struct bytes b;
+	struct record r;
+
+	begin(&b, RECORD_CHAIN_DEFERRED, PERF_RECORD_MISC_USER);
+	add_u64(&b, 77);
+	add_u64(&b, 2);
+	add_u64(&b, (uint64_t)PERF_CONTEXT_USER);
+	add_u64(&b, 0x401000);
+	add_trailer(&b, 555, 2, 42);
+	assert_int_equal(decode(&r, &ours, &b), 0);
+	assert_int_equal(r.chain.cookie, 77);
+	assert_int_equal(r.chain.nr, 2);
+	assert_int_equal(bytes_u64(r.chain.ips + 8), 0x401000);
+	check_trailer(&r);
+	refuse_all_but(&ours, &b);
+}
+
 TEST(test_unknown_types)
 {
 	static const uint32_t types[] = {
-		0,  PERF_RECORD_READ, PERF_RECORD_AUX, PERF_RECORD_NAMESPACES, 22,
+		0,  PERF_RECORD_READ, PERF_RECORD_AUX, PERF_RECORD_NAMESPACES, 23,
 		64, 0x80000000,	      UINT32_MAX
 	};
 	struct bytes b;
