@@ -41,6 +41,7 @@ struct sampler_target_spec *config_copy_spec(const struct sampler_target_spec *s
 	*copy = *spec;
 	copy->pids = copy_array(spec->pids, spec->nr_pids, sizeof(*spec->pids));
 	copy->cpus = copy_array(spec->cpus, spec->nr_cpus, sizeof(*spec->cpus));
+	copy->user = copy_text(spec->user);
 	copy->cgroup = copy_text(spec->cgroup);
 	copy->name = copy_text(spec->name);
 	return copy;
@@ -52,6 +53,7 @@ void config_free_spec(struct sampler_target_spec *spec)
 		return;
 	free((void *)(uintptr_t)spec->pids);
 	free((void *)(uintptr_t)spec->cpus);
+	free((void *)(uintptr_t)spec->user);
 	free((void *)(uintptr_t)spec->cgroup);
 	free((void *)(uintptr_t)spec->name);
 	free(spec);
@@ -64,6 +66,7 @@ struct sampler_target_spec *config_get_spec(const struct sampler_config *c)
 		.pids = c->pids,
 		.nr_pids = c->nr_pids,
 		.uid = c->uid,
+		.user = c->user,
 		.cgroup = c->cgroup,
 		.name = c->name,
 		.cpus = c->cpus,
@@ -77,6 +80,7 @@ void config_set_spec(struct sampler_config *c, const struct sampler_target_spec 
 	c->pids = spec->pids;
 	c->nr_pids = spec->nr_pids;
 	c->uid = spec->uid;
+	c->user = spec->user;
 	c->cgroup = spec->cgroup;
 	c->name = spec->name;
 	c->cpus = spec->cpus;

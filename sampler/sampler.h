@@ -179,6 +179,7 @@ struct sampler_config {
 	const pid_t *pids; /* TARGET_PIDS, TARGET_TIDS */
 	uint32_t nr_pids;
 	uid_t uid;
+	const char *user;     /* the name of @uid, as it was given; NULL: unknown */
 	const char *cgroup;   /* a path below the cgroup mount, or the folder itself */
 	const char *name;     /* extended regular expression, for comm and program */
 	char *const *command; /* NULL-terminated argv */
@@ -233,8 +234,8 @@ struct sampler_target_spec {
 	const pid_t *pids;
 	uint32_t nr_pids;
 	uid_t uid;
-	const char *cgroup, *name;
-	const int *cpus; /* NULL: all online ones */
+	const char *user, *cgroup, *name; /* @user: of @uid, NULL: unknown */
+	const int *cpus;		  /* NULL: all online ones */
 	uint32_t nr_cpus;
 	bool same_cpus; /* the current CPUs instead of @cpus */
 };

@@ -237,8 +237,16 @@ void target_init(struct target *t)
 }
 
 /* Find the tasks, or start the command, of a target without any. */
+/* Return the name of the user, or the number if it has none. */
+static const char *name_of_user(const struct sampler_config *config, char buf[static 16])
+{
+	snprintf(buf, 16, "%u", (unsigned int)config->uid);
+	return config->user ? config->user : buf;
+}
+
 static int open_target(struct target *t, const struct sampler_config *config, struct err *e)
 {
+	char user[16];
 	int nr;
 
 	t->kind = config->target;
@@ -257,9 +265,10 @@ static int open_target(struct target *t, const struct sampler_config *config, st
 		return task_list_no_process(t->pids[0], e);
 	if (t->nr_tids == 0 && config->target != TARGET_NAME)
 		return err_set(e, -ESRCH,
-			       "no task of this user is running\n"
+			       "user %s has no process\n"
 			       "  there is nothing to sample\n"
-			       "  start a program first, or run without -u");
+			       "  start a program first, or run without -u",
+			       name_of_user(config, user));
 	return 0;
 }
 
@@ -329,7 +338,7 @@ void target_replace(struct target *old, struct target *t)
 
 void target_describe(struct target *t, const struct sampler_config *c)
 {
-	char text[sizeof(t->text)] = "system";
+	char text[sizeof(t->text)] = "system", user[16];
 	size_t size;
 
 	if (c->replay) {
@@ -354,7 +363,7 @@ void target_describe(struct target *t, const struct sampler_config *c)
 		snprintf(text, sizeof(text), "name %s", c->name);
 		break;
 	case TARGET_USER:
-		snprintf(text, sizeof(text), "user %u", (unsigned int)c->uid);
+		snprintf(text, sizeof(text), "user %s", name_of_user(c, user));
 		break;
 	case TARGET_COMMAND:
 		snprintf(text, sizeof(text), "command %s", c->command[0]);

@@ -230,6 +230,7 @@ static void tick_fill_state(struct sampler *s, struct profile *p, uint64_t now_n
 	p->shown_frames = s->config.shown_frames;
 	p->sampling = s->rates.enabled;
 	p->target_gone = s->target.gone;
+	p->target_empty = s->target.kind == TARGET_USER && !s->target.nr_tids;
 	p->focus = s->focus.pid;
 	p->call_graph = s->config.call_graph;
 	p->stack_size = p->call_graph == CALL_GRAPH_DWARF ? s->config.stack_size : 0;

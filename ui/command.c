@@ -49,6 +49,7 @@
  */
 
 #define COMMAND_WORD_MAX 32
+#define USER_MAX	 64
 
 /* A command with an argument. */
 struct command {
@@ -151,9 +152,10 @@ static int take_user(const struct ui_state *st, const char *name, const char *va
 								   name, value);
 }
 
-/* Parse the argument into @spec; the caller frees its pids. 0 or -errno with a sentence. */
+/* Parse the argument into @spec, which points to @value or @user; the caller frees its pids. 0 or
+ * -errno with a sentence. */
 static int take_value(const struct ui_state *st, struct sampler_target_spec *spec, pid_t **pids,
-		      const char *value, struct err *e)
+		      char user[static USER_MAX], const char *value, struct err *e)
 {
 	struct options o = { .action = OPTIONS_RUN };
 	bool threads = spec->target == TARGET_TIDS;
@@ -168,7 +170,12 @@ static int take_value(const struct ui_state *st, struct sampler_target_spec *spe
 		spec->nr_pids = o.config.nr_pids;
 		return code;
 	case TARGET_USER:
-		return take_user(st, "target user", value, &spec->uid, e);
+		code = take_user(st, "target user", value, &spec->uid, e);
+		spec->user = value;
+		/* A number has its name, as in top; a name is the one that was given. */
+		if (!code && strspn(value, "0123456789") == strlen(value))
+			spec->user = users_name(st->config->users, spec->uid, user, USER_MAX).str;
+		return code;
 	case TARGET_CGROUP:
 		spec->cgroup = value;
 		return 0;
@@ -187,6 +194,7 @@ static void command_target(struct ui_state *st, const char *arg)
 	const struct kind *kind = kind_of(arg, size);
 	const char *value = arg + size + strspn(arg + size, " ");
 	struct sampler_target_spec spec = { .same_cpus = true };
+	char user[USER_MAX];
 	pid_t *pids = NULL;
 	struct err e;
 
@@ -201,7 +209,7 @@ static void command_target(struct ui_state *st, const char *arg)
 		ui_state_say(st, true, "target %s takes no argument", kind->name);
 	else if (kind->value && !*value)
 		ui_state_say(st, true, "target %s needs %s", kind->name, kind->value);
-	else if (take_value(st, &spec, &pids, value, &e))
+	else if (take_value(st, &spec, &pids, user, value, &e))
 		ui_state_say_error(st, &e);
 	else
 		sampler_set_target(st->sampler, &spec);

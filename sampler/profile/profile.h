@@ -459,6 +459,7 @@ struct profile {
 	bool sampling;		    /* false: stopped (S) */
 	pid_t focus;		    /* sampled alone, more closely; 0: no process is */
 	bool target_gone;	    /* all target processes have exited */
+	bool target_empty;	    /* the user has no process */
 	enum call_graph call_graph; /* the next three: as it is sampled now */
 	uint32_t stack_size;	    /* of a stack copy, in bytes; 0: none */
 	enum profile_frames shown_frames;

@@ -156,6 +156,32 @@ TEST(test_busy_again)
 	free(s);
 }
 
+/* A user is called by its name, clean, as in top; one without a name by its number. */
+TEST(test_user_name)
+{
+	struct sampler_config config = { .target = TARGET_USER, .uid = 4294000001u };
+	struct sampler_target_spec *spec;
+	struct target *t = xcalloc(1, sizeof(*t));
+	struct err e;
+
+	target_describe(t, &config);
+	assert_string_equal(t->text, "user 4294000001");
+	assert_int_equal(target_open(t, &config, &e), -ESRCH);
+	assert_non_null(strstr(e.text, "user 4294000001 has no process"));
+	config.user = "post\033gres";
+	target_describe(t, &config);
+	assert_string_equal(t->text, "user post·gres");
+	/* Also with other CPUs. */
+	spec = config_get_spec(&config);
+	config.user = NULL;
+	config_set_spec(&config, spec);
+	target_describe(t, &config);
+	assert_string_equal(t->text, "user post·gres");
+	config_free_spec(spec);
+	target_drop(t);
+	free(t);
+}
+
 /* A user without tasks for a while is the target all along, and not every task. */
 TEST(test_user_without_tasks)
 {

@@ -231,6 +231,7 @@ void sampler_set_target(struct sampler *s, const struct sampler_target_spec *spe
 	snprintf(s->target_text, sizeof(s->target_text), "%s",
 		 spec->cgroup ? spec->cgroup
 		 : spec->name ? spec->name
+		 : spec->user ? spec->user
 			      : "");
 	s->nr_targets++;
 }

@@ -653,6 +653,7 @@ TEST(test_saved)
 {
 	char dir[] = "/tmp/proftop-saved-XXXXXX", path[SETTINGS_PATH_MAX];
 	struct settings s = { .tick_ns = 0 };
+	struct profile *p;
 	struct ui_config config;
 	struct ui_state again;
 	struct bench b;
@@ -681,6 +682,16 @@ TEST(test_saved)
 	assert_true(s.intervals);
 	assert_string_equal(s.sorts[0], "total reversed");
 	assert_string_equal(s.sorts[1], "command");
+	assert_int_equal(s.time, CONFIG_TIME_CPU);
+	/* The kind of time, as ^ chose it. */
+	p = fake_profile(2, NULL);
+	fake_waits(p);
+	model_take(&b.st, p);
+	press(&b, '^');
+	press(&b, 'W');
+	look(&b);
+	assert_int_equal(settings_read(path, &s, &e), 0);
+	assert_int_equal(s.time, CONFIG_TIME_WAIT);
 	/* They are there again. */
 	ui_config_init(&config);
 	for (int i = 0; i < CONFIG_COLUMN_VIEWS; i++)
@@ -768,6 +779,10 @@ TEST(test_target_commands)
 {
 	struct bench *b = start(100, 24);
 	const struct sampler *s = &b->sampler;
+	static const char line[] = "ann:x:1000:1000::/:/bin/sh\nbob:x:1001:1000::/:/bin/sh\n";
+	char passwd[] = "/tmp/proftop-passwd-XXXXXX";
+	struct users *users;
+	int fd;
 
 	type(b, ":target pid 12,345\r");
 	assert_int_equal(s->target.target, TARGET_PIDS);
@@ -778,13 +793,25 @@ TEST(test_target_commands)
 	assert_int_equal(s->target.target, TARGET_TIDS);
 	type(b, ":target user 1000\r");
 	assert_int_equal(s->target.uid, 1000);
+	assert_string_equal(s->target_text, "1000");
+	/* A number has its name, and a name is shown as it was given. */
+	fd = mkstemp(passwd);
+	assert_int_equal(write(fd, line, sizeof(line) - 1), sizeof(line) - 1);
+	close(fd);
+	b->config.users = users = users_load(passwd);
+	unlink(passwd);
+	type(b, ":target user 1000\r");
+	assert_string_equal(s->target_text, "ann");
+	type(b, ":target user bob\r");
+	assert_int_equal(s->target.uid, 1001);
+	assert_string_equal(s->target_text, "bob");
 	type(b, ":target cgroup system.slice/a b\r");
 	assert_string_equal(s->target_text, "system.slice/a b");
 	type(b, ":target name ^nginx$\r");
 	assert_string_equal(s->target_text, "^nginx$");
 	type(b, ":target system\r");
 	assert_int_equal(s->target.target, TARGET_SYSTEM);
-	assert_int_equal(s->nr_targets, 6);
+	assert_int_equal(s->nr_targets, 8);
 	type(b, ":cpus 0-2,5\r");
 	assert_int_equal(s->nr_cpus, 4);
 	assert_int_equal(s->last_cpu, 5);
@@ -802,9 +829,10 @@ TEST(test_target_commands)
 	type(b, ":target world\r");
 	assert_non_null(strstr(look(b), "system, pid, tid"));
 	type(b, ":cpus 3-1\r");
-	assert_int_equal(s->nr_targets, 6);
+	assert_int_equal(s->nr_targets, 8);
 	assert_int_equal(s->last_cpu, -1);
 	bench_fini(b);
+	users_free(users);
 }
 
 /*

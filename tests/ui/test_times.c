@@ -234,6 +234,26 @@ TEST(test_latency)
 	bench_fini(&b);
 }
 
+/* Waits with unknown callers: in the line of the stacks, and with the account. */
+TEST(test_cut_waits)
+{
+	struct profile *p = fake_profile(2, NULL);
+	struct bench b;
+
+	fake_waits(p);
+	p->waits.slept_ns = 10000000000;
+	p->waits.cut_ns = 40000000; /* too few to say so */
+	bench_init(&b, 160, 40, true);
+	model_take(&b.st, p);
+	press(&b, '^');
+	assert_null(strstr(look(&b), "waits cut"));
+	p->waits.cut_ns = 4000000000;
+	assert_non_null(strstr(look(&b), "waits cut 40%"));
+	press(&b, '5');
+	assert_non_null(strstr(look(&b), "callers unknown in 4s of 10s asleep"));
+	bench_fini(&b);
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);

@@ -471,6 +471,7 @@ struct options {
 	pid_t *pids;		 /* storage of config.pids */
 	int *cpus;		 /* storage of config.cpus */
 	struct trap_rule *traps; /* storage of config.traps */
+	char user[64];		 /* storage of config.user */
 	bool tids_given;
 	const struct setting
 		*sampling; /* an option for live sampling alone; NULL: none was given */

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "sampler/count/count.h"
 #include "sampler/event/event.h"
@@ -348,6 +349,7 @@ static int take_user(const struct setting *s, void *base, const char *name, cons
 	struct options *o = base;
 	const struct passwd *pw;
 
+	o->config.user = NULL;
 	if (value_is_uid(text))
 		return value_uid(name, text, &o->config.uid, e);
 	pw = *text ? getpwnam(text) : NULL;
@@ -357,6 +359,7 @@ static int take_user(const struct setting *s, void *base, const char *name, cons
 			       "  give a user id, or a name from 'getent passwd'",
 			       name, text);
 	o->config.uid = pw->pw_uid;
+	o->config.user = text;
 	return 0;
 }
 
@@ -1343,6 +1346,21 @@ static int check_stacks(struct options_parse *p, int nr_targets)
 	return 0;
 }
 
+/* Set the name of the sampled user, or of the own one: it may be the only one that is permitted. */
+static void set_user(struct options *o)
+{
+	struct sampler_config *c = &o->config;
+	const struct passwd *pw;
+
+	if (c->user || (c->target != TARGET_USER && c->target != TARGET_SYSTEM))
+		return;
+	pw = getpwuid(c->target == TARGET_USER ? c->uid : getuid());
+	if (!pw)
+		return;
+	snprintf(o->user, sizeof(o->user), "%s", pw->pw_name);
+	c->user = o->user;
+}
+
 static void set_target(struct options *o)
 {
 	struct sampler_config *c = &o->config;
@@ -1412,5 +1430,6 @@ static int options_check(struct options_parse *p, const struct argp_state *state
 		c->stack_auto = true;
 	c->no_lines = p->o->format == OPTIONS_PERF_SCRIPT;
 	set_target(p->o);
+	set_user(p->o);
 	return 0;
 }

@@ -414,6 +414,8 @@ struct safe_text idle_text(const struct profile *p, uint32_t event, char buf[sta
 		return text_format(buf, IDLE_MAX, "%s: all processes have exited", p->target);
 	if (!strcmp(p->target, "system") || p->ring_size == 0)
 		return text_format(buf, IDLE_MAX, "no %s in this window", samples);
+	if (p->target_empty)
+		return text_format(buf, IDLE_MAX, "%s has no process", p->target);
 	if (ran)
 		return text_format(buf, IDLE_MAX, "no %s of %s %s", samples, p->target, when);
 	if (!strncmp(p->target, "pid ", 4) || !strncmp(p->target, "thread ", 7))

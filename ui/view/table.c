@@ -1408,19 +1408,60 @@ static struct safe_text start_text(const struct ui_state *st, char buf[static ID
 	return ui_state_clean(buf, IDLE_MAX, text);
 }
 
-/* Return why the target has no samples; and the key for earlier ones, which its end has no use for.
+/* Return the command for another target than the one that has no samples, or "". */
+static const char *other_target(const struct profile *p)
+{
+	if (!strncmp(p->target, "name ", 5))
+		return ":target name: another one";
+	if (!strncmp(p->target, "user ", 5))
+		return ":target user: another one";
+	return !strncmp(p->target, "cgroup ", 7) ? ":target cgroup: another one" : "";
+}
+
+/*
+ * Return why the target has no samples; and the key for earlier ones, which its end has no use for,
+ * and the command for another target.
  */
 static struct safe_text idle_target(const struct ui_state *st, uint32_t event,
 				    char buf[static IDLE_MAX])
 {
 	const struct profile *p = st->shown;
-	char idle[IDLE_MAX];
+	bool earlier = p->window != PROFILE_TOTAL && !p->past_end_ns && p->account_total.taken;
+	const char *other = other_target(p);
+	char idle[IDLE_MAX], keys[64];
 
-	if (p->window == PROFILE_TOTAL || p->past_end_ns || p->target_gone ||
-	    !p->account_total.taken)
+	if (p->target_gone || (!earlier && !*other))
 		return idle_text(p, event, buf);
-	return text_format(buf, IDLE_MAX, "%s (%s: the whole run)", idle_text(p, event, idle).str,
-			   p->window == PROFILE_WINDOW ? "z z" : "z");
+	snprintf(keys, sizeof(keys), "%s%s%s",
+		 !earlier		       ? ""
+		 : p->window == PROFILE_WINDOW ? "z z: the whole run"
+					       : "z: the whole run",
+		 earlier && *other ? "; " : "", other);
+	return text_format(buf, IDLE_MAX, "%s (%s)", idle_text(p, event, idle).str, keys);
+}
+
+/* Bytes of a filter in a sentence: its key is behind it. */
+#define FILTER_SAID 32
+
+/* Name the filter or limit that hides all rows, with its key. */
+static struct safe_text hidden_text(const struct ui_state *st, char buf[static IDLE_MAX])
+{
+	const struct match *filter = &st->lists[st->view].filter;
+	const char *more = strlen(filter->text) > FILTER_SAID ? "..." : "";
+	char text[IDLE_MAX];
+
+	if (!match_active(filter))
+		snprintf(text, sizeof(text), "no row has %g%% (L sets the limit)",
+			 st->set.percent_limit);
+	else if (st->set.percent_limit > 0)
+		snprintf(text, sizeof(text),
+			 "no row of %g%% matches the filter '%.*s%s' (Esc clears it, L sets the "
+			 "limit)",
+			 st->set.percent_limit, FILTER_SAID, filter->text, more);
+	else
+		snprintf(text, sizeof(text), "no row matches the filter '%.*s%s' (Esc clears it)",
+			 FILTER_SAID, filter->text, more);
+	return ui_state_clean(buf, IDLE_MAX, text);
 }
 
 /* Return why there are no rows, in @buf if need be. */
@@ -1428,7 +1469,7 @@ static struct safe_text empty_text(const struct ui_state *st, char buf[static ID
 {
 	const struct profile *p = st->shown;
 	uint32_t event = p && p->nr_events ? ui_state_event(st, p) : 0;
-	char n[FORMAT_MAX];
+	char n[FORMAT_MAX], user[64];
 
 	if (!p)
 		return start_text(st, buf);
@@ -1436,7 +1477,7 @@ static struct safe_text empty_text(const struct ui_state *st, char buf[static ID
 		return text_format(buf, IDLE_MAX, "folding %s stacks",
 				   format_count(n, p->nr_stacks).str);
 	if (st->lists[st->view].nr_hidden)
-		return TEXT("no row matches (Esc clears the filter, L sets the limit)");
+		return hidden_text(st, buf);
 	if (view_of(st->view)->empty.size)
 		return view_of(st->view)->empty;
 	if (st->lists[st->view].loading > 0)
@@ -1455,11 +1496,32 @@ static struct safe_text empty_text(const struct ui_state *st, char buf[static ID
 		return text_format(buf, IDLE_MAX, "no %s of cgroup '%s' (:cgroup shows all)",
 				   idle_samples(p, event), st->scope.cgroup.text);
 	if (st->scope.by_user)
-		return text_format(buf, IDLE_MAX, "no %s of this user in this window (u: others)",
-				   idle_samples(p, event));
+		return text_format(
+			buf, IDLE_MAX, "no %s of user %s in this window (u: others)",
+			idle_samples(p, event),
+			users_name(st->config->users, st->scope.uid, user, sizeof(user)).str);
 	if (st->set.hide_kernel || st->set.hide_user)
 		return TEXT("all functions are hidden (K: of the kernel, U: of programs)");
 	return text_format(buf, IDLE_MAX, "no %s in this window", idle_samples(p, event));
+}
+
+/* Draw @text, clean, in two lines if need be. */
+static void draw_sentence(struct canvas *c, unsigned int row, const char *text)
+{
+	unsigned int cols = c->cols > 2 ? c->cols - 2 : 0;
+	size_t first = foot_line_bytes(text, cols);
+	char buf[IDLE_MAX];
+
+	if (!cols)
+		return;
+	for (unsigned int i = 0; i < 2 && *text; i++) {
+		canvas_elide(c, row + i, 2, cols,
+			     text_sanitise(buf, sizeof(buf), text, i ? strlen(text) : first),
+			     (struct style){ ROLE_DIM, 0 });
+		text += first;
+		text += strspn(text, " ");
+		first = strlen(text);
+	}
 }
 
 void table_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int row,
@@ -1474,9 +1536,7 @@ void table_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int 
 	struct foot f = { c, row + 2, rows > 2 ? rows - 2 : 0, c->cols, 0 };
 	char text[IDLE_MAX], buf[sizeof(n->detail)];
 
-	if (c->cols > 2)
-		canvas_elide(c, row, 2, c->cols - 2, empty_text(st, text),
-			     (struct style){ ROLE_DIM, 0 });
+	draw_sentence(c, row, empty_text(st, text).str);
 	if (!n || !st->shown || !st->shown->sampling || folds_is_late(st) ||
 	    st->lists[st->view].nr_hidden || view_of(st->view)->empty.size)
 		return;

@@ -11,6 +11,7 @@
 #include <malloc.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <urcu/urcu-qsbr.h>
@@ -904,6 +905,68 @@ TEST(test_idle_waits)
 		assert_int_equal(p->stacks[stack].nr, 1);
 	}
 	profile_free(p);
+	tables_fini(&t);
+}
+
+/* Fork a process that forks another one; both wait. Return the pid of the first, *@below: the
+ * other.
+ */
+static pid_t fork_two(pid_t *below)
+{
+	int pipe_fds[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(pipe_fds), 0);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pid = fork();
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (pid && write(pipe_fds[1], &pid, sizeof(pid)) != sizeof(pid))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(pipe_fds[0], below, sizeof(*below)), sizeof(*below));
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+	return pid;
+}
+
+/* The tree of a command begins with it: not with proftop, and the shells that started that. */
+TEST(test_ancestors)
+{
+	struct profile p = { .nr_processes = 1, .names = text_arena_new() };
+	struct assemble_input in;
+	struct maps_hit hit;
+	struct tables t;
+	pid_t below, pid = fork_two(&below);
+
+	tables_init(&t);
+	in = (struct assemble_input){ .maps = t.maps, .details = details_new(t.maps) };
+	p.processes = xcalloc(1, sizeof(*p.processes));
+	assert_int_equal(maps_load(t.maps, below), 0);
+	maps_find(t.maps, maps_tasks(t.maps), below, below, time_now_ns(), &hit);
+	p.processes[0] = (struct profile_process){ .id = maps_task(t.maps, hit.task)->process,
+						   .pid = below };
+	/* Each is known when it was requested. */
+	for (int i = 0; i < 8; i++) {
+		p.nr_ancestors = 0;
+		free(p.ancestors);
+		p.ancestors = NULL;
+		assert_int_equal(processes_fill(&p, &in), 0);
+		details_serve(in.details, 100);
+	}
+	assert_int_equal(p.processes[0].parent, pid);
+	assert_int_equal(p.nr_ancestors, 1);
+	assert_int_equal(p.ancestors[0].pid, pid);
+	assert_int_equal(p.ancestors[0].parent, getpid());
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	free(p.processes);
+	free(p.ancestors);
+	text_arena_free(p.names);
+	details_free(in.details);
 	tables_fini(&t);
 }
 

@@ -2,6 +2,7 @@
 /* image_cache: images that leave, and objects that have none. */
 #include "tests/prelude.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -25,6 +26,22 @@ static __attribute__((noinline)) int named_function(int x)
 {
 	__asm__ volatile("" : "+r"(x));
 	return x * 2;
+}
+
+static uint64_t machine_memory; /* 0: as it is */
+
+/* In place of the C library's: a machine with another memory. */
+long sysconf(int name)
+{
+	static long (*real)(int);
+
+	if (name == _SC_PHYS_PAGES && machine_memory)
+		return (long)(machine_memory / 4096);
+	if (name == _SC_PAGESIZE && machine_memory)
+		return 4096;
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "sysconf");
+	return real(name);
 }
 
 struct loading {
@@ -66,6 +83,27 @@ static void load_image(struct image_cache *c, struct object *object, uint64_t no
 	assert_false(atomic_load(&object->image)->away);
 	/* Mapped, so that its pages go back with it. */
 	assert_true(atomic_load(&object->image)->block_size > 0);
+}
+
+/* The memory of images is a part of that of the machine: a small one has room for its programs. */
+TEST(test_memory_of_the_machine)
+{
+	static const struct {
+		uint64_t machine, images;
+	} cases[] = {
+		{ 512ULL << 20, 64 << 20 }, { 1ULL << 30, 64 << 20 },	  { 4ULL << 30, 122 << 20 },
+		{ 8ULL << 30, 245 << 20 },  { 1000ULL << 30, 512 << 20 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct image_cache c;
+
+		machine_memory = cases[i].machine;
+		image_cache_init(&c, NULL, NULL);
+		machine_memory = 0;
+		assert_in_range(c.memory_max, cases[i].images, cases[i].images + (1 << 20));
+		image_cache_fini(&c);
+	}
 }
 
 /* Images without a sample for ten minutes leave, with their memory; a sample loads them again. */

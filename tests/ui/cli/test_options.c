@@ -344,10 +344,16 @@ TEST(test_user)
 	assert_int_equal(l.code, EXIT_DONE);
 	assert_int_equal(l.o.config.target, TARGET_USER);
 	assert_int_equal(l.o.config.uid, 0);
+	assert_string_equal(l.o.config.user, "root");
+	done(&l);
+	/* A number has its name, if there is one. */
+	parse(&l, "-u 0");
+	assert_string_equal(l.o.config.user, "root");
 	done(&l);
 	parse(&l, "-u root -u 3999999999");
 	assert_int_equal(l.code, EXIT_DONE);
 	assert_true(l.o.config.uid == 3999999999U);
+	assert_null(l.o.config.user);
 	done(&l);
 }
 
