@@ -148,6 +148,12 @@ TEST(test_go_hostile, setup, teardown)
 	call_c(f, 0x340, 5, 0x288);
 	pymake_u64(&f->m, f->sample.sp + 0x340 + 48, 1ULL << 60);
 	assert_int_equal(chain(f), LANG_NO_FRAMES);
+	/* A call of another function, and a depth beyond the stack, where such a call is. */
+	call_c(f, 0x340, 5, 0x288);
+	pymake_u32(&f->m, GO_CALLER - 4, (uint32_t)(GO_TEXT + 0x200 - GO_CALLER));
+	assert_int_equal(chain(f), LANG_NO_FRAMES);
+	call_c(f, 0x340, 5, 0x1288);
+	assert_int_equal(chain(f), LANG_NO_FRAMES);
 	call_c(f, 0x340, 5, 0x288);
 	f->sample.stack_size = 0x340 + 48;
 	assert_int_equal(chain(f), LANG_NO_FRAMES);

@@ -607,6 +607,13 @@ TEST(test_text)
 		if (!strstr(printed, lines[i]))
 			fail_msg("no '%s' in:\n%s", lines[i], printed);
 	/* A CPU without trouble is no line. */ assert_null(strstr(printed, "cpu 0"));
+	/* Waits with unknown callers are counted. */
+	assert_null(strstr(printed, "callers unknown"));
+	free(printed);
+	f.p.waits.slept_ns = 10000000000;
+	f.p.waits.cut_ns = 4000000000;
+	printed = print(&f.p, &text);
+	assert_non_null(strstr(printed, "! waits   callers unknown in 4.00 s of 10.00 s asleep\n"));
 	free(printed);
 	/* A counted member of a group takes no samples: it has no rate. */
 	f.p.events[0].event.counted = true;
