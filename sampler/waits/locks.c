@@ -21,6 +21,7 @@
 #include "symbols/base/text.h"
 #include "symbols/elf/elf.h"
 #include "symbols/image/image.h"
+#include "symbols/name/name.h"
 #include "symbols/process/process.h"
 #include "symbols/sandbox/sandbox.h"
 
@@ -117,12 +118,18 @@ static void name_variable(struct lock *lock, const struct procfs_map *first)
 			   &file, &e))
 		return;
 	if (file.same && !elffacts_variable(file.fd, file.size, at, name, &begin)) {
+		struct demangler d = { .nr = 0 };
+		const char *clean = name;
+		size_t clean_size = demangler_get(&d, name, strlen(name), &clean);
+		int size = clean_size ? (int)clean_size : (int)strlen(name);
+
 		if (at == begin)
-			text_format(lock->symbol, sizeof(lock->symbol), "%s (%s)", name,
+			text_format(lock->symbol, sizeof(lock->symbol), "%.*s (%s)", size, clean,
 				    lock->where);
 		else
-			text_format(lock->symbol, sizeof(lock->symbol), "%s+0x%llx (%s)", name,
-				    (unsigned long long)(at - begin), lock->where);
+			text_format(lock->symbol, sizeof(lock->symbol), "%.*s+0x%llx (%s)", size,
+				    clean, (unsigned long long)(at - begin), lock->where);
+		demangler_fini(&d);
 	}
 	close(file.fd);
 }

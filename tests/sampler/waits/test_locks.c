@@ -16,7 +16,9 @@
 
 #define WAITERS 3
 
-static pthread_mutex_t plain = PTHREAD_MUTEX_INITIALIZER, inheriting;
+/* With a name of C++. */
+pthread_mutex_t plain __asm__("_ZN4shop12orders_mutexE") = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t inheriting;
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
 static bool over;
@@ -103,6 +105,7 @@ TEST(test_owner)
 	assert_int_equal(locks_find(tasks, nr, found, 4), 2);
 	assert_int_equal(found[0].address, (uintptr_t)&plain);
 	assert_int_equal(found[0].nr_waiters, WAITERS + 1);
+	assert_string_equal(found[0].symbol, "shop::orders_mutex (test_locks)");
 	assert_int_equal(found[1].address, (uintptr_t)&inheriting);
 	assert_int_equal(found[1].nr_waiters, WAITERS - 1);
 	for (int i = 0; i < 2; i++) {
