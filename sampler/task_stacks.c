@@ -63,6 +63,8 @@
 /* To read the language of a thread that sleeps. */
 #define LANGUAGE_NS 50000000ULL
 
+#define LOOKS 3 /* at a thread that runs, for its sleep */
+
 #define STACKS_MEMORY ((size_t)64 << 20)
 
 /* One thread. */
@@ -442,6 +444,7 @@ static bool copy_asleep(struct reader *r, struct thread *t)
 
 	if (!asleep_runs(t->tid, &before))
 		return false;
+	t->out->kernel[0] = '\0';
 	if (t->state != 'R')
 		read_kernel(r->want->pid, t->out);
 	if (!asleep_registers(t->tid, &sp, &pc))
@@ -457,11 +460,39 @@ static bool copy_asleep(struct reader *r, struct thread *t)
 	if (size && asleep_runs(t->tid, &after) && before == after) {
 		keep_bytes(r, t, size);
 		t->nr_runs = before;
+		/* It had the registers of a wait. */
+		if (t->state == 'R')
+			t->state = 'S';
 		return t->bytes != NULL;
 	}
 	free(t->slot);
 	t->slot = NULL;
 	return false;
+}
+
+/*
+ * Copy all threads that do not run. One that ran may sleep again soon: it is looked at
+ * again, with its state.
+ */
+static void copy_all_asleep(struct reader *r)
+{
+	for (int look = 0; look < LOOKS; look++) {
+		bool any = false;
+
+		for (uint32_t i = 0; i < r->nr && !is_cancelled(r); i++) {
+			struct thread *t = &r->threads[i];
+
+			if (t->state == 'Z' || t->state == 'X' || t->goroutine || t->bytes)
+				continue;
+			if (look && !read_status(r->want->pid, t))
+				t->state = 'X';
+			else
+				any |= !copy_asleep(r, t);
+		}
+		if (!any || look == LOOKS - 1)
+			return;
+		nap();
+	}
 }
 
 /* While the thread is stopped: copy its stack, and the frames of its language. */
@@ -805,9 +836,7 @@ static void read_stacks(struct reader *r)
 {
 	bool any = false;
 
-	for (uint32_t i = 0; i < r->nr && !is_cancelled(r); i++)
-		if (r->threads[i].state != 'Z' && !r->threads[i].goroutine)
-			copy_asleep(r, &r->threads[i]);
+	copy_all_asleep(r);
 	settle(r);
 	for (uint32_t i = 0; i < r->nr && !is_cancelled(r); i++)
 		any |= add_interrupted(r, &r->threads[i]);
@@ -847,7 +876,10 @@ static void say_why(const struct reader *r, const struct thread *t, struct task_
 		text = say_tracer(r->want->pid, t->tid, out->why, sizeof(out->why)) ? out->why
 		       : t->code == -EPERM ? "not permitted: another user, or "
 					     "kernel.yama.ptrace_scope is not 0"
-					   : "it runs, or may not be read; it was not stopped";
+		       : t->state == 'R'   ? "it runs, and was not stopped"
+					 : "it woke while it was read, or may not be read; it was "
+					   "not "
+					   "stopped";
 	else if (t->code == -ETIME)
 		text = "it did not stop in 0.2 s: it waits for a disk, or has no CPU";
 	else if (t->code == -ESRCH)

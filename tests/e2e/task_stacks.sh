@@ -74,6 +74,15 @@ if [ -x /usr/bin/python3 ]; then
 	kill "$pid"
 fi
 
+# Of threads that run and sleep in turns: the state is that of the moment of the stack.
+LASTS=20 THREADS=8 WORK=300 SLEEP=1000 "$PROGRAMS/pieces" >/dev/null &
+pid=$!
+pids="$pids $pid"
+for i in 1 2; do "$PROFTOP" --stacks "$pid" --no-stop; done >"$TMP/text" 2>"$TMP/err" || wrong "exit $?: $(cat "$TMP/err")"
+! grep -q "(asleep.*it runs" "$TMP/text" || wrong 'a thread that sleeps and runs'
+! grep -A 1 "(running)" "$TMP/text" | grep -q '^#' || wrong 'the stack of a sleep is that of a running thread'
+kill "$pid"
+
 # Of a program that a debugger has: without a stop. As without a stack, it is not an error.
 sleep 1000 &
 pid=$!
