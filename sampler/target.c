@@ -582,10 +582,27 @@ static void choose_all(struct sampler *s, const pid_t *tids, int nr)
 			maps_choose(s->store.maps, tids[i], now_ns);
 }
 
+/* Tasks of a target: their processes are read before their first samples. */
+#define ASKED_MAX 256u
+
+/* Have the processes of the target read: at their first samples would be too late, and these would
+ * be of an unknown process. */
+static void ask_processes(struct sampler *s)
+{
+	uint64_t now_ns = time_now_ns();
+	bool any = false;
+
+	for (uint32_t i = 0; i < MIN(s->target.nr_tids, ASKED_MAX); i++)
+		any |= maps_ask(s->store.maps, process_of(s->target.tids[i]), now_ns);
+	if (any)
+		symbols_wake(s->store.symbols);
+}
+
 void target_choose(struct sampler *s)
 {
 	struct target *t = &s->target;
 
+	ask_processes(s);
 	s->live.only_chosen = t->wide;
 	maps_choose_by(s->store.maps, t->wide ? has_name : NULL, t->pattern);
 	if (!t->wide)

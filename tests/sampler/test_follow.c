@@ -17,6 +17,8 @@
 #include "symbols/base/base.h"
 #include "symbols/image/image.h"
 #include "symbols/process/process.h"
+#include "symbols/name/name.h"
+#include "symbols/symbols.h"
 #include "sampler/event/event.h"
 #include "sampler/profile/profile.h"
 #include "sampler/hot/hot.h"
@@ -153,6 +155,37 @@ TEST(test_busy_again)
 	counters_close(s->live.counters);
 	assert_int_equal(f->nr_open, 0);
 	free(f);
+	free(s);
+}
+
+/* The processes of the target are read without a sample of them, each once. */
+TEST(test_processes_are_read)
+{
+	struct sampler *s = xcalloc(1, sizeof(*s));
+	struct maps_hit hit;
+
+	target_init(&s->target);
+	s->target.kind = s->config.target = TARGET_PIDS;
+	s->target.tids = xcalloc(2, sizeof(pid_t));
+	s->target.tids[s->target.nr_tids++] = getpid();
+	s->target.tids[s->target.nr_tids++] = getpid();
+	assert_int_equal(objects_new(&s->store.objects), 0);
+	assert_int_equal(maps_new(&s->store.maps, s->store.objects, 64), 0);
+	assert_int_equal(places_new(&s->store.places, 1000), 0);
+	assert_int_equal(symbols_new(&s->store.symbols, s->store.places, s->store.objects,
+				     s->store.maps, NULL),
+			 0);
+	target_choose(s);
+	assert_int_equal(maps_load_asked(s->store.maps), 1);
+	maps_find(s->store.maps, maps_tasks(s->store.maps), getpid(), getpid(), time_now_ns(),
+		  &hit);
+	assert_true(hit.known);
+	assert_true(hit.task != TASK_UNKNOWN);
+	symbols_free(s->store.symbols);
+	places_free(s->store.places);
+	maps_free(s->store.maps);
+	objects_free(s->store.objects);
+	target_drop(&s->target);
 	free(s);
 }
 
