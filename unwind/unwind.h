@@ -114,6 +114,7 @@ struct unwind_result {
 	uint32_t nr_java; /* frames of Java methods, inlined ones aside */
 	bool new_code;	  /* it ends in JIT code that was not read yet */
 	bool unread_code; /* of a runtime whose other code was read */
+	bool probed;	  /* a return probe was passed: the caller there is a guess */
 };
 
 /* Counted over the life of the unwinder; read by any thread (relaxed). */

@@ -245,6 +245,7 @@ struct walk {
 	bool dropped;	     /* rows have dropped registers that a step may need */
 	bool rows;	     /* use them */
 	bool unproven;	     /* the current frame was found without tables */
+	uint64_t expected;   /* the pc of the next frame, if the current one is right; 0: any */
 	struct arch_frame f; /* the current frame; last, since it is loaded, not cleared */
 };
 
@@ -562,8 +563,9 @@ static int by_rows(struct walk *w, uint64_t row)
 			return WALK_ON;
 		if (result != STEP_CALLER)
 			return stop_of(w, result);
-		met = f.sp > sp && w->out->nr + 1 < UNWIND_FRAMES_MAX ? caller_recent(w, f.pc - 1)
-								      : NULL;
+		met = f.sp > sp && !w->expected && w->out->nr + 1 < UNWIND_FRAMES_MAX
+			      ? caller_recent(w, f.pc - 1)
+			      : NULL;
 		guessed = row & ROW_GUESS;
 		w->unproven = row & ROW_DERIVED;
 		row = met && !w->unproven ? rows_get(w->u->rows, met->place) : 0;
@@ -1032,6 +1034,55 @@ static uint64_t function_start(const struct walk *w, uint64_t pc)
 		       : 0;
 }
 
+#define PROBE_WORDS 512U /* of the stack above a return probe */
+#define PROBE_ASKS  4U	 /* questions of one walk */
+
+/*
+ * Leave the return probe on the function before: its caller is a function with a call of it, which
+ * is called itself before a return address further up. That code leads to this very address by its
+ * tables, or the stack ends there: see enter_frame(). False: none is known.
+ */
+static bool leave_probe(struct walk *w)
+{
+	const uint64_t sp = w->f.reg[w->u->arch->sp], last = w->out->ip[w->out->nr - 1];
+	uint64_t function = w->u->ask_calls ? function_start(w, last) : 0, word, site;
+	unsigned int asks = 0;
+
+	for (unsigned int i = 0; function && i < PROBE_WORDS; i++) {
+		const struct mapping *m;
+		uint64_t key;
+
+		if (!stack_copy_read(&w->copy, sp + 8 * i, &word))
+			break;
+		m = space_find(w->in->space, word - 1, w->in->time_ns);
+		if (!m || !m->exec || m->object->identity.kind != OBJECT_FILE)
+			continue;
+		key = hash_u64(word ^ hash_u64(function ^ hash_u64(w->serial))) | 8;
+		switch (call_site(key, &site)) {
+		case CALL_UNKNOWN:
+			w->out->asked |= asks++ < PROBE_ASKS &&
+					 call_ask(&(struct call_question){
+						 .key = key,
+						 .address = word,
+						 .function = function,
+						 .pid = (pid_t)w->in->pid,
+						 .machine = w->u->arch->machine,
+						 .site = true,
+					 });
+			break;
+		case CALL_REACHES:
+			w->f.reg[w->u->arch->pc] = site & ((1ULL << CALL_SITE_BITS) - 1);
+			w->expected = word;
+			w->guessed = w->out->probed = true;
+			site = w->f.reg[w->u->arch->pc] - (site >> CALL_SITE_BITS);
+			return function_start(w, w->f.reg[w->u->arch->pc] - 1) == site;
+		default:
+			break;
+		}
+	}
+	return false;
+}
+
 static void ask_call(struct walk *w, uint64_t key)
 {
 	const struct arch_ops *arch = w->u->arch;
@@ -1084,6 +1135,9 @@ static int enter_frame(struct walk *w)
 	struct unwind_result *out = w->out;
 	const struct recent_entry *r;
 
+	if (w->expected && w->expected != w->f.reg[w->u->arch->pc])
+		return UNWIND_PROBE;
+	w->expected = 0;
 	w->pc = w->f.reg[w->u->arch->pc] - !w->exact;
 	r = caller_recent(w, w->pc);
 	if (r) {
@@ -1095,7 +1149,11 @@ static int enter_frame(struct walk *w)
 			*recent_slot(&w->u->recent, w->serial, w->pc) =
 				(struct recent_entry){ w->pc, w->serial, w->mapping, w->place };
 	} else if (in_return_probe(w)) {
-		return UNWIND_PROBE;
+		if (!leave_probe(w))
+			return UNWIND_PROBE;
+		w->pc = w->f.reg[w->u->arch->pc] - 1;
+		if (!find_place(w))
+			return UNWIND_PROBE;
 	} else {
 		out->maps_stale = true;
 		if (out->nr)
@@ -1127,7 +1185,7 @@ int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_
 	out->nr = out->nr_guessed = 0;
 	out->nr_v8 = out->nr_v8_guessed = 0;
 	out->nr_java = 0;
-	out->new_code = out->unread_code = false;
+	out->new_code = out->unread_code = out->probed = false;
 	arch_load(&u->order, &w.f, in->regs_mask, in->regs);
 	if (!arch_has(&w.f, u->arch->pc) || !arch_has(&w.f, u->arch->sp))
 		return UNWIND_BAD_REGS;

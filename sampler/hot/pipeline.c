@@ -174,7 +174,10 @@ static void note_end(struct pipeline_stats *stats, const struct pipeline *p, enu
 		broken_objects_note(&stats->ends[stop], last->object);
 }
 
-/* Note the object of the code from which the first caller was guessed. */
+/*
+ * Note the object of the code from which the first caller was guessed; the kernel, if it hides the
+ * caller by a return probe.
+ */
 static void note_guess(struct pipeline_stats *stats, const struct pipeline *p)
 {
 	uint32_t id = p->user.guessed_by < p->user.nr ? p->user.place[p->user.guessed_by]
@@ -182,7 +185,9 @@ static void note_guess(struct pipeline_stats *stats, const struct pipeline *p)
 	const struct place *place = id != PLACE_NONE ? places_at(p->tables->places, id) : NULL;
 	const struct object *object = place ? objects_at(p->tables->objects, place->object) : NULL;
 
-	if (object)
+	if (p->user.probed)
+		broken_objects_note(&stats->guesses, OBJECT_ID_KERNEL);
+	else if (object)
 		broken_objects_note(&stats->guesses, object->identity.kind == OBJECT_ANON
 							     ? OBJECT_ID_UNKNOWN
 							     : object->id);

@@ -970,6 +970,14 @@ static void explain_guessed(struct messages *n, struct profile_message *e, const
 {
 	const struct profile_module *in = module_of(p, p->guessed_in);
 
+	if (p->guessed_in == OBJECT_ID_KERNEL) {
+		messages_detail(e, "stacks with guessed frames: most behind a return probe of "
+				   "another tool");
+		messages_fix(n, e, MESSAGE_MODULES, 0,
+			     "end it (uretprobe: bpftrace, perf probe): callers of that function "
+			     "are found by their calls");
+		return;
+	}
 	if (p->guessed_in_jit) {
 		messages_detail(e, "stacks with guessed frames: most callers of code generated at "
 				   "run "

@@ -147,14 +147,22 @@ struct call_question {
 	uint64_t function; /* the start of the function that returns there; 0: not known */
 	pid_t pid;
 	uint16_t machine; /* e_machine of the code */
+	bool site;	  /* does the function that was called there call @function, and where? */
 };
 
 #define CALLS_KNOWN 16384 /* a power of two; newer answers replace older ones */
 
-/* Answers: a key with the verdict in its low three bits. */
-extern _Atomic uint64_t calls_known[CALLS_KNOWN];
+#define CALL_SITE_BITS                                                                             \
+	48 /* of an address; above it the distance from the start of its function                  \
+	    */
 
-static inline _Atomic uint64_t *call_slot(uint64_t key)
+/* Answers: a key with the verdict in its low three bits; the address behind the call in the middle.
+ */
+extern struct call_answer {
+	_Atomic uint64_t word, site;
+} calls_known[CALLS_KNOWN];
+
+static inline struct call_answer *call_slot(uint64_t key)
 {
 	return &calls_known[key >> 32 & (CALLS_KNOWN - 1)];
 }
@@ -163,9 +171,22 @@ static inline _Atomic uint64_t *call_slot(uint64_t key)
 static inline enum call_verdict call_verdict(uint64_t key)
 {
 	/* Relaxed: a word is all of an answer. */
-	uint64_t word = atomic_load_explicit(call_slot(key), memory_order_relaxed);
+	uint64_t word = atomic_load_explicit(&call_slot(key)->word, memory_order_relaxed);
 
 	return (word ^ key) >> 3 ? CALL_UNKNOWN : (enum call_verdict)(word & 7);
+}
+
+/* The same of a question for a site: CALL_REACHES with *@site, else CALL_NONE. */
+static inline enum call_verdict call_site(uint64_t key, uint64_t *site)
+{
+	/* Acquire: the word before the site; the second look sees a newer answer. */
+	uint64_t word = atomic_load_explicit(&call_slot(key)->word, memory_order_acquire);
+
+	*site = atomic_load_explicit(&call_slot(key)->site, memory_order_acquire);
+	return (word ^ key) >> 3 || atomic_load_explicit(&call_slot(key)->word,
+							 memory_order_relaxed) != word
+		       ? CALL_UNKNOWN
+		       : (enum call_verdict)(word & 7);
 }
 
 /* Hand in a question; false: it waits already, or too many do. Sampler threads, lock-free. */

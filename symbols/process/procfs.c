@@ -574,12 +574,14 @@ void procfs_find_copies(struct objects *objects, int dir_fd, pid_t pid, struct m
  * Calls: answers by a hash of the question, questions in slots that sampler threads fill. Both are
  * of all sessions: keys have the number of their table of places.
  */
-#define CALLS_ASKED 256 /* a power of two */
-#define JUMPS_MAX   4	/* from a call to the function: PLT stub, thunk, jump to another name */
+#define CALLS_ASKED 256	  /* a power of two */
+#define JUMPS_MAX   4	  /* from a call to the function: PLT stub, thunk, jump to another name */
+#define SITE_MAX    16384 /* bytes of a function that are searched for a call */
+#define SITE_READS  256	  /* calls in it that may be jumps to the function */
 
 enum slot_state { SLOT_FREE, SLOT_FILLING, SLOT_ASKED };
 
-_Atomic uint64_t calls_known[CALLS_KNOWN];
+struct call_answer calls_known[CALLS_KNOWN];
 
 static struct {
 	atomic_uint state;
@@ -728,11 +730,78 @@ static enum call_verdict judge_arm64(const struct call_question *q, const uint8_
 										: CALL_NONE;
 }
 
+/* Return the target of the direct call before @next, of which @b has the last five bytes; 0: none.
+ */
+static uint64_t called_by(uint16_t machine, uint64_t next, const uint8_t b[5])
+{
+	uint32_t w;
+
+	memcpy(&w, b + 1, sizeof(w));
+	if (machine != EM_AARCH64)
+		return b[0] == 0xe8 ? next + number_at(b + 1) : 0;
+	return (w & 0xfc000000) == 0x94000000
+		       ? next - 4 + (uint64_t)((int64_t)((uint64_t)w << 38) >> 36)
+		       : 0;
+}
+
+/*
+ * Find the first call of the function of @q in the function that is called before its address.
+ * Return the address behind that call, and its distance from the start; 0: none.
+ */
+static uint64_t find_site(const struct call_question *q)
+{
+	static uint8_t code[SITE_MAX]; /* one reader of processes */
+	struct iovec ours = { code, sizeof(code) }, theirs;
+	unsigned int reads = 0, step = q->machine == EM_AARCH64 ? 4 : 1;
+	uint8_t b[16];
+	uint64_t start, to;
+	ssize_t size;
+
+	if (!read_code(q->pid, q->address - 5, b, 5))
+		return 0;
+	start = called_by(q->machine, q->address, b);
+	for (int nr = 0; start && nr < JUMPS_MAX && read_code(q->pid, start, b, sizeof(b)); nr++)
+		if (!(q->machine == EM_AARCH64 ? follow_arm64 : follow_x86)(q, &start, b))
+			break;
+	theirs = (struct iovec){ (void *)(uintptr_t)start, sizeof(code) };
+	size = start ? process_vm_readv(q->pid, &ours, 1, &theirs, 1, 0) : 0;
+	for (ssize_t at = 5 + step - 1; at / step * step <= size && reads < SITE_READS;
+	     at += step) {
+		uint64_t end = (uint64_t)(at / step * step);
+
+		to = called_by(q->machine, start + end, code + end - 5);
+		if (!to || (to != q->function && to - start < (uint64_t)size))
+			continue;
+		reads += to != q->function;
+		if (reaches(q, to))
+			return (start + end) >> CALL_SITE_BITS
+				       ? 0
+				       : (start + end) | end << CALL_SITE_BITS;
+	}
+	return 0;
+}
+
+static void put_answer(uint64_t key, enum call_verdict v, uint64_t site)
+{
+	struct call_answer *a = call_slot(key);
+
+	/* No reader takes the site of one answer for that of another. */
+	atomic_store_explicit(&a->word, 0, memory_order_relaxed);
+	atomic_store_explicit(&a->site, site, memory_order_release);
+	atomic_store_explicit(&a->word, (key & ~7ULL) | v, memory_order_release);
+}
+
 static void answer(const struct call_question *q)
 {
 	enum call_verdict v = CALL_UNREADABLE;
 	uint8_t b[7];
 
+	if (q->site) {
+		uint64_t site = find_site(q);
+
+		put_answer(q->key, site ? CALL_REACHES : CALL_NONE, site);
+		return;
+	}
 	if (!read_code(q->pid, q->address - sizeof(b), b, sizeof(b))) {
 		/* Another process may have the answer. */
 		if (errno == ESRCH)
@@ -740,7 +809,7 @@ static void answer(const struct call_question *q)
 	} else {
 		v = q->machine == EM_AARCH64 ? judge_arm64(q, b + 3) : judge_x86(q, b);
 	}
-	atomic_store_explicit(call_slot(q->key), (q->key & ~7ULL) | v, memory_order_relaxed);
+	put_answer(q->key, v, 0);
 }
 
 unsigned int calls_serve(void)

@@ -426,14 +426,17 @@ TEST(test_return_probe, set_up)
 		.filename = "[uprobes]",
 		.filename_size = 9,
 	};
+	const struct unwind_config config = { .ask_calls = true };
+	struct unwinder *u;
 	uint64_t word = 0;
-	size_t i = 0;
+	size_t i = 0, at_word;
 
 	recurse(2);
 	/* From the second recurse() to the third. */
 	for (; i + 8 <= shot.size && word != truth[2] + 1; i += 8)
 		memcpy(&word, shot.stack + i, 8);
 	assert_int_equal(word, truth[2] + 1);
+	at_word = i;
 	memcpy(shot.stack + i - 8, &at, 8);
 	world_load(&world, getpid());
 	maps_on_mmap(world.maps, &probes);
@@ -447,6 +450,30 @@ TEST(test_return_probe, set_up)
 		assert_int_equal(result.nr, 2);
 		assert_true(same_as_truth(2));
 	}
+	/* Its caller is one that calls it and is called before an address further up. */
+	world_must(unwind_new_with(&u, world.places, world.objects, &config, NULL));
+	for (i = 0; i < 4; i++) {
+		struct unwind_input in = input();
+
+		in.pid = (uint32_t)getpid();
+		unwind_sample(u, &in, &result);
+		assert_int_equal(result.stop, i ? UNWIND_COMPLETE : UNWIND_PROBE);
+		assert_int_equal(result.asked, !i);
+		calls_serve();
+	}
+	assert_int_equal(result.nr, nr_truth);
+	assert_true(result.nr_guessed > 0 && result.probed);
+	assert_true(same_as_truth(result.nr));
+	/* No function is called there that calls it: the probe is reported. */
+	memset(shot.stack + at_word, 0, shot.size - at_word);
+	{
+		struct unwind_input in = input();
+
+		in.pid = (uint32_t)getpid();
+		unwind_sample(u, &in, &result);
+		assert_int_equal(result.stop, UNWIND_PROBE);
+	}
+	unwind_free(u);
 }
 #endif
 

@@ -481,6 +481,9 @@ TEST(test_stacks, setup, teardown)
 	expect(f, "guessed", "generated at run time", MESSAGE_MODULES, 0);
 	assert_null(strstr(find(f, "guessed")->fix, "-fasynchronous-unwind-tables"));
 	f->p.guessed_in_jit = false;
+	f->p.guessed_in = OBJECT_ID_KERNEL;
+	expect(f, "guessed", "behind a return probe", MESSAGE_MODULES, 0);
+	f->p.guessed_in = OBJECT_ID_UNKNOWN;
 	f->p.lang.guessed = 800;
 	for (int language = LANG_PYTHON; language <= LANG_NR; language++) {
 		f->p.lang.guessed_by[language][0] = 500;
