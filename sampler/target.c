@@ -236,7 +236,6 @@ void target_init(struct target *t)
 	};
 }
 
-/* Find the tasks, or start the command, of a target without any. */
 /* Return the name of the user, or the number if it has none. */
 static const char *name_of_user(const struct sampler_config *config, char buf[static 16])
 {
@@ -244,6 +243,7 @@ static const char *name_of_user(const struct sampler_config *config, char buf[st
 	return config->user ? config->user : buf;
 }
 
+/* Find the tasks, or start the command, of a target without any. */
 static int open_target(struct target *t, const struct sampler_config *config, struct err *e)
 {
 	char user[16];
