@@ -65,7 +65,7 @@ TEST(test_unknown_types)
 
 	begin_pipe(&file);
 	put_sample(&file, 7, 0x1000, 100, 1);
-	for (uint32_t type = 21; type < 64; type++)
+	for (uint32_t type = RECORD_CHAIN_DEFERRED + 1; type < 64; type++)
 		put_header(&file, type, 8);
 	put_comm(&file, 7, 100, "a", 2);
 	put_sample(&file, 7, 0x1000, 100, 3);
