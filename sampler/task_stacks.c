@@ -877,8 +877,7 @@ static void say_why(const struct reader *r, const struct thread *t, struct task_
 		       : t->code == -EPERM ? "not permitted: another user, or "
 					     "kernel.yama.ptrace_scope is not 0"
 		       : t->state == 'R'   ? "it runs, and was not stopped"
-					 : "it woke while it was read, or may not be read; it was "
-					   "not "
+					 : "it woke as it was read, or may not be read; it was not "
 					   "stopped";
 	else if (t->code == -ETIME)
 		text = "it did not stop in 0.2 s: it waits for a disk, or has no CPU";

@@ -583,6 +583,10 @@ static const struct command command_table[] = {
 	{ "show", "REGEX", run_filter, NULL, false, NULL, NULL, NULL },
 	{ "find", "TEXT", run_search, NULL, false, NULL, NULL, NULL },
 	{ "order", "COLUMN", run_sort, sort_word, false, NULL, NULL, NULL },
+	/* The same by the names of the keys, settings and options. */
+	{ "filter", "REGEX", run_filter, NULL, false, NULL, NULL, NULL },
+	{ "search", "TEXT", run_search, NULL, false, NULL, NULL, NULL },
+	{ "sort", "COLUMN", run_sort, sort_word, false, NULL, NULL, NULL },
 	{ "target", "KIND WHICH", command_target, command_target_word, false, " ,", NULL, NULL },
 	{ "cpus", "LIST|all", command_cpus, cpus_word, false, NULL, NULL, NULL },
 	{ "event", "NAME,... (Tab lists)", run_event, gathered_word, false, ",", gather_events,

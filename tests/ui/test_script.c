@@ -313,7 +313,7 @@ TEST(test_commands)
 	assert_non_null(strstr(look(&b), "nginx[812]"));
 	run(&b, "pid 4");
 	assert_non_null(strstr(look(&b), "no samples of pid 4"));
-	run(&b, "order module");
+	run(&b, "sort module");
 	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].sort,
 			 function_columns_find(CONFIG_SORT_MODULE));
 	run(&b, "hz 499");

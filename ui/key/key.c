@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Keys and actions: the table (key_table.h), and keys of the user's settings, which override it. */
+/* Keys and actions: the table (key.h), and keys of the user's settings, which override it. */
 #include "ui/key/key.h"
 
 #include <assert.h>
