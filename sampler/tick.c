@@ -617,9 +617,8 @@ static uint64_t take_running(struct sampler *s)
 		longest_ns = MAX(longest_ns, ns);
 	}
 	s->ticks.running_ns = longest_ns;
-	return target_is_part(&s->target) && longest_ns > before_ns && before_ns
-		       ? longest_ns - before_ns
-		       : 0;
+	/* Less: of newly opened events. */
+	return target_is_part(&s->target) && longest_ns > before_ns ? longest_ns - before_ns : 0;
 }
 
 /* Return how long CPUs were not idle since the last tick: all tasks, and interrupts. */
@@ -858,6 +857,8 @@ static void drop_tick(struct sampler *s, struct pipeline_stats *all)
 	if (!take_tick(s, &epoch, &counts, &nr))
 		free(counts);
 	cpu_times_restart(s->cpu_times);
+	take_running(s);
+	take_busy(s);
 	for (uint32_t i = 0; i < s->live.nr_threads; i++) {
 		struct sampler_thread_stats stats;
 
