@@ -390,7 +390,7 @@ static void take_slot(struct reader *r, struct thread *t)
 				  (uint32_t)r->want->pid, (uint32_t)t->tid);
 	if (!slot)
 		return;
-	size = sizeof(*slot) + MAX(slot->other.size, slot->nr * sizeof(slot->frames[0]));
+	size = sizeof(*slot) + slot->nr * sizeof(slot->frames[0]) + slot->other.size;
 	t->slot = malloc(size);
 	if (t->slot)
 		memcpy(t->slot, slot, size);

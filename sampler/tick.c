@@ -102,7 +102,7 @@ static void tick_fill_cpus(struct sampler *s, struct profile *p, unsigned int ep
 		sums->lost += cpu->lost;
 		pipeline_add_stats(&sums->all, &stats.samples);
 		langreaders_note(&s->live.readers, s->live.counters, thread, i, stats.samples.taken,
-				 lang_samples(&stats.samples));
+				 lang_samples(&stats.samples) + stats.samples.far);
 	}
 }
 

@@ -54,8 +54,11 @@ static struct guess guess_chain(const struct fp_input *in, const struct arch_fra
 		return g;
 	if (!read_word(in, fp, &g.fp) || !read_word(in, fp + in->word, &g.pc)) {
 		/* Far above the stack copy it is not a frame pointer but a number. */
-		if (in->copy->full && fp - in->copy->sp < in->copy->size * 2)
+		if (in->copy->full && fp - in->copy->sp < in->copy->size * 2) {
+			if (in->copy->wanted)
+				*in->copy->wanted = fp;
 			g.result = FP_BEYOND;
+		}
 		return g;
 	}
 	g.pc &= ~arch->ra_clear;

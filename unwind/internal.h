@@ -250,6 +250,7 @@ struct stack_copy {
 	uint64_t size; /* valid bytes */
 	bool full;     /* the stack may continue beyond them */
 	struct unwind_interrupted interrupted;
+	uint64_t *wanted; /* gets an address beyond it that a frame is found by; NULL: none */
 };
 
 /* The usual limit of a stack (RLIMIT_STACK). */
@@ -257,13 +258,14 @@ struct stack_copy {
 
 /*
  * Return true if @addr may be in the same stack behind a gap: the kernel copies no page that was
- * never used. A thread of Ruby has 1 MiB of such pages below its first functions.
+ * never used. A thread of Ruby has 1 MiB of such pages below its first functions. A function that
+ * has not used its large frame yet has no copy at all.
  */
 static inline bool stack_copy_gap(const struct stack_copy *d, uint64_t addr)
 {
 	uint64_t end = d->sp + d->size;
 
-	return !d->full && d->size && !(end & 4095) && addr - end < STACK_COPY_GAP_MAX;
+	return !d->full && (!d->size || !(end & 4095)) && addr - end < STACK_COPY_GAP_MAX;
 }
 
 /* Read the word at @addr; false outside the copy. */
@@ -286,12 +288,18 @@ static inline bool stack_copy_read(const struct stack_copy *d, uint64_t addr, ui
 /* The same of a word of 4 bytes. */
 static inline bool stack_copy_read32(const struct stack_copy *d, uint64_t addr, uint64_t *value)
 {
-	uint64_t at = addr - d->sp;
+	uint64_t at = addr - d->sp, size = d->size;
+	const uint8_t *bytes = d->bytes;
 	uint32_t word;
 
-	if (d->size < sizeof(word) || at > d->size - sizeof(word))
-		return false;
-	memcpy(&word, d->bytes + at, sizeof(word));
+	if (size < sizeof(word) || at > size - sizeof(word)) {
+		at = addr - d->interrupted.sp;
+		size = d->interrupted.size;
+		bytes = d->interrupted.bytes;
+		if (size < sizeof(word) || at > size - sizeof(word))
+			return false;
+	}
+	memcpy(&word, bytes + at, sizeof(word));
 	*value = word;
 	return true;
 }
@@ -561,6 +569,8 @@ static inline enum step_result step_outside(const struct stack_copy *copy, uint6
 {
 	if (addr < copy->sp)
 		return STEP_BELOW;
+	if (copy->wanted)
+		*copy->wanted = addr;
 	return stack_copy_gap(copy, addr) ? STEP_GAP : STEP_BEYOND;
 }
 

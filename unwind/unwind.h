@@ -63,14 +63,15 @@ enum unwind_stop {
 };
 
 /*
- * A second copy of a stack: of the one that a signal handler on another stack interrupted, or of
- * the one that a function has left for the sampled one.
+ * A second copy of a stack: of the one that a signal handler on another stack interrupted, of the
+ * one that a function has left for the sampled one, or of the sampled one beyond the kernel's copy.
  */
 struct unwind_interrupted {
 	uint64_t sp; /* address of the first byte; with @from, of the return address */
 	const uint8_t *bytes;
 	size_t size;   /* 0: none */
-	uint64_t from; /* stack pointer of the function that has left it; 0: a handler */
+	uint64_t from; /* stack pointer of the function that has left it; 0: a handler, or the same
+			  stack */
 	bool guessed;  /* it may be another one by now */
 };
 
@@ -102,6 +103,7 @@ struct unwind_result {
 	uint32_t nr_guessed; /* of these, guessed */
 	uint32_t guessed_by; /* if there are any: the frame with the first guessed caller */
 	enum unwind_stop stop;
+	uint64_t wanted; /* truncated: an address in the stack beyond its copies; 0: not known */
 	bool asked;	 /* a new object was requested: wake the loader after the batch */
 	bool maps_stale; /* pc outside all mappings: call maps_ask() */
 	uint32_t place[UNWIND_FRAMES_MAX];

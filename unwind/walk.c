@@ -591,8 +591,10 @@ static int by_signal(struct walk *w)
 		return UNWIND_BAD_REGS;
 	w->f.valid = 0;
 	for (unsigned int i = 0; i < arch->nr_sig_regs; i++) {
-		if (!stack_copy_read(&w->copy, at + 8 * i, &value))
+		if (!stack_copy_read(&w->copy, at + 8 * i, &value)) {
+			w->out->wanted = at + 8 * i;
 			return stop_beyond(w);
+		}
 		arch_set(&w->f, arch->sig_regs[i], value);
 	}
 	return go_on(w, STEP_CALLER, from.reg[arch->pc], from.reg[arch->sp], true);
@@ -1171,6 +1173,27 @@ static int enter_frame(struct walk *w)
 	return out->nr == UNWIND_FRAMES_MAX ? UNWIND_DEPTH : WALK_ON;
 }
 
+/*
+ * The outer frames may be of another time than the sample: each with a return address in the second
+ * copy of the same stack is a guess.
+ */
+static void doubt_outer(const struct walk *w)
+{
+	const struct unwind_interrupted *more = &w->copy.interrupted;
+	struct unwind_result *out = w->out;
+	uint32_t inner = 1;
+
+	if (!more->size || !more->guessed || more->from)
+		return;
+	while (inner < out->nr && out->sp[inner] - w->word - more->sp >= more->size)
+		inner++;
+	if (inner >= out->nr)
+		return;
+	if (!out->nr_guessed || out->guessed_by >= inner)
+		out->guessed_by = inner - 1;
+	out->nr_guessed = MAX(out->nr_guessed, out->nr - inner);
+}
+
 int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_result *out,
 	       bool rows)
 {
@@ -1183,6 +1206,7 @@ int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_
 	w.out = out;
 	w.clock = object_clock(in->time_ns);
 	out->nr = out->nr_guessed = 0;
+	out->wanted = 0;
 	out->nr_v8 = out->nr_v8_guessed = 0;
 	out->nr_java = 0;
 	out->new_code = out->unread_code = out->probed = false;
@@ -1192,8 +1216,8 @@ int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_
 	w.serial = space_serial(in->space);
 	w.word = in->regs_abi == PERF_SAMPLE_REGS_ABI_32 ? 4 : 8;
 	w.rows = rows && w.word == u->arch->word;
-	w.copy = (struct stack_copy){ w.f.reg[u->arch->sp], in->stack, in->stack_size,
-				      in->stack_full, in->interrupted };
+	w.copy = (struct stack_copy){ w.f.reg[u->arch->sp], in->stack,	     in->stack_size,
+				      in->stack_full,	    in->interrupted, &out->wanted };
 	w.exact = !caller_in_sigreturn(&w);
 	while (stop == WALK_ON) {
 		stop = enter_frame(&w);
@@ -1204,6 +1228,7 @@ int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_
 	}
 	assert(stop < UNWIND_NR_STOPS || (stop == WALK_REDO && w.rows));
 	space_read(in->space);
+	doubt_outer(&w);
 	if (out != &u->scratch) {
 		unwinder_count(&u->count.row_hits, w.row_hits);
 		unwinder_count(&u->count.steps, w.steps);

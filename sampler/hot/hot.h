@@ -240,6 +240,7 @@ struct pipeline_stats {
 	uint64_t by_event[EVENTS_MAX]; /* own and filtered ones included */
 	uint64_t idle[EVENTS_MAX];     /* of by_event: in the idle task */
 	uint64_t kernel;	       /* of the taken ones: in the kernel */
+	uint64_t far; /* of the taken ones: of a stack beyond its copy, for a reader */
 	/* Of the taken ones, the samples of interpreters: each under exactly one. */
 	uint64_t lang_certain, lang_guessed, lang_status[LANG_OK];
 	/* The guessed ones by language (LANG_NR: Java) and by the doubt that no other fix solves:

@@ -68,6 +68,7 @@ struct pipeline {
 	uint32_t counted; /* the stack of the last sample; STACK_NONE: it was not counted */
 	uint32_t slice;	  /* of its time; 0 in a replay, which swaps the counts of each slice */
 	bool nameless;	  /* the task table is full */
+	bool far;	  /* the stack goes on beyond the kernel's copy, and is read there */
 	struct maps_hit hit;
 	uint32_t nr, nr_kernel;
 	uint32_t frames[PIPELINE_FRAMES_MAX];
@@ -302,6 +303,7 @@ void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const stru
 	stats->idle[event] += is_idle(p, s);
 	stats->kernel += p->nr_kernel > 0;
 	count_language(stats, p);
+	stats->far += p->far;
 	if (!p->nr) {
 		stats->pending++;
 		return;
@@ -442,6 +444,7 @@ void pipeline_add_stats(struct pipeline_stats *sum, const struct pipeline_stats 
 		sum->idle[i] += add->idle[i];
 	}
 	sum->kernel += add->kernel;
+	sum->far += add->far;
 	sum->lang_certain += add->lang_certain;
 	sum->lang_guessed += add->lang_guessed;
 	for (int i = 0; i <= LANG_NR; i++)
@@ -543,26 +546,37 @@ static uint32_t kernel_frames(struct pipeline *p, const struct record_sample *s,
 	return nr;
 }
 
-/* Return the stack that the sampled one goes on on: of a handler, or of the goroutine that called
- * C. */
+/*
+ * Return the stack that the sampled one goes on on: of a handler, of the goroutine that called C,
+ * or the same one beyond the kernel's copy.
+ */
 static struct unwind_interrupted
 other_stack(const struct pipeline *p, const struct record_sample *s, const struct maps_hit *hit)
 {
 	const struct lang_slot *slot = p->slot;
 
-	if (!hit->lang || hit->lang->kind != LANG_GO)
-		return p->interrupted;
-	if (!slot && p->reader)
+	if (!slot && p->reader &&
+	    ((hit->lang && hit->lang->kind == LANG_GO) ||
+	     langreader_reads_far(p->reader, (pid_t)s->pid, (pid_t)s->tid, hit->process, 0)))
 		slot = frame_channel_find(langreader_feed(p->reader), s->time_ns, s->pid, s->tid);
-	if (!slot || slot->process != hit->process || slot->none != LANG_OK || !slot->other.size)
+	if (!slot || slot->process != hit->process || !slot->other.size)
 		return p->interrupted;
 	return (struct unwind_interrupted){
 		.sp = slot->other.sp,
-		.bytes = (const uint8_t *)slot->frames,
+		.bytes = (const uint8_t *)(slot->frames + slot->nr),
 		.size = slot->other.size,
 		.from = slot->other.from,
-		.guessed = !slot->checked,
+		.guessed = slot->other.from ? !slot->checked : slot->late,
 	};
+}
+
+/* A walk wanted words beyond the copy: have the reader read them at the thread's next sample. */
+static void ask_far(struct pipeline *p, const struct record_sample *s, const struct maps_hit *hit)
+{
+	p->far = p->user.wanted != 0;
+	if (p->far && p->reader)
+		langreader_reads_far(p->reader, (pid_t)s->pid, (pid_t)s->tid, hit->process,
+				     p->user.wanted);
 }
 
 /* Unwind the user part into p->user. */
@@ -584,6 +598,9 @@ static enum unwind_stop unwind_user(struct pipeline *p, const struct record_samp
 	};
 
 	unwind_sample(p->unwinder, &in, &p->user);
+	p->far = in.interrupted.size && !in.interrupted.from;
+	if (p->user.stop == UNWIND_TRUNCATED || p->user.stop == UNWIND_GAP)
+		ask_far(p, s, hit);
 	/* During an exec: the old program counter with the new address space. */
 	if (p->user.stop == UNWIND_NO_MAP && !s->stack_dyn) {
 		p->user.nr = 0;
@@ -685,6 +702,7 @@ static enum unwind_stop user_frames(struct pipeline *p, const struct record_samp
 	enum unwind_stop stop;
 	p->user.nr = 0;
 	p->user.nr_guessed = p->user.nr_java = 0;
+	p->far = false;
 	p->user.new_code = p->user.unread_code = false;
 	if ((pid_t)s->pid < 0) /* ended and unhashed: its process is unknown */
 		return UNWIND_NO_USER;

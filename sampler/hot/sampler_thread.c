@@ -371,6 +371,9 @@ void sampler_thread_record(struct sampler_thread *t, struct sampler_thread_stats
 /* Samples of interpreters in a tick before a reader is wished for. */
 #define LANGREADER_SAMPLES 3
 
+/* The same of stacks that are longer than their copies: one sample in this number. */
+#define FAR_PART 50
+
 static void note_ring_high(struct sampler_thread *t)
 {
 	uint64_t ppm = (uint64_t)(ring_take_high(&t->cpu->data) * 1e6);
@@ -406,6 +409,13 @@ static void note_flood(struct sampler_thread *t)
 	wake_send(t->shared->builder_fd);
 }
 
+/* Return whether interpreters ran in this tick, or stacks that are longer than their copies. */
+static bool wants_reader(const struct pipeline_stats *st)
+{
+	return st->lang_status[LANG_NO_READER] >= LANGREADER_SAMPLES ||
+	       (st->far >= LANGREADER_SAMPLES && st->far > st->taken / FAR_PART);
+}
+
 /*
  * Wake the builder: interpreters run here without a reader (once), or the reader hangs, or has
  * questions.
@@ -422,7 +432,7 @@ static void ask_reader(struct sampler_thread *t, const struct sampler_thread_sta
 	if (reader && t->now_ns - t->asked_ns < ASK_NS)
 		return;
 	t->asked_ns = t->now_ns;
-	if (!reader && (stats->samples.lang_status[LANG_NO_READER] < LANGREADER_SAMPLES ||
+	if (!reader && (!wants_reader(&stats->samples) ||
 			atomic_exchange_explicit(&t->wish, true, memory_order_relaxed)))
 		return;
 	wake_send(t->shared->builder_fd);

@@ -884,7 +884,7 @@ static void note_gaps(struct messages *n, const struct profile *p)
 	messages_detail(e, "stacks truncated at unused memory or at another stack: the first "
 			   "callers of the thread are missing");
 	messages_fix(n, e, MESSAGE_NONE, 0,
-		     "none: the kernel copies one stack, up to a page that was never used (Ruby); "
+		     "none: the kernel copies one stack, up to a page that was never used; "
 		     "a signal stack or C called by Go is another one; the innermost callers are "
 		     "right");
 }

@@ -51,12 +51,10 @@ _Static_assert(V8_TABLE_MAX >= SCRIPT_FUNCTIONS_TABLE_MAX, "a table of V8 is the
 
 #define COST 16U
 
-_Static_assert(LANG_OTHER_MAX <= LANG_FRAMES_MAX * sizeof(struct lang_frame), "it fits a slot");
-
 struct frame_channel_copy {
 	uint8_t text[FRAME_CHANNEL_TEXT_MAX];
-	_Alignas(8) uint8_t
-		slot[sizeof(struct lang_slot) + LANG_FRAMES_MAX * sizeof(struct lang_frame)];
+	_Alignas(8) uint8_t slot[sizeof(struct lang_slot) +
+				 LANG_FRAMES_MAX * sizeof(struct lang_frame) + LANG_OTHER_MAX];
 };
 
 static uint8_t *at(struct frame_channel_ring *ring, uint64_t pos)
@@ -125,25 +123,29 @@ static bool put_function(struct frame_channel_ring *ring, uint64_t *head,
 }
 
 bool frame_channel_put(struct frame_channel_writer *w, const struct lang_slot *slot,
-		       const void *frames)
+		       const void *frames, const void *other)
 {
 	uint64_t head = atomic_load_explicit(&w->ring->head, memory_order_relaxed);
-	size_t size = slot->other.size ? slot->other.size : slot->nr * sizeof(struct lang_frame);
+	const size_t size = slot->nr * sizeof(struct lang_frame);
 	uint32_t nr = script_functions_nr(w->codes);
 	uint8_t *out;
 
-	assert(frames || !slot->nr);
+	assert((frames || !slot->nr) && (other || !slot->other.size));
 	while (w->nr_sent < nr && put_function(w->ring, &head, w->codes, w->nr_sent)) {
 		w->nr_sent++;
 		/* Release: the function; pairs with frame_channel_find(). */
 		atomic_store_explicit(&w->ring->head, head, memory_order_release);
 	}
-	out = w->nr_sent == nr ? begin_part(w->ring, &head, SLOT, sizeof(*slot) + size) : NULL;
+	out = w->nr_sent == nr
+		      ? begin_part(w->ring, &head, SLOT, sizeof(*slot) + size + slot->other.size)
+		      : NULL;
 	if (!out)
 		return false;
 	memcpy(out, slot, sizeof(*slot));
 	if (size)
 		memcpy(out + sizeof(*slot), frames, size);
+	if (slot->other.size)
+		memcpy(out + sizeof(*slot) + size, other, slot->other.size);
 	/* Release: the slot; pairs with frame_channel_find(). */
 	atomic_store_explicit(&w->ring->head, head, memory_order_release);
 	return true;
@@ -242,17 +244,11 @@ static const struct lang_slot *take_slot(struct frame_channel *f, const uint8_t 
 	struct lang_slot *s = (struct lang_slot *)(void *)f->copy->slot;
 
 	memcpy(s, bytes, sizeof(*s));
-	if (s->other.size) {
-		if (s->nr || s->none != LANG_OK || s->other.size > LANG_OTHER_MAX ||
-		    s->other.size > size - sizeof(*s))
-			return NULL;
-		memcpy(s->frames, bytes + sizeof(*s), s->other.size);
-		return s;
-	}
 	if (s->nr > LANG_FRAMES_MAX || s->nr_here > s->nr || s->none > LANG_OK ||
-	    s->top > LANG_TOP_BODY || s->nr * sizeof(s->frames[0]) > size - sizeof(*s))
+	    s->top > LANG_TOP_BODY || s->other.size > LANG_OTHER_MAX ||
+	    s->nr * sizeof(s->frames[0]) + s->other.size > size - sizeof(*s))
 		return NULL;
-	memcpy(s->frames, bytes + sizeof(*s), s->nr * sizeof(s->frames[0]));
+	memcpy(s->frames, bytes + sizeof(*s), s->nr * sizeof(s->frames[0]) + s->other.size);
 	for (uint32_t i = 0; i < s->nr; i++) {
 		/* A function that found no room: one place for all of these, others have names. */
 		if (!translate(f, &s->frames[i].code)) {
@@ -414,6 +410,10 @@ void share_refuse(struct share_known *t, uint32_t process)
 	for (uint32_t i = 0; i < SHARE_PROCESSES; i++)
 		if (t->processes[i].process == process && t->processes[i].reads)
 			share_set_process(t, t->processes[i].pid, process, NULL);
+	for (uint32_t i = 0; i < SHARE_FAR; i++)
+		if (t->far[i].process == process)
+			atomic_store_explicit(&t->share->far[i].thread, t->far[i].thread = 0,
+					      memory_order_relaxed);
 }
 
 /* Copy an entry of @pid. False: it was written at that time, or is not to be read. */

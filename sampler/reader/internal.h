@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "sampler/event/event.h"
 #include "sampler/reader/reader.h"
@@ -22,11 +23,11 @@ struct frame_channel_ring;
 struct frame_channel_writer;
 
 /*
- * Put a copy of @slot with its frames in, or with the bytes of the other stack, behind the
+ * Put a copy of @slot with its frames in, and with the bytes of the other stack, behind the
  * functions that were not sent yet. False: it is full.
  */
 bool frame_channel_put(struct frame_channel_writer *w, const struct lang_slot *slot,
-		       const void *frames);
+		       const void *frames, const void *other);
 /* 0 or -ENOMEM. */
 int frame_channel_init(struct frame_channel *f, struct frame_channel_ring *ring,
 		       struct script_functions *codes);
@@ -52,7 +53,13 @@ struct schedstat {
 
 /* Open the calling thread's account. Where there is none, nothing is ever instant. */
 void schedstat_open(struct schedstat *p);
-void schedstat_close(struct schedstat *p);
+static inline void schedstat_close(struct schedstat *p)
+{
+	if (p->fd >= 0)
+		close(p->fd);
+	p->fd = -1;
+}
+
 /*
  * Since the last call: was the thread switched in once, without a wait? Then no other task has run
  * on its CPU between its wake-up and now.
@@ -164,6 +171,7 @@ bool langreader_should_rest(struct langreader_idle *idle, uint64_t now_ns);
 #define SHARE_PROCESSES 1024U /* powers of two */
 #define SHARE_EVENTS	4096U
 #define SHARE_THREADS	1024U
+#define SHARE_FAR	1024U
 #define SHARE_WORDS	((sizeof(struct lang_process) + 7) / 8)
 
 struct share_process {
@@ -178,6 +186,14 @@ struct share_process {
 struct share_thread {
 	_Atomic uint64_t question, answered; /* thread_key(); 0: none. Release, acquire */
 	atomic_int inner;
+};
+
+/* A thread with a stack that goes on beyond its copies: an address that a walk wanted there. */
+struct share_far {
+	/* All relaxed: whatever a reader finds here, it reads the memory of the thread it sees. */
+	_Atomic uint64_t thread; /* pid << 32 | tid; 0: none */
+	_Atomic uint64_t at;
+	atomic_uint process; /* incarnation */
 };
 
 enum share_event {
@@ -198,6 +214,7 @@ struct reader_share {
 	/* Of the owner: */
 	struct share_process processes[SHARE_PROCESSES];
 	_Atomic uint64_t events[SHARE_EVENTS]; /* id << 2 | enum share_event */
+	struct share_far far[SHARE_FAR];
 };
 
 /* A copy of the facts, which the owner alone can change. */
@@ -209,6 +226,10 @@ struct share_known {
 		bool reads;
 	} processes[SHARE_PROCESSES];
 	uint64_t events[SHARE_EVENTS];
+	struct {
+		uint64_t thread, at;
+		uint32_t process;
+	} far[SHARE_FAR];
 	uint32_t next_way, next_event;
 };
 
@@ -225,6 +246,20 @@ void share_refuse(struct share_known *t, uint32_t process);
  * a time.
  */
 bool share_answer(struct reader_share *s);
+
+/*
+ * Return the entry of a thread in share->far, which may be another one's. Few threads have such
+ * stacks: two with one entry lose a sample each time.
+ */
+static inline uint32_t share_far_at(pid_t tid)
+{
+	return (uint32_t)hash_u64((uint32_t)tid) & (SHARE_FAR - 1);
+}
+
+static inline uint64_t share_far_thread(pid_t pid, pid_t tid)
+{
+	return (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid;
+}
 
 /* A process as a reader has it, until another one is found. */
 struct share_found {

@@ -256,8 +256,7 @@ static void put_slot(struct langreader_loop *r, const struct record_sample *s, u
 		.other = c->other,
 	};
 
-	frame_channel_put(&r->feed, &slot,
-			  c->other.size ? (const void *)c->other_bytes : c->frames);
+	frame_channel_put(&r->feed, &slot, c->frames, c->other_bytes);
 	atomic_store_explicit(&r->share->memory, script_functions_memory(r->lang.codes),
 			      memory_order_relaxed);
 }
@@ -290,9 +289,12 @@ static bool find_thread(struct langreader_loop *r, const struct lang_sample *s)
 	return true;
 }
 
-/* Read the frames of the sampled thread, which this thread has preempted if all is well. */
-static void read_thread(struct langreader_loop *r, const struct record_sample *s, uint32_t process,
-			bool newest)
+/*
+ * Read the frames of the sampled thread, which this thread has preempted if all is well, and its
+ * stack up to @far.
+ */
+static void read_thread(struct langreader_loop *r, const struct lang_process *info,
+			const struct record_sample *s, uint32_t process, uint64_t far, bool newest)
 {
 	struct lang_rest rest = { RING_COPY_STACK, copy_rest, r };
 	struct lang_sample in = {
@@ -303,32 +305,33 @@ static void read_thread(struct langreader_loop *r, const struct record_sample *s
 		.stack_size = s->stack_dyn,
 		.time_ns = s->time_ns,
 		.rest = r->record.rest_size ? &rest : NULL,
+		.far = far,
 	};
 	bool timely;
 
 	if (!unwind_stack_pointer(s->regs, r->layout.regs_mask, &in.sp))
 		return;
 	in.pc = unwind_register(s->regs, r->layout.regs_mask, X86_64_RIP);
-	if (r->found.info.kind == LANG_NODE) {
+	if (info->kind == LANG_NODE) {
 		in.fp = unwind_register(s->regs, r->layout.regs_mask, X86_64_RBP);
 		in.rdi = unwind_register(s->regs, r->layout.regs_mask, X86_64_RDI);
 		in.r9 = unwind_register(s->regs, r->layout.regs_mask, X86_64_R9);
 		in.r13 = unwind_register(s->regs, r->layout.regs_mask, X86_64_R13);
 		in.r15 = unwind_register(s->regs, r->layout.regs_mask, X86_64_R15);
 	}
-	if (r->found.info.kind == LANG_PHP && lang_is_eval(&r->found.info, in.pc)) {
+	if (info->kind == LANG_PHP && lang_is_eval(info, in.pc)) {
 		in.loop[0] = unwind_register(s->regs, r->layout.regs_mask, X86_64_R14);
 		in.loop[1] = unwind_register(s->regs, r->layout.regs_mask, X86_64_R15);
 	}
-	if (r->found.info.nested)
+	if (info->nested)
 		in.tid = share_inner(r->share, (pid_t)s->pid, (pid_t)s->tid, process);
 	if (in.tid < 0) {
 		kick(r);
 		return;
 	}
 	/* A new thread waits for this reader as well; after a long search the read is late. */
-	if (!lang_chain(&r->lang, &r->found.info, &in, &r->chain) && find_thread(r, &in))
-		lang_chain(&r->lang, &r->found.info, &in, &r->chain);
+	if (!lang_chain(&r->lang, info, &in, &r->chain) && find_thread(r, &in))
+		lang_chain(&r->lang, info, &in, &r->chain);
 	if (r->record.overwritten)
 		return;
 	timely = is_asked(r) || (newest && sched_getcpu() == r->cpu && (int)s->cpu == r->cpu &&
@@ -392,6 +395,10 @@ static bool has_decoder(const struct lang_process *info)
 
 static void on_sample(struct langreader_loop *r, const struct record_sample *s, bool newest)
 {
+	static const struct lang_process none;
+	const struct share_far *far = &r->share->far[share_far_at((pid_t)s->tid)];
+	uint32_t process;
+	bool wanted, reads;
 	int known;
 
 	if ((pid_t)s->pid <= 0 || !s->regs || !s->stack)
@@ -399,12 +406,18 @@ static void on_sample(struct langreader_loop *r, const struct record_sample *s, 
 	known = share_find(r->share, (pid_t)s->pid, &r->found);
 	if (known < 0)
 		want_facts(r, s->time_ns);
-	if (known <= 0 || !has_decoder(&r->found.info))
+	reads = known > 0 && has_decoder(&r->found.info);
+	wanted = atomic_load_explicit(&far->thread, memory_order_relaxed) ==
+		 share_far_thread((pid_t)s->pid, (pid_t)s->tid);
+	if (!reads && !wanted)
 		return;
+	process = reads ? r->found.process
+			: atomic_load_explicit(&far->process, memory_order_relaxed);
 	r->read_pid = (pid_t)s->pid;
-	reading_begin(&r->share->reading, (pid_t)s->pid, r->found.process, time_now_ns());
+	reading_begin(&r->share->reading, (pid_t)s->pid, process, time_now_ns());
 	r->idle.nr = 0;
-	read_thread(r, s, r->found.process, newest);
+	read_thread(r, reads ? &r->found.info : &none, s, process,
+		    wanted ? atomic_load_explicit(&far->at, memory_order_relaxed) : 0, newest);
 	reading_end(&r->share->reading);
 }
 
@@ -647,6 +660,30 @@ void langreader_note_process(struct langreader *r, pid_t pid, uint32_t process,
 	if (!process || share_knows(&r->known, pid, process, info != NULL))
 		return;
 	share_set_process(&r->known, pid, process, info && is_read(r, process, info) ? info : NULL);
+}
+
+bool langreader_reads_far(struct langreader *r, pid_t pid, pid_t tid, uint32_t process, uint64_t at)
+{
+	const uint32_t i = share_far_at(tid);
+	const uint64_t thread = share_far_thread(pid, tid);
+	struct share_far *shared = &r->share->far[i];
+	bool is_same = r->known.far[i].thread == thread && r->known.far[i].process == process;
+	uint64_t was = is_same ? r->known.far[i].at : 0;
+
+	if (!at || langreader_is_barred(r->shared, process))
+		return is_same;
+	/* The farthest of its frames, unless no read has both. */
+	if (was > at && was - at < LANG_OTHER_MAX / 2)
+		at = was;
+	if (is_same && was == at)
+		return true;
+	r->known.far[i].thread = thread;
+	r->known.far[i].process = process;
+	r->known.far[i].at = at;
+	atomic_store_explicit(&shared->at, at, memory_order_relaxed);
+	atomic_store_explicit(&shared->process, process, memory_order_relaxed);
+	atomic_store_explicit(&shared->thread, thread, memory_order_relaxed);
+	return true;
 }
 
 void langreader_note_event(struct langreader *r, uint64_t id, int event)
@@ -1074,13 +1111,6 @@ void schedstat_open(struct schedstat *p)
 {
 	*p = (struct schedstat){ .fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC) };
 	schedstat_was_instant(p);
-}
-
-void schedstat_close(struct schedstat *p)
-{
-	if (p->fd >= 0)
-		close(p->fd);
-	p->fd = -1;
 }
 
 bool schedstat_was_instant(struct schedstat *p)

@@ -128,6 +128,12 @@ struct frame_channel *langreader_feed(struct langreader *r);
 /* The sampler thread: incarnation @process of @pid is an interpreter; NULL: it is none. */
 void langreader_note_process(struct langreader *r, pid_t pid, uint32_t process,
 			     const struct lang_process *info);
+/*
+ * The sampler thread: have the stack of a thread of incarnation @process read up to @at, beyond the
+ * kernel's copy, from the next sample on; 0: no change. Return whether it is.
+ */
+bool langreader_reads_far(struct langreader *r, pid_t pid, pid_t tid, uint32_t process,
+			  uint64_t at);
 /* The sampler thread: have processes that were barred not read any more. */
 void langreader_refuse_barred(struct langreader *r);
 /* The sampler thread: samples with @id are of @event, as counters_event_of(). */

@@ -222,6 +222,9 @@ static void put_frames(const struct lang_reader *r, const struct lang_process *p
 /* Bytes of a call, and of its operation code. */
 #define GO_CALL 5U
 
+/* Bytes of a goroutine's stack that are read. */
+#define GO_STACK_MAX (32U << 10)
+
 /* Return whether the code before @pc calls asmcgocall(). */
 static bool is_go_call(struct lang_reader *r, const struct lang_process *p, uint64_t pc)
 {
@@ -242,7 +245,7 @@ static const uint8_t *read_other(struct lang_memory *m, uint64_t sp, uint64_t en
 {
 	int first = -1, last = -1;
 
-	*size = (uint32_t)MIN(end - sp, (uint64_t)LANG_OTHER_MAX);
+	*size = (uint32_t)MIN(end - sp, (uint64_t)GO_STACK_MAX);
 	/* One behind the other. */
 	for (uint32_t at = 0; at < *size; at += LANG_PIECE_MAX) {
 		last = lang_memory_queue(m, sp + at, MIN(*size - at, LANG_PIECE_MAX), PIECE_ONCE);
@@ -310,8 +313,68 @@ static enum lang_status go_stack(struct lang_reader *r, const struct lang_proces
 								       : LANG_NO_FRAMES;
 }
 
-bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struct lang_sample *s,
-		struct lang_chain *out)
+/* Bytes at the end of the copy that have to be in the stack as it is read. */
+#define FAR_SAME 256U
+
+/* Bytes that are read behind the address that was wanted last, for the callers of its frame. */
+#define FAR_AHEAD (8U << 10)
+
+#define FAR_PAGE  4096U
+#define FAR_PAGES (LANG_OTHER_MAX / FAR_PAGE)
+
+/* Fill @pieces with the pages from @at to @end, in @bytes of the memory; returns how many. */
+static uint32_t far_pieces(struct lang_piece *pieces, uint64_t at, uint64_t end, uint32_t bytes)
+{
+	uint32_t nr = 0;
+
+	for (; at < end && nr < FAR_PAGES; nr++) {
+		uint32_t size = FAR_PAGE - (uint32_t)(at % FAR_PAGE);
+
+		pieces[nr] = (struct lang_piece){ at, size, bytes };
+		bytes += size;
+		at += size;
+	}
+	return nr;
+}
+
+/*
+ * Read the stack beyond the copy, as far as a sample of this thread wanted it: the copy ends at its
+ * limit, or at a page that was never used, which does not end a read. The end of the copy is read
+ * with it: if that is another one by now, so is the rest.
+ */
+static void far_stack(struct lang_reader *r, const struct lang_sample *s, struct lang_chain *out)
+{
+	const uint32_t again = (uint32_t)MIN(s->stack_size, (uint64_t)FAR_SAME) & ~7U;
+	const uint64_t end = (s->sp + s->stack_size) & ~7ULL, same = end - again;
+	struct lang_memory *m = &r->memory;
+	struct lang_piece pieces[1 + FAR_PAGES] = { { same, again, m->used_bytes } };
+	const uint32_t first = again != 0;
+	uint64_t begin = end;
+	uint32_t nr;
+	int whole;
+
+	if (s->far < end || (again && same < s->sp) || !lang_memory_is_pointer(s->far) ||
+	    m->used_bytes > LANG_BYTES_MAX - FAR_SAME - LANG_OTHER_MAX)
+		return;
+	/* Too far for one read: without the words between. */
+	if (s->far - end > LANG_OTHER_MAX - FAR_AHEAD)
+		begin = (s->far & ~7ULL) - FAR_PAGE;
+	nr = first + far_pieces(pieces + first, begin, s->far + FAR_AHEAD, m->used_bytes + again);
+	whole = m->read(m->ctx, pieces, nr, m->bytes);
+	lang_chain_need(s, s->stack_size);
+	if (whole <= (int)first ||
+	    (again && memcmp(m->bytes + m->used_bytes, s->stack + (same - s->sp), again) != 0))
+		return;
+	nr = MIN((uint32_t)whole, nr);
+	out->other = (struct lang_other_stack){
+		.sp = begin,
+		.size = (uint32_t)(pieces[nr - 1].addr + pieces[nr - 1].size - begin),
+	};
+	out->other_bytes = m->bytes + pieces[first].at;
+}
+
+static bool read_chain(struct lang_reader *r, const struct lang_process *p,
+		       const struct lang_sample *s, struct lang_chain *out)
 {
 	struct lang_thread *t = lang_memory_thread(r, s->process, s->tid);
 	const struct language *l = language_of(p->kind);
@@ -319,7 +382,6 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 
 	/* Java has no reader. */
 	assert(p->kind == LANG_GO || (p->kind > LANG_NONE && p->kind < LANG_NR));
-	out->nr = out->nr_here = out->other.size = 0;
 	out->same = 0;
 	out->broken = out->settled = out->rooted = out->deep = out->proven = false;
 	out->top = LANG_TOP_UNKNOWN;
@@ -367,6 +429,22 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 	prefetch_keep(r, t, size);
 	put_frames(r, p, out);
 	return true;
+}
+
+bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struct lang_sample *s,
+		struct lang_chain *out)
+{
+	bool known = true;
+
+	out->nr = out->nr_here = out->other.size = 0;
+	out->none = LANG_NO_FRAMES;
+	if (p->kind == LANG_NONE)
+		lang_memory_begin(&r->memory);
+	else
+		known = read_chain(r, p, s, out);
+	if (s->far && !out->other.size)
+		far_stack(r, s, out);
+	return known;
 }
 
 /* Double the pause until the next search, or end it. */

@@ -512,14 +512,18 @@ enum lang_top {
 #define LANG_INLINED	(LANG_NO_INSTR - 1) /* other functions may be inlined there */
 #define LANG_FRAMES_MAX 512U
 
-/* A stack of Go that the sampled one goes on on: a copy of its first bytes. */
+/*
+ * A stack of Go that the sampled one goes on on: a copy of its first bytes. Or of the same stack,
+ * the bytes beyond the kernel's copy.
+ */
 struct lang_other_stack {
-	uint64_t from; /* the stack pointer in the sampled stack's frame that changed to it */
+	uint64_t from; /* the stack pointer in the sampled stack's frame that changed to it; 0: the
+			  same stack */
 	uint64_t sp;   /* address of the first byte, the return address of that frame */
 	uint32_t size; /* 0: none */
 };
 
-#define LANG_OTHER_MAX (32U << 10)
+#define LANG_OTHER_MAX (64U << 10)
 
 /* The chain of one thread at one sample, or the reason for none. */
 struct lang_slot {
@@ -536,7 +540,7 @@ struct lang_slot {
 	uint32_t process; /* incarnation */
 	uint16_t nr_here; /* frames on the sampled C stack, others are of its resumers; 0: all */
 	uint8_t deep;	  /* the outermost frames were not read: there are too many */
-	struct lang_other_stack other; /* its bytes are in place of frames, which are 0 then */
+	struct lang_other_stack other; /* its bytes are behind the frames */
 	struct lang_frame frames[];
 };
 
@@ -821,6 +825,7 @@ struct lang_sample {
 	uint64_t pc, fp, rdi; /* registers; 0: not known. fp, rdi: for V8 only */
 	uint64_t r13;	      /* V8's root register, where it has one */
 	uint64_t r9, r15; /* V8's interpreter: byte in the bytecodes; table of its code for each */
+	uint64_t far;	  /* an address beyond the copy that is wanted; 0: none */
 };
 
 /* A chain in the making: at most LANG_FRAMES_MAX frames. */
@@ -837,8 +842,8 @@ struct lang_chain {
 };
 
 /*
- * Read the chain of @s. False: the thread is not known yet, see
- * lang_chain_find_thread(); the chain says LANG_NO_THREAD.
+ * Read the chain of @s, and its stack up to @s->far. False: the thread is not known yet, see
+ * lang_chain_find_thread(); the chain says LANG_NO_THREAD. LANG_NONE: the stack alone.
  */
 bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struct lang_sample *s,
 		struct lang_chain *out);

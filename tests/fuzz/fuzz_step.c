@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static uint32_t next_id = OBJECT_ID_FIRST;
 	static struct step *s;
 	struct image image = { .machine = EM_X86_64 };
-	struct stack_copy copy = { SP, data, COPY, true, { 0 } };
+	struct stack_copy copy = { SP, data, COPY, true, { 0 }, NULL };
 	struct object object = { .id = 0 };
 	struct step_input in = { .copy = &copy, .object = &object, .image = &image };
 	struct ehframe_fde fde;

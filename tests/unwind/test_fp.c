@@ -33,7 +33,7 @@ const struct mapping *space_find(const struct space *s, uint64_t addr, uint64_t 
 }
 
 static uint64_t words[16];
-static struct stack_copy copy = { SP, (const uint8_t *)words, sizeof(words), false, { 0 } };
+static struct stack_copy copy = { SP, (const uint8_t *)words, sizeof(words), false, { 0 }, NULL };
 
 static struct arch_frame frame(uint64_t fp)
 {
@@ -342,9 +342,9 @@ TEST(test_end_of_addresses, set_up)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct stack_copy last = {
-			cases[i].sp, (const uint8_t *)words, -cases[i].sp, true, { 0 }
-		};
+		struct stack_copy last = { cases[i].sp,	 (const uint8_t *)words,
+					   -cases[i].sp, true,
+					   { 0 },	 NULL };
 		const struct fp_input in = {
 			.arch = &arch_x86_64,
 			.copy = &last,
@@ -368,7 +368,7 @@ TEST(test_end_of_addresses, set_up)
 TEST(test_no_dump, set_up)
 {
 	struct arch_frame f = frame(SP + 16);
-	struct stack_copy none = { SP, NULL, 0, true, { 0 } };
+	struct stack_copy none = { SP, NULL, 0, true, { 0 }, NULL };
 	const struct fp_input in = {
 		.arch = &arch_x86_64,
 		.copy = &none,

@@ -43,7 +43,7 @@ static int set_up(void **state)
 	assert_int_equal(step_new(&step, &arch_x86_64, NULL), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		words[i] = 0x1000 + i;
-	copy = (struct stack_copy){ SP, (const uint8_t *)words, sizeof(words), true, { 0 } };
+	copy = (struct stack_copy){ SP, (const uint8_t *)words, sizeof(words), true, { 0 }, NULL };
 	return 0;
 }
 

@@ -302,6 +302,47 @@ TEST(test_alternate_stack_elsewhere, set_up)
 	assert_true(result.nr >= 3 && same_as_truth(result.nr));
 }
 
+/*
+ * The copy ends early: the walk says which address it wants, and goes on in a second copy of the
+ * same stack. If that may be of another time, the frames in it are guesses.
+ */
+TEST(test_beyond_copy, set_up)
+{
+	struct unwinder *u[] = { world.step, world.row, world.row };
+	struct unwind_input in;
+	uint64_t sp;
+	size_t size;
+
+	recurse(10);
+	world_load(&world, getpid());
+	in = input();
+	unwind_sample(world.row, &in, &result);
+	assert_int_equal(result.stop, UNWIND_COMPLETE);
+	assert_int_equal(result.wanted, 0);
+	size = result.sp[2] - result.sp[0];
+	for (size_t i = 0; i < ARRAY_SIZE(u); i++) {
+		in = input();
+		sp = shot.regs[SHOT_SP];
+		in.stack_size = size;
+		in.stack_full = true;
+		unwind_sample(u[i], &in, &result);
+		assert_int_equal(result.stop, UNWIND_TRUNCATED);
+		assert_in_range(result.wanted, sp + size, sp + size + 4096);
+		in.interrupted = (struct unwind_interrupted){ .sp = sp + size,
+							      .bytes = in.stack + size,
+							      .size = shot.size - size };
+		unwind_sample(u[i], &in, &result);
+		assert_int_equal(result.stop, UNWIND_COMPLETE);
+		assert_true(same_as_truth(result.nr));
+		assert_int_equal(result.nr_guessed, 0);
+		in.interrupted.guessed = true;
+		unwind_sample(u[i], &in, &result);
+		assert_int_equal(result.stop, UNWIND_COMPLETE);
+		assert_int_equal(result.nr_guessed, result.nr - 3);
+		assert_int_equal(result.guessed_by, 2);
+	}
+}
+
 #if defined(__x86_64__)
 /* It says that its caller is on another stack; in rbp is no frame pointer. */
 __asm__(".text\n\t.type on_other_stack, @function\non_other_stack:\n\t.cfi_startproc\n\t"
@@ -592,7 +633,7 @@ TEST(test_truncated, set_up)
 		assert_int_equal(result.stop, UNWIND_TRUNCATED);
 		assert_true(result.nr >= 1);
 		assert_true(same_as_truth(result.nr));
-		if (!((shot.regs[SHOT_SP] + in.stack_size) & 4095) && in.stack_size)
+		if (!((shot.regs[SHOT_SP] + in.stack_size) & 4095) || !in.stack_size)
 			continue;      /* see test_gap */
 		in.stack_full = false; /* the stack is said to end here: it does not fit */
 		unwind_sample(world.row, &in, &result);
@@ -621,6 +662,10 @@ TEST(test_gap, set_up)
 	in = input();
 	in.stack_full = false;
 	for (size_t i = 0; i < ARRAY_SIZE(u); i++) {
+		/* The innermost page as well. */
+		in.stack_size = 0;
+		unwind_sample(u[i], &in, &result);
+		assert_int_equal(result.stop, UNWIND_GAP);
 		for (int rest = 0; rest < 2; rest++) {
 			in.stack_size = 4096 - shot.regs[SHOT_SP] % 4096 + 8192 - 8 * (size_t)rest;
 			assert_true(in.stack_size <= shot.size);

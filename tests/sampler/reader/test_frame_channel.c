@@ -73,7 +73,7 @@ static bool put(struct channel_ends *e, uint64_t time_ns, uint16_t nr)
 		frames[i].code = (uint32_t)(time_ns + i) % FUNCTIONS;
 		frames[i].instr = (uint32_t)time_ns + i;
 	}
-	return frame_channel_put(&e->w, &slot, frames);
+	return frame_channel_put(&e->w, &slot, frames, NULL);
 }
 
 static void check(struct channel_ends *e, const struct lang_slot *slot, uint64_t time_ns,
@@ -118,7 +118,7 @@ TEST(test_order)
 	ends_close(&e);
 }
 
-/* The bytes of another stack in place of frames; a hostile size is refused. */
+/* The bytes of another stack, alone and behind frames; a hostile size is refused. */
 TEST(test_other_stack)
 {
 	uint8_t bytes[LANG_OTHER_MAX] = { 1, 2, 3 };
@@ -129,25 +129,33 @@ TEST(test_other_stack)
 	ends_open(&e);
 	slot.other = (struct lang_other_stack){ 4096, 8192, sizeof(bytes) };
 	slot.time_ns = 10;
-	assert_true(frame_channel_put(&e.w, &slot, bytes));
+	assert_true(frame_channel_put(&e.w, &slot, NULL, bytes));
 	found = frame_channel_find(&e.f, 10, 1, 2);
 	assert_non_null(found);
 	assert_int_equal(found->other.from, 4096);
 	assert_int_equal(found->other.size, sizeof(bytes));
 	assert_memory_equal(found->frames, bytes, sizeof(bytes));
-	/* More than it has; frames as well. */
+	/* More than it has. */
 	slot.time_ns = 20;
-	assert_true(frame_channel_put(&e.w, &slot, bytes));
+	assert_true(frame_channel_put(&e.w, &slot, NULL, bytes));
 	/* Behind the first one. */
 	for (uint64_t at = LANG_OTHER_MAX; at < LANG_OTHER_MAX + 512; at += 4)
 		if (!memcmp(e.ring->bytes + e.f.tail + at, &slot.other.size, 4))
-			e.ring->bytes[e.f.tail + at + 2] = 1;
+			e.ring->bytes[e.f.tail + at + 2] = 2;
 	assert_null(frame_channel_find(&e.f, 20, 1, 2));
+	assert_int_equal(atomic_load(&e.f.nr_bad), 1);
 	slot.time_ns = 30;
-	slot.nr = 1;
-	assert_true(frame_channel_put(&e.w, &slot, bytes));
-	assert_null(frame_channel_find(&e.f, 30, 1, 2));
-	assert_int_equal(atomic_load(&e.f.nr_bad), 2);
+	slot.nr = LANG_FRAMES_MAX;
+	for (uint32_t i = 0; i < slot.nr; i++)
+		frames[i].code = (30 + i) % FUNCTIONS;
+	assert_true(frame_channel_put(&e.w, &slot, frames, bytes));
+	found = frame_channel_find(&e.f, 30, 1, 2);
+	assert_non_null(found);
+	assert_int_equal(found->nr, LANG_FRAMES_MAX);
+	assert_int_equal(found->other.size, sizeof(bytes));
+	assert_memory_equal(found->frames + found->nr, bytes, sizeof(bytes));
+	assert_int_equal(script_functions_at(e.ours, found->frames[511].code)->first_line,
+			 (30 + 511) % FUNCTIONS);
 	ends_close(&e);
 }
 
@@ -187,7 +195,7 @@ TEST(test_full)
 		&e.w,
 		&(struct lang_slot){
 			.time_ns = t, .pid = 1, .tid = 2, .nr = 1, .none = LANG_OK, .process = 7 },
-		frames));
+		frames, NULL));
 	assert_int_equal(script_functions_at(e.ours,
 					     frame_channel_find(&e.f, t, 1, 2)->frames[0].code)
 				 ->first_line,
@@ -238,7 +246,7 @@ TEST(test_unknown_function)
 	assert_true(frame_channel_put(
 		&e.w,
 		&(struct lang_slot){ .time_ns = 20, .pid = 1, .tid = 2, .nr = 2, .none = LANG_OK },
-		frames));
+		frames, NULL));
 	slot = frame_channel_find(&e.f, 20, 1, 2);
 	assert_int_equal(slot->none, LANG_OK);
 	assert_int_equal(slot->nr, 2);
@@ -257,7 +265,7 @@ static bool put_one(struct channel_ends *e, uint64_t time_ns, uint32_t code)
 	};
 	const struct lang_frame frame = { .code = code };
 
-	return frame_channel_put(&e->w, &slot, &frame);
+	return frame_channel_put(&e->w, &slot, &frame, NULL);
 }
 
 /* Add a function with a table. */

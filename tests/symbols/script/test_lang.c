@@ -174,6 +174,79 @@ TEST(test_go_late, setup, teardown)
 	free(copy);
 }
 
+/* ---- a stack beyond the kernel's copy ---- */
+
+/* A copy of a fresh page, of which the stack goes on in the next ones. */
+static void cut_copy(struct fixture *f, uint64_t size, uint64_t far)
+{
+	f->m.process = (struct lang_process){ .kind = LANG_NONE };
+	for (uint32_t at = 0; at < 8192; at += 8)
+		pymake_u64(&f->m, f->sample.sp + at, at + 1);
+	f->sample.stack_size = size;
+	f->sample.far = far ? f->sample.sp + far : 0;
+}
+
+/* It is read from the end of the copy on, beyond the address that is wanted; or near that alone. */
+TEST(test_far_stack, setup, teardown)
+{
+	struct fixture *f = *state;
+
+	cut_copy(f, 0x340, 0x1100);
+	assert_int_equal(chain(f), LANG_NO_FRAMES);
+	assert_int_equal(f->chain.other.from, 0);
+	assert_int_equal(f->chain.other.sp, f->sample.sp + 0x340);
+	/* To the end of a page, 8 KiB further. */
+	assert_int_equal(f->chain.other.size, 0x4000 - 0x340);
+	assert_int_equal(bytes_u64(f->chain.other_bytes), 0x341);
+	assert_int_equal(bytes_u64(f->chain.other_bytes + 0x1000), 0x1341);
+	/* To the end of the memory. */
+	cut_copy(f, 0x340, 0x7f00);
+	chain(f);
+	assert_int_equal(f->chain.other.size, PYMAKE_SIZE - PYMAKE_STACK - 0x340);
+	/* No byte was copied: nothing of the innermost frame was used. */
+	cut_copy(f, 0, 0x1100);
+	chain(f);
+	assert_int_equal(f->chain.other.sp, f->sample.sp);
+	assert_int_equal(bytes_u64(f->chain.other_bytes + 0x1000), 0x1001);
+	put_stack(f, 0, 8192);
+	cut_copy(f, 0x340, LANG_OTHER_MAX + 0x4000);
+	pymake_u64(&f->m, f->sample.far, 77);
+	chain(f);
+	assert_int_equal(f->chain.other.sp, f->sample.far - 4096);
+	assert_int_equal(bytes_u64(f->chain.other_bytes + 4096), 77);
+}
+
+/* It is not wanted, it has ended, it is another one by now, or the address is hostile. */
+TEST(test_far_nothing, setup, teardown)
+{
+	const uint64_t hostile[] = { 1, UINT64_MAX - 7, 1ULL << 63, 1ULL << 48 };
+	struct fixture *f = *state;
+	uint8_t *copy = malloc(8192);
+
+	cut_copy(f, 0x340, 0);
+	chain(f);
+	assert_int_equal(f->chain.other.size, 0);
+	put_stack(f, PYMAKE_SIZE - 8192, 8192);
+	cut_copy(f, 8192, 8192);
+	chain(f);
+	assert_int_equal(f->chain.other.size, 0);
+	cut_copy(f, 0x340, 0x1100);
+	for (size_t i = 0; i < ARRAY_SIZE(hostile); i++) {
+		f->sample.far = hostile[i];
+		chain(f);
+		assert_int_equal(f->chain.other.size, 0);
+	}
+	cut_copy(f, 0x340, 0x1100);
+	chain(f);
+	assert_int_not_equal(f->chain.other.size, 0);
+	memcpy(copy, f->sample.stack, 8192);
+	f->sample.stack = copy;
+	pymake_u64(&f->m, f->sample.sp + 0x338, 1);
+	chain(f);
+	assert_int_equal(f->chain.other.size, 0);
+	free(copy);
+}
+
 #define HERE 0x100
 
 /* A copy of a stack, of which the first HERE bytes are there. */

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * deep_frame [SECONDS]: run for SECONDS (default: until killed), then print the CPU time per
+ * caller, as "six NS three NS one NS" of both threads.
+ *
+ * Each calls an assembler function without unwind tables, with a frame of 40 KiB that is never
+ * touched: the kernel's copy of the stack ends at its pages, whatever its size is. Under each is
+ * some recursion. Two threads, the first of which has its stack from the kernel.
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define NOINLINE __attribute__((noinline, noclone))
+#define ROUNDS	 20000
+
+struct run {
+	uint64_t spent_ns[3];
+	time_t end;
+};
+
+/* Enough code to be derived; it uses nothing of its frame. */
+void deep_frame(long n);
+#if defined(__x86_64__)
+__asm__(".text\n.p2align 4\n.globl deep_frame\n.type deep_frame,@function\ndeep_frame:\n"
+	"	push %rbx\n	sub $40960, %rsp\n	mov %rdi, %rbx\n1:	dec %rbx\n"
+	"	jnz 1b\n	.rept 100\n	add $1, %rax\n	.endr\n"
+	"	add $40960, %rsp\n	pop %rbx\n	ret\n.size deep_frame, .-deep_frame\n");
+#elif defined(__aarch64__)
+__asm__(".text\n.p2align 4\n.globl deep_frame\n.type deep_frame,%function\ndeep_frame:\n"
+	"	stp x29, x30, [sp, #-16]!\n	sub sp, sp, #40960\n1:	subs x0, x0, #1\n"
+	"	b.ne 1b\n	.rept 100\n	add x1, x1, #1\n	.endr\n"
+	"	add sp, sp, #40960\n	ldp x29, x30, [sp], #16\n	ret\n"
+	".size deep_frame, .-deep_frame\n");
+#endif
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000U + (uint64_t)ts.tv_nsec;
+}
+
+#define CALLER(name, i, times)                                                                     \
+	static NOINLINE void name(struct run *r)                                                   \
+	{                                                                                          \
+		uint64_t begin_ns = cpu_ns();                                                      \
+                                                                                                   \
+		deep_frame((times)*ROUNDS);                                                        \
+		r->spent_ns[i] += cpu_ns() - begin_ns;                                             \
+	}
+
+CALLER(six, 0, 6)
+CALLER(three, 1, 3)
+CALLER(one, 2, 1)
+
+static NOINLINE void down(struct run *r, int depth)
+{
+	if (depth) {
+		down(r, depth - 1);
+	} else {
+		six(r);
+		three(r);
+		one(r);
+	}
+	__asm__ volatile("" ::: "memory");
+}
+
+static void *work(void *arg)
+{
+	struct run *r = arg;
+	struct timespec now;
+
+	do {
+		down(r, 5);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while (now.tv_sec < r->end);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	struct timespec now;
+	struct run r[2] = { 0 };
+	pthread_t thread;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	r[0].end = r[1].end = now.tv_sec + (argc > 1 ? atoi(argv[1]) : 1000000);
+	if (pthread_create(&thread, NULL, work, &r[1]))
+		return 1;
+	work(&r[0]);
+	pthread_join(thread, NULL);
+	printf("six %llu three %llu one %llu\n",
+	       (unsigned long long)(r[0].spent_ns[0] + r[1].spent_ns[0]),
+	       (unsigned long long)(r[0].spent_ns[1] + r[1].spent_ns[1]),
+	       (unsigned long long)(r[0].spent_ns[2] + r[1].spent_ns[2]));
+	return 0;
+}
