@@ -157,6 +157,24 @@ TEST(test_tracepoint_filter)
 	bench_fini(&b);
 }
 
+/* Another event with a filter: it has that one, or is refused with it. */
+TEST(test_new_event_with_filter)
+{
+	struct bench *b = start();
+	int before = b->sampler.nr_sets;
+
+	event_change_use(&b->st, "cpu-clock", "a == 1", false);
+	while (b->sampler.nr_sets == before && !b->st.message_bad)
+		wait_result(b);
+	assert_int_equal(b->sampler.nr_sets, before);
+	assert_non_null(strstr(b->st.message, "'cpu-clock' is not a tracepoint"));
+	event_change_use(&b->st, "cpu-clock", "", false);
+	if (b->sampler.nr_sets == before)
+		wait_result(b);
+	assert_int_equal(b->sampler.nr_sets, before + 1);
+	end(b);
+}
+
 /* Tab in the picker adds one to the sampled events. */
 TEST(test_picker)
 {

@@ -304,6 +304,51 @@ TEST(test_small_messages)
 	bench_fini(&b);
 }
 
+/* The package of debug symbols, and the archive that it is in, as commands that can be typed. */
+TEST(test_package_of_symbols)
+{
+	static const char *const files[][2] = {
+		{ "gzip.list", "/usr/bin/gzip\n" },
+		{ "sources.list", "deb http://x.org/debian bookworm main\n" },
+	};
+	struct profile *p = rich_profile(false);
+	char dir[] = "/tmp/proftop-lists-XXXXXX", path[128];
+	struct bench b;
+
+	assert_non_null(mkdtemp(dir));
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		FILE *file;
+
+		snprintf(path, sizeof(path), "%s/%s", dir, files[i][0]);
+		file = fopen(path, "w");
+		assert_non_null(file);
+		fputs(files[i][1], file);
+		fclose(file);
+	}
+	p->modules[2].path = TEXT("/usr/bin/gzip");
+	p->modules[2].fix = "install its debug symbols (-dbgsym)";
+	bench_init(&b, 200, 40, false);
+	b.st.packages = packages_new(dir, dir);
+	model_take(&b.st, p);
+	type(&b, "6");
+	cursor_on(&b, "libvendor");
+	for (int i = 0; i < 5000 && !strstr(look(&b), "; or: apt install"); i++)
+		usleep(1000);
+	if (!strstr(look(&b), "; or: apt install gzip-dbgsym"))
+		fail_msg("%s", look(&b));
+	if (!strstr(look(&b), "echo 'deb http://x.org/debian-debug bookworm-debug main' | sudo tee "
+			      "/etc/apt/sources.list.d/debug.list; sudo apt update"))
+		fail_msg("%s", look(&b));
+	packages_free(b.st.packages);
+	b.st.packages = NULL;
+	bench_fini(&b);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, files[i][0]);
+		unlink(path);
+	}
+	rmdir(dir);
+}
+
 /* Files of one name have as much of their path as tells them from each other. */
 TEST(test_modules_of_one_name)
 {

@@ -34,6 +34,7 @@ struct fixture {
 	struct pipeline *pipeline;
 	struct pipeline_stats stats;
 	uint32_t pid; /* of the next sample */
+	uint64_t time_ns;
 };
 
 static int setup(void **state)
@@ -43,6 +44,7 @@ static int setup(void **state)
 
 	memset(&f, 0, sizeof(f));
 	f.pid = 3;
+	f.time_ns = TIME_NS;
 	assert_int_equal(objects_new(&t->objects), 0);
 	assert_int_equal(maps_new(&t->maps, t->objects, 64), 0);
 	maps_no_proc(t->maps);
@@ -85,7 +87,9 @@ static void fill_places(struct fixture *f)
 static void sample(struct fixture *f, const uint64_t *ips, uint32_t nr)
 {
 	uint64_t chain[8] = { (uint64_t)PERF_CONTEXT_KERNEL };
-	struct record_sample s = { .ip = ips[0], .time_ns = TIME_NS, .pid = f->pid, .tid = f->pid };
+	struct record_sample s = {
+		.ip = ips[0], .time_ns = f->time_ns, .pid = f->pid, .tid = f->pid
+	};
 
 	memcpy(chain + 1, ips, nr * sizeof(*ips));
 	s.chain = (const uint8_t *)chain;
@@ -105,6 +109,42 @@ static uint32_t only_stack(struct fixture *f, const uint32_t **places)
 		*places = stacks_at(f->tables.stacks, counts[0].stack, &frames);
 	free(counts);
 	return frames;
+}
+
+/* A sample is of the slice of its own time stamp, whenever it is read; a recording has one slice.
+ */
+TEST(test_slice_of_its_time, setup, teardown)
+{
+	static const uint64_t ips[] = { LEAF, CALLER };
+	struct fixture *f = *state;
+	uint32_t seed = 42, nr, wanted[16] = { 0 }, nr_found = 0;
+	struct count *counts;
+
+	for (uint32_t i = 0; i < 1000; i++) {
+		uint32_t slice;
+
+		seed = seed * 1664525u + 1013904223u;
+		slice = (seed >> 8) % ARRAY_SIZE(wanted);
+		f->time_ns = (5000 + slice) * COUNTS_SLICE_NS + seed % COUNTS_SLICE_NS;
+		sample(f, ips, 2);
+		wanted[slice]++;
+	}
+	assert_int_equal(counts_swap(f->tables.counts, &counts, &nr), 0);
+	assert_int_equal(nr, ARRAY_SIZE(wanted));
+	for (uint32_t i = 0; i < nr; i++)
+		for (uint32_t k = 0; k < ARRAY_SIZE(wanted); k++)
+			nr_found += counts[i].slice == tables_slice((5000 + k) * COUNTS_SLICE_NS) &&
+				    counts[i].count == wanted[k];
+	assert_int_equal(nr_found, ARRAY_SIZE(wanted));
+	free(counts);
+	f->tables.recorded = true;
+	for (uint32_t i = 0; i < 10; i++) {
+		f->time_ns += COUNTS_SLICE_NS;
+		sample(f, ips, 2);
+	}
+	assert_int_equal(counts_swap(f->tables.counts, &counts, &nr), 0);
+	assert_int_equal(nr, 1);
+	free(counts);
 }
 
 TEST(test_innermost_without_room_is_dropped, setup, teardown)

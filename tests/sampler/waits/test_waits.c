@@ -457,6 +457,32 @@ TEST(test_latency)
 	close_world(&w);
 }
 
+/* Its weight is in the slice of its time, and not in that of the tick's end. */
+TEST(test_latency_slices)
+{
+	const uint64_t begin = 1000 * SECOND;
+	struct world w;
+
+	open_world(&w, 1);
+	put(&w, 0, 3, STEP_IN, begin, STACK_NONE, 0);
+	for (uint32_t i = 0; i < 5; i++)
+		put_sample(&w, 0, 3, begin + i * SECOND / 5 + 1, stack_in(&w, 7));
+	put(&w, 0, 3, STEP_EXIT, begin + SECOND, STACK_NONE, 0);
+	end_tick(&w, begin + 9 * SECOND);
+	for (uint32_t i = 0; i < 5; i++) {
+		uint64_t ns = 0;
+
+		for (uint32_t k = 0; k < w.nr; k++)
+			ns += w.list[k].event == PROFILE_LATENCY &&
+					      w.list[k].slice ==
+						      tables_slice(begin + i * SECOND / 5)
+				      ? w.list[k].weight
+				      : 0;
+		assert_int_equal(ns, 1000);
+	}
+	close_world(&w);
+}
+
 /* Without stacks: kinds seen at regular times share the sleep of the task. */
 TEST(test_look)
 {

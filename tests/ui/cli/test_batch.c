@@ -799,6 +799,14 @@ TEST(test_nothing_ran)
 	assert_non_null(strstr(printed, "\n no process that matches 'nosuch' ran in the last 1.0 "
 					"s\n"));
 	free(printed);
+	/* It may have run, without such an event. */
+	strcpy(f.p.events[0].event.name, "page-faults");
+	f.p.events[0].event.type = PERF_TYPE_SOFTWARE;
+	f.p.events[0].event.config = PERF_COUNT_SW_PAGE_FAULTS;
+	printed = print(&f.p, &text);
+	if (!strstr(printed, "\n no page-faults of name nosuch in the last 1.0 s\n"))
+		fail_msg("%s", printed);
+	free(printed);
 }
 
 TEST(test_nothing_sampled)

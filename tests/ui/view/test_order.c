@@ -636,6 +636,70 @@ TEST(test_siblings_are_in_order)
 	bench_fini(&b);
 }
 
+/* Siblings above their parent stand still also: the largest is the nearest, the last of the rows.
+ */
+TEST(test_siblings_from_below)
+{
+	static const struct order_sibling siblings[] = { { 1, 0.102, 102 },
+							 { 2, 0.101, 101 },
+							 { 3, 0.100, 100 } };
+	uint32_t order[ARRAY_SIZE(siblings)];
+	struct list *list;
+	struct bench b;
+
+	bench_init(&b, 100, 30, false);
+	list = &b.st.lists[VIEW_CALLERS];
+	list->nr = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(siblings); i++)
+		list_add(list)->id = siblings[i].id;
+	order_end(list);
+	for (uint32_t from_below = 0; from_below < 2; from_below++) {
+		order_siblings(&b.st, list, siblings, ARRAY_SIZE(siblings), from_below, order);
+		for (uint32_t i = 0; i < ARRAY_SIZE(siblings); i++)
+			assert_int_equal(order[i], from_below ? 2 - i : i);
+	}
+	bench_fini(&b);
+}
+
+/* CPUs have no noise: they are in order by any figure, at each tick. */
+TEST(test_cpus_are_in_order)
+{
+	static const char *const titles[] = { "BUSY", "GOT/s", "LOST", "RING" };
+	struct made m = { .seed = 4 };
+	struct list *list;
+	struct bench b;
+
+	bench_init(&b, 100, 30, false);
+	b.st.view = VIEW_CPUS;
+	list = &b.st.lists[VIEW_CPUS];
+	for (uint32_t tick = 0; tick < 400; tick++) {
+		struct shown s = { VIEW_CPUS, titles[tick / 2 % 4], tick / 8 % 2, false };
+		struct profile *p = fake_profile(40, NULL);
+
+		column_of(&s, &list->sort);
+		list->inverted = s.inverted;
+		for (uint32_t i = 0; i < p->nr_cpus; i++) {
+			p->cpus[i].busy = chance(&m);
+			p->cpus[i].samples = (uint64_t)(chance(&m) * 1000);
+			p->cpus[i].lost_total = (uint64_t)(chance(&m) * 9);
+			p->cpus[i].ring_high = chance(&m);
+		}
+		model_take(&b.st, p);
+		assert_int_equal(list->nr, p->nr_cpus);
+		for (uint32_t i = 1; i < list->nr; i++) {
+			const struct profile_cpu *up = &p->cpus[list->rows[i - 1].index],
+						 *at = &p->cpus[list->rows[i].index];
+			const double d[] = { up->busy - at->busy,
+					     (double)up->samples - (double)at->samples,
+					     (double)up->lost_total - (double)at->lost_total,
+					     up->ring_high - at->ring_high };
+
+			assert_true(s.inverted ? d[tick / 2 % 4] <= 0 : d[tick / 2 % 4] >= 0);
+		}
+	}
+	bench_fini(&b);
+}
+
 /* The cursor follows the selected row, which is sorted as others are. */
 TEST(test_selected_row_is_sorted)
 {
