@@ -111,8 +111,7 @@ static uint32_t only_stack(struct fixture *f, const uint32_t **places)
 	return frames;
 }
 
-/* A sample is of the slice of its own time stamp, whenever it is read; a recording has one slice.
- */
+/* A sample is of the slice of its time stamp, whenever it is read; a recording has one slice. */
 TEST(test_slice_of_its_time, setup, teardown)
 {
 	static const uint64_t ips[] = { LEAF, CALLER };
