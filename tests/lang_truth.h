@@ -10,7 +10,8 @@
 #define TRUTH_ENTRIES  40000
 #define TRUTH_SEED     0xcbf29ce484222325ULL
 #define TRUTH_PRIME    0x100000001b3ULL
-#define TRUTH_PROLOGUE 192 /* bytes of the loop's code before its frame is in the chain */
+#define TRUTH_ANY_LINE (-2) /* the truth does not have it */
+#define TRUTH_PROLOGUE 192  /* bytes of the loop's code before its frame is in the chain */
 
 struct truth_entry {
 	_Atomic uint64_t time_ns; /* 0: not written yet */

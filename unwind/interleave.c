@@ -278,7 +278,7 @@ static bool align(struct interleave *m, bool *beginning)
 /* Return whether the chain is that of the thread: PHP and Perl have one for their process. */
 static bool is_of_thread(const struct interleave *m, const struct lang_process *p)
 {
-	return p->kind == LANG_PYTHON || p->kind == LANG_RUBY || m->slot->tid == m->slot->pid;
+	return (p->kind != LANG_PHP && p->kind != LANG_PERL) || m->slot->tid == m->slot->pid;
 }
 
 /*

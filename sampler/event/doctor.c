@@ -406,6 +406,10 @@ static void judge_languages(struct findings *l, const struct doctor_facts *f)
 		{ "Ruby", "3.1, 3.3 to 4.0.5: methods and lines; 3.2, 4.0.6: untested, guessed",
 		  false },
 		{ "Perl", "5.36 to 5.44 with threads: subs and lines", false },
+		{ "Lua",
+		  "5.1 to 5.4: functions and lines; 5.2.0, 5.3.2, 5.3.3, 5.4.0 to 5.4.2: "
+		  "untested, guessed",
+		  false },
 		{ "JavaScript", "Node.js 18 to 26: functions, inlined ones, and lines", false },
 	};
 	static const char *const lacks[] = {

@@ -323,6 +323,8 @@ static void read_thread(struct langreader_loop *r, const struct lang_process *in
 		in.loop[0] = unwind_register(s->regs, r->layout.regs_mask, X86_64_R14);
 		in.loop[1] = unwind_register(s->regs, r->layout.regs_mask, X86_64_R15);
 	}
+	if (info->kind == LANG_LUA)
+		in.loop[1] = unwind_register(s->regs, r->layout.regs_mask, info->pc_register);
 	if (info->nested)
 		in.tid = share_inner(r->share, (pid_t)s->pid, (pid_t)s->tid, process);
 	if (in.tid < 0) {

@@ -25,8 +25,8 @@
 #define REMEMBER_MAX 8U
 
 static const char *const symbols[] = {
-	"_PyEval_EvalFrameDefault", "execute_ex",	   "ruby_run_node",
-	"Perl_runops_standard",	    "_ZN4node5StartEiPPc", ELFLOOP_GO,
+	"_PyEval_EvalFrameDefault", "execute_ex",   "ruby_run_node", "Perl_runops_standard",
+	"_ZN4node5StartEiPPc",	    "lua_newstate", ELFLOOP_GO,
 };
 
 /* Return the number of the interpreter that the function is of; 0: none. */

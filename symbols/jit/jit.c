@@ -794,7 +794,6 @@ static const struct runtime runtimes[] = {
 	  { [RUNTIME_NO_MAP] = "none: SBCL writes no perf map; Lisp code of the program can",
 	    [RUNTIME_SCRIPTS] = NOT_READ("Lisp in a core file") } },
 	/* Interpreters. */
-	{ "lua", "/liblua5.", false, { [RUNTIME_SCRIPTS] = NOT_READ("Lua") } },
 	{ "tclsh", "/libtcl", false, { [RUNTIME_SCRIPTS] = NOT_READ("Tcl") } },
 	{ "R", "/libR.so", false, { [RUNTIME_SCRIPTS] = NOT_READ("R") } },
 	{ "octave-cli", "/liboctinterp.so", false, { [RUNTIME_SCRIPTS] = NOT_READ("Octave") } },

@@ -466,7 +466,7 @@ static struct {
 	struct detect_file file;
 	struct v8_symbols symbols;
 	uint32_t python;
-	uint64_t in_gc;
+	uint64_t entry;
 } kept;
 
 /* Find the symbols of the file, or take the kept ones. */
@@ -479,7 +479,7 @@ static int have_symbols(struct detect_search *search, const struct elf_sandbox_s
 		*search->out = kept.file;
 		search->symbols = kept.symbols;
 		search->python = kept.python;
-		search->in_gc = kept.in_gc;
+		search->entry = kept.entry;
 		return 0;
 	}
 	rc = find_symbols(search, &v->file[0], (enum lang_kind)r->kind);
@@ -487,7 +487,7 @@ static int have_symbols(struct detect_search *search, const struct elf_sandbox_s
 	kept.file = *search->out;
 	kept.symbols = search->symbols;
 	kept.python = search->python;
-	kept.in_gc = search->in_gc;
+	kept.entry = search->entry;
 	return rc;
 }
 

@@ -327,8 +327,8 @@ struct detect_search {
 	const char *name;
 	struct v8_symbols symbols; /* of LANG_NODE */
 	uint32_t python;	   /* version before 3.11, by its functions; 0: unknown */
-	uint64_t in_gc;		   /* rb_during_gc() of Ruby, which begins with its VM */
-	uint64_t code;		   /* as in the request */
+	uint64_t entry; /* rb_during_gc() of Ruby, which begins with its VM; lua_call() */
+	uint64_t code;	/* as in the request */
 };
 
 struct language {

@@ -512,7 +512,7 @@ const struct ruby_version *ruby_version(uint32_t version)
 static void on_symbol(struct detect_search *search, const Elf64_Sym *s, const char *name)
 {
 	if (!strcmp(name, "rb_during_gc"))
-		search->in_gc = s->st_value;
+		search->entry = s->st_value;
 }
 
 /*
@@ -573,11 +573,11 @@ static void find_ruby_vm(struct detect_search *search, const struct elffile *f)
 {
 	uint8_t code[RUBY_DECODE_SIZE];
 
-	if (search->out->runtime || !search->in_gc ||
-	    !elffile_read_at(f, search->in_gc, code, sizeof(code)))
+	if (search->out->runtime || !search->entry ||
+	    !elffile_read_at(f, search->entry, code, sizeof(code)))
 		return;
-	search->out->runtime = f->machine == EM_X86_64	  ? first_address_x86(code, search->in_gc)
-			       : f->machine == EM_AARCH64 ? first_address_arm(code, search->in_gc)
+	search->out->runtime = f->machine == EM_X86_64	  ? first_address_x86(code, search->entry)
+			       : f->machine == EM_AARCH64 ? first_address_arm(code, search->entry)
 							  : 0;
 }
 

@@ -390,6 +390,15 @@ struct ruby_layout {
 #undef RUBY_LAYOUT
 };
 
+/* The offsets and instructions of a version of Lua. */
+struct lua_layout {
+#define LUA_FIELD(name, value) uint16_t name;
+#define LUA_LAYOUT(...)
+#include "symbols/script/lua_layouts.inc"
+#undef LUA_FIELD
+#undef LUA_LAYOUT
+};
+
 /* Functions of the interpreter loop in one process: a hot part, and cold ones. */
 #define LANG_EVAL_MAX 4
 /* Functions of Perl that run code outside of subs: the main program, then that of perl_eval_pv().
@@ -422,6 +431,9 @@ struct lang_process {
 	struct v8_layout v8;
 	struct php_layout php;
 	struct ruby_layout ruby;
+	struct lua_layout lua;
+	/* Lua: DWARF number of the register with the instruction of the loop; 255: in none. */
+	uint8_t pc_register;
 	/* V8's builtins: code without unwind tables, at these offsets of its file. */
 	uint64_t code_offset, code_size;
 };
@@ -817,7 +829,7 @@ struct lang_sample {
 	pid_t tid;	  /* as the process knows it */
 	bool is_main;	  /* the first thread of its process: the only one after a fork() */
 	uint64_t sp;
-	uint64_t loop[2];     /* in the loop of PHP: its frame and its statement; else 0 */
+	uint64_t loop[2];     /* of PHP in its loop: frame and statement; of Lua: 0, instruction */
 	const uint8_t *stack; /* the kernel's copy of the stack, from sp on */
 	uint64_t stack_size;
 	struct lang_rest *rest; /* for lang_chain_need(); NULL: the whole copy is there */

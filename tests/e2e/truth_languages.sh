@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# PHP, Ruby, Perl: each chain that is called certain is the one that the interpreter itself has at that very sample.
+# PHP, Ruby, Perl, Lua: each chain that is called certain is the one that the interpreter itself has at that very sample.
 # LANGUAGES="php ruby=ruby3.4" tries these only, by these commands, KINDS="calls fibers" these kinds of work; SECONDS_EACH=1.
 # ROOT=DIR: the interpreters, their headers and cc of another system below it (debootstrap). HEADERS="-I..." and RUN="ruby -I..."
 # are for one that is not installed. GATE=1, RIGHTS=none: see judge_truth in lib; "make truth-languages" tries both.
@@ -23,6 +23,7 @@ flags() {
 	case $1 in
 	php) in_root "php-config${2#php}" --includes || in_root php-config --includes ;;
 	ruby) in_root "$2" -rrbconfig -e 'puts "-I#{RbConfig::CONFIG["rubyhdrdir"]} -I#{RbConfig::CONFIG["rubyarchhdrdir"]}"' ;;
+	lua) echo "-I/usr/include/$2" ;;
 	perl) in_root "$2" -MExtUtils::Embed -e ccopts ;;
 	esac 2>/dev/null
 }
@@ -52,7 +53,7 @@ else
 fi
 mkdir -p "$ROOT$inside/tests"
 cp "$HERE/../lang_truth.h" "$HERE/../lang_truth_trap.h" "$ROOT$inside/tests"
-for entry in ${LANGUAGES:-php ruby perl}; do
+for entry in ${LANGUAGES:-php ruby perl lua=lua5.4}; do
 	language=${entry%%=*}
 	command=${entry#*=}
 	in_root sh -c "command -v $command" >/dev/null || [ -n "${RUN:-}" ] || { missing="$missing $command"; continue; }
@@ -63,7 +64,7 @@ for entry in ${LANGUAGES:-php ruby perl}; do
 		{ missing="$missing $command's-headers"; continue; }
 	kinds=all
 	[ "$language" != perl ] || kinds="all begin"
-	[ "$language" = php ] || [ "${GATE:-0}" = 0 ] || kinds="$kinds threads"
+	[ "$language" = php ] || [ "$language" = lua ] || [ "${GATE:-0}" = 0 ] || kinds="$kinds threads"
 	for kind in ${KINDS:-$kinds}; do
 		truth "$language" "$kind" "$command"
 	done

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Bytes laid over the memory of a made-up PHP, Ruby or Perl: chains, functions and
+ * Bytes laid over the memory of a made-up PHP, Ruby, Perl or Lua: chains, functions and
  * texts keep their bounds in frames, calls and sizes.
  * FUZZ: symbols
  * LIBFUZZER: -max_len=512
@@ -20,6 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define ENDED  16U /* steps of images in which lists end */
 #define IMAGES (STEPS + 3 * ENDED)
 #define SELDOM 256U
+#define LOOP   0x400000ULL
 
 static struct pymake memory, images[IMAGES];
 static struct lang_reader reader;
@@ -69,9 +70,33 @@ static void undo(const struct pymake *image, const uint8_t *data, size_t size)
 	made_end(&memory, image);
 }
 
+static uint32_t state_words[3]; /* offsets in the memory */
+
+/* Have a state of Lua at @at of the second page that runs: its setjmp() is beside its address. */
+static void put_state(uint32_t at)
+{
+	uint64_t address = PYMAKE_BASE + 4096 + at, error = PYMAKE_BASE + PYMAKE_STACK + 1024;
+
+	state_words[0] = 4096 + at + 8;
+	state_words[1] = 4096 + at + memory.process.lua.state_error;
+	state_words[2] = PYMAKE_STACK + 1096;
+	if (memory.process.kind != LANG_LUA)
+		return;
+	memory.bytes[state_words[0]] = 8;
+	memcpy(memory.bytes + state_words[1], &error, 8);
+	memcpy(memory.bytes + state_words[2], &address, 8);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const enum lang_kind kinds[] = { LANG_PHP, LANG_RUBY, LANG_PERL };
+	static const enum lang_kind kinds[] = { LANG_PHP, LANG_RUBY, LANG_PERL, LANG_LUA };
+	static const struct lua_layout luas[] = {
+#define LUA_FIELD(name, value)
+#define LUA_LAYOUT(major, minor, patch, compared, ...) { __VA_ARGS__ },
+#include "symbols/script/lua_layouts.inc"
+#undef LUA_FIELD
+#undef LUA_LAYOUT
+	};
 	static const uint32_t rubies[] = { 0x03010200, 0x03030800, 0x04000600 };
 	struct lang_sample s = { .process = 1,
 				 .tid = 42,
@@ -88,9 +113,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	made_begin(&memory, image);
 	memory.process.kind = kinds[data[0] % ARRAY_SIZE(kinds)];
 	memory.process.ruby = ruby_version(rubies[data[0] / 4 % ARRAY_SIZE(rubies)])->layout;
+	memory.process.lua = luas[data[0] / 4 % ARRAY_SIZE(luas)];
 	memory.process.runtime = PYMAKE_BASE + 4096;
+	/* All of the stack may be of a loop. */
+	memory.process.eval[0] = (struct lang_range){ LOOP, LOOP + 4096 };
+	memory.process.nr_eval = 1;
+	s.pc = LOOP + 64;
 	s.loop[0] = PYMAKE_BASE + 4096 + data[2] * 8U;
 	s.loop[1] = s.loop[0] + 64;
+	put_state(data[2] * 8U);
 	for (int round = 0; round < 3; round++) {
 		lay_over(data + 3, round ? size - 3 : (size - 3) / 2);
 		s.time_ns += 1000000000;
@@ -101,6 +132,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		made_note(&reader);
 		check_chain(&reader, &chain);
 	}
+	for (uint32_t i = 0; i < ARRAY_SIZE(state_words); i++)
+		made_undo(&memory, image, state_words[i]);
 	undo(image, data + 3, size - 3);
 	script_functions_free(reader.codes);
 	return 0;

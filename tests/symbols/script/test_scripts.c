@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * lang: chains of made-up interpreters of PHP, Ruby and Perl, true and hostile ones.
+ * lang: chains of made-up interpreters of PHP, Ruby, Perl and Lua, true and hostile ones.
  */
 #include "tests/prelude.h"
 
@@ -997,6 +997,282 @@ TEST(test_perl_wild, setup, teardown)
 
 	perl_begin(f, &p);
 	expect_bounded(f);
+}
+
+/* ---- Lua ---- */
+
+static const struct lua_row {
+	uint32_t minor, patch;
+	struct lua_layout layout;
+} lua_rows[] = {
+#define LUA_FIELD(name, value)
+#define LUA_LAYOUT(major, minor, patch, compared, ...) { minor, patch, { __VA_ARGS__ } },
+#include "symbols/script/lua_layouts.inc"
+#undef LUA_FIELD
+#undef LUA_LAYOUT
+};
+
+#define LUA_LOOP     0x400000ULL
+#define LUA_INSNS    12U
+#define LUA_CALL_AT  4U /* the number of the call in each function */
+#define LUA_SETJMP   1024U
+#define LUA_REGISTER 2U /* that the call is of */
+
+struct lua {
+	const struct lua_layout *l;
+	uint64_t state, global, ci, slot; /* slot: in the stack, of the next function */
+	uint64_t base_ci;
+	uint32_t setjmp; /* of the next state */
+};
+
+static uint64_t lua_string(struct fixture *f, const struct lua *u, const char *text)
+{
+	uint64_t addr = pymake_take(&f->m, 64);
+
+	*pymake_at(&f->m, addr + 8) = 4;
+	if (u->l->string_short_size == 0xffff)
+		pymake_u64(&f->m, addr + u->l->string_size, strlen(text));
+	else
+		*pymake_at(&f->m, addr + u->l->string_short_size) = (uint8_t)strlen(text);
+	memcpy(pymake_at(&f->m, addr + u->l->string_text), text, strlen(text));
+	return addr;
+}
+
+/*
+ * A function that calls the global "NAME" by its instruction LUA_CALL_AT; each instruction is on
+ * another line.
+ */
+static uint64_t lua_proto(struct fixture *f, const struct lua *u, const char *source, uint32_t line,
+			  const char *name)
+{
+	const struct lua_layout *l = u->l;
+	uint64_t proto = pymake_take(&f->m, 256), code = pymake_take(&f->m, 4 * LUA_INSNS);
+	uint64_t lines = pymake_take(&f->m, 4 * LUA_INSNS), constant = pymake_take(&f->m, 16);
+	uint32_t a = LUA_REGISTER << l->op_bits;
+
+	*pymake_at(&f->m, proto + 8) = (uint8_t)l->proto_type;
+	pymake_u64(&f->m, proto + l->proto_source, lua_string(f, u, source));
+	pymake_u32(&f->m, proto + l->proto_line, line);
+	pymake_u64(&f->m, proto + l->proto_code, code);
+	pymake_u32(&f->m, proto + l->proto_nr_code, LUA_INSNS);
+	pymake_u64(&f->m, proto + l->proto_lines, lines);
+	pymake_u32(&f->m, proto + l->proto_nr_lines, LUA_INSNS);
+	pymake_u64(&f->m, proto + l->proto_constants, constant);
+	pymake_u32(&f->m, proto + l->proto_nr_constants, 1);
+	pymake_u64(&f->m, constant, lua_string(f, u, name));
+	*pymake_at(&f->m, constant + 8) = 4;
+	for (uint32_t i = 0; i < LUA_INSNS; i++) {
+		if (l->proto_marks == 0xffff)
+			pymake_u32(&f->m, lines + 4UL * i, line + i + 1);
+		else
+			*pymake_at(&f->m, lines + i) = 1;
+		pymake_u32(&f->m, code + 4UL * i, l->op_jump | 131071U << 14);
+	}
+	pymake_u32(&f->m, code + 4UL * LUA_CALL_AT, l->op_call | a);
+	pymake_u32(&f->m, code + 4UL * (LUA_CALL_AT - 1),
+		   l->op_getglobal != 0xffff
+			   ? l->op_getglobal | a
+			   : l->op_gettabup | a | (l->op_bits == 6 ? 256U << l->pos_c : 0));
+	return proto;
+}
+
+/* Begin a state, resumed by the one before. */
+static void lua_state(struct fixture *f, struct lua *u)
+{
+	const struct lua_layout *l = u->l;
+	uint64_t stack = pymake_take(&f->m, 2048);
+
+	u->state = pymake_take(&f->m, 512);
+	u->base_ci = l->ci_previous == 0xffff ? pymake_take(&f->m, 16U * l->ci_size)
+					      : u->state + l->state_base_ci;
+	u->ci = u->base_ci;
+	u->slot = stack + 16;
+	*pymake_at(&f->m, u->state + 8) = 8;
+	pymake_u64(&f->m, u->state + l->state_global, u->global);
+	pymake_u64(&f->m, u->state + l->state_stack, stack);
+	pymake_u64(&f->m, u->state + l->state_ci, u->ci);
+	pymake_u64(&f->m, u->state + l->state_error, f->sample.sp + u->setjmp);
+	pymake_u64(&f->m, f->sample.sp + u->setjmp + 240, u->state);
+	if (l->ci_previous == 0xffff)
+		pymake_u64(&f->m, u->state + l->state_base_ci, u->base_ci);
+	u->setjmp -= 512;
+}
+
+/* Call @proto, which is at instruction @at; 0: a function in C. */
+static void lua_call(struct fixture *f, struct lua *u, uint64_t proto, uint32_t at, bool fresh)
+{
+	const struct lua_layout *l = u->l;
+	bool array = l->ci_previous == 0xffff;
+	uint64_t ci = array ? u->ci + l->ci_size : pymake_take(&f->m, l->ci_size);
+	uint64_t closure = pymake_take(&f->m, 64), code, slot;
+	uint32_t status = (proto ? l->is_lua : l->is_c) | (fresh ? l->is_fresh : l->is_reentry);
+
+	/* The register of the caller's instruction. */
+	slot = fresh ? u->slot + 128 : u->slot + 16 + 16ULL * LUA_REGISTER;
+	u->slot = slot;
+	pymake_u64(&f->m, slot, closure);
+	*pymake_at(&f->m, closure + 8) = 6;
+	*pymake_at(&f->m, closure + 10) = !proto;
+	pymake_u64(&f->m, closure + l->closure_proto, proto);
+	pymake_u64(&f->m, ci + l->ci_function, slot);
+	if (l->ci_base != 0xffff)
+		pymake_u64(&f->m, ci + l->ci_base, slot + 16);
+	if (proto) {
+		code = bytes_u64(pymake_at(&f->m, proto + l->proto_code));
+		pymake_u64(&f->m, ci + l->ci_pc, code + 4ULL * at + 4);
+	}
+	if (array)
+		pymake_u64(&f->m, u->state + l->state_pc,
+			   bytes_u64(pymake_at(&f->m, ci + l->ci_pc)));
+	else
+		pymake_u64(&f->m, ci + l->ci_previous, u->ci);
+	if (l->ci_status != 0xffff)
+		*pymake_at(&f->m, ci + l->ci_status) = (uint8_t)status;
+	pymake_u64(&f->m, u->state + l->state_ci, ci);
+	u->ci = ci;
+}
+
+static void lua_begin(struct fixture *f, struct lua *u, const struct lua_row *row)
+{
+	memset(&f->m, 0, sizeof(f->m));
+	f->m.end = PYMAKE_BASE + 4096;
+	f->m.process.kind = LANG_LUA;
+	f->m.process.lua = row->layout;
+	f->m.process.runtime = pymake_take(&f->m, 64);
+	f->m.process.eval[0] = (struct lang_range){ LUA_LOOP, LUA_LOOP + 4096 };
+	f->m.process.nr_eval = 1;
+	f->sample.pc = LUA_LOOP + 600;
+	f->sample.process++;
+	*u = (struct lua){ .l = &row->layout, .setjmp = LUA_SETJMP };
+	u->global = pymake_take(&f->m, 512);
+	lua_state(f, u);
+	pymake_u64(&f->m, u->global + u->l->global_main, u->state);
+}
+
+/* Names by the caller's instruction, lines, and runs of the loop: each version. */
+TEST(test_lua, setup, teardown)
+{
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lua_rows); i++) {
+		const struct lua_layout *l = &lua_rows[i].layout;
+		bool each = !l->is_fresh && !l->is_reentry && l->ci_status != 0xffff;
+		struct lua u;
+		uint64_t leaf, pc;
+
+		lua_begin(f, &u, &lua_rows[i]);
+		leaf = lua_proto(f, &u, "@/srv/a.lua", 20, "none");
+		lua_call(f, &u, 0, 0, true);
+		lua_call(f, &u, lua_proto(f, &u, "@/srv/a.lua", 0, "outer"), LUA_CALL_AT, true);
+		lua_call(f, &u, lua_proto(f, &u, "@/srv/a.lua", 40, "sort"), LUA_CALL_AT, false);
+		lua_call(f, &u, 0, 0, true); /* sort(), which calls */
+		lua_call(f, &u, lua_proto(f, &u, "@/srv/a.lua", 60, "leaf"), LUA_CALL_AT, true);
+		lua_call(f, &u, leaf, 1, false);
+		/* In the loop that is in a register. */
+		pc = bytes_u64(pymake_at(&f->m, leaf + l->proto_code)) + 4 * 7;
+		f->sample.loop[1] = pc;
+		for (int round = 0; round < 2; round++) {
+			f->m.nr_calls = 0;
+			assert_int_equal(chain(f), LANG_OK);
+			assert_int_equal(f->chain.nr, 4);
+			assert_int_equal(f->chain.broken, false);
+			expect_frame(f, 0, "leaf", "/srv/a.lua", l->keeps_pc ? 22 : 27, each);
+			expect_frame(f, 1, "<a.lua:60>", "/srv/a.lua", 65, true);
+			expect_frame(f, 2, "outer", "/srv/a.lua", 45, each);
+			expect_frame(f, 3, "main chunk", "/srv/a.lua", 5, true);
+			assert_int_equal(f->chain.same, f->sample.sp + f->sample.stack_size);
+		}
+		assert_in_range(f->m.nr_calls, 1, LANG_CALLS_MAX - 4);
+	}
+}
+
+/* A coroutine that runs, the one that resumed it, and one that waits. */
+TEST(test_lua_coroutine, setup, teardown)
+{
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lua_rows); i++) {
+		struct lua u, outer;
+		uint64_t waiting;
+
+		lua_begin(f, &u, &lua_rows[i]);
+		lua_call(f, &u, lua_proto(f, &u, "=stdin", 0, "f"), LUA_CALL_AT, true);
+		lua_call(f, &u, 0, 0, true); /* resume() */
+		outer = u;
+		lua_state(f, &u);
+		lua_call(f, &u, lua_proto(f, &u, "local x = 1\nreturn x", 7, "g"), LUA_CALL_AT,
+			 true);
+		for (int round = 0; round < 2; round++) {
+			assert_int_equal(chain(f), LANG_OK);
+			assert_int_equal(f->chain.nr, 2);
+			expect_frame(f, 0, "<local x = 1:7>", "local x = 1",
+				     u.l->keeps_pc ? 12 : LANG_NO_INSTR, true);
+			expect_frame(f, 1, "main chunk", "stdin", 5, true);
+		}
+		/* It has yielded: its address is still on the stack. */
+		waiting = u.state + u.l->state_error;
+		pymake_u64(&f->m, waiting, 0);
+		assert_int_equal(chain(f), LANG_OK);
+		assert_int_equal(f->chain.nr, 1);
+		/* No state runs on this stack. */
+		pymake_u64(&f->m, outer.state + u.l->state_error, 0);
+		assert_int_equal(chain(f), LANG_NO_THREAD);
+		/* Nor does the loop: no state is looked for. */
+		f->sample.pc = 0;
+		f->m.nr_calls = 0;
+		assert_int_equal(chain(f), LANG_NO_FRAMES);
+		assert_int_equal(f->m.nr_calls, 0);
+	}
+}
+
+/* A call that is being made has the parts of an earlier one: it is left out, and the rest is no
+ * fact. */
+TEST(test_lua_being_made, setup, teardown)
+{
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lua_rows); i++) {
+		const struct lua_layout *l = &lua_rows[i].layout;
+		uint64_t leaf, middle;
+		struct lua u;
+
+		/* Each call of 5.4.0 and 5.4.1 has a loop. */
+		if (!l->is_fresh && !l->is_reentry && l->ci_status != 0xffff)
+			continue;
+		lua_begin(f, &u, &lua_rows[i]);
+		leaf = lua_proto(f, &u, "@a.lua", 20, "none");
+		middle = lua_proto(f, &u, "@a.lua", 40, "leaf");
+		lua_call(f, &u, lua_proto(f, &u, "@a.lua", 0, "f"), LUA_CALL_AT, true);
+		lua_call(f, &u, middle, LUA_CALL_AT, false);
+		u.slot += 160;
+		lua_call(f, &u, leaf, 1, false);
+		assert_int_equal(chain(f), LANG_OK);
+		assert_int_equal(f->chain.broken, true);
+		assert_int_equal(f->chain.nr, 2);
+		expect_frame(f, 0, "f", "a.lua", 45, false);
+	}
+}
+
+TEST(test_lua_wild, setup, teardown)
+{
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lua_rows); i++) {
+		struct lua u;
+
+		lua_begin(f, &u, &lua_rows[i]);
+		for (uint64_t step = 0; step < 50; step++) {
+			/* Wild, but for the state that runs. */
+			spoil(f, f->m.process.runtime, step);
+			*pymake_at(&f->m, u.state + 8) = 8;
+			pymake_u64(&f->m, u.state + u.l->state_error, f->sample.sp + LUA_SETJMP);
+			pymake_u64(&f->m, f->sample.sp + LUA_SETJMP + 240, u.state);
+			f->m.nr_calls = 0;
+			if (chain(f) == LANG_OK)
+				assert_in_range(f->chain.nr, 1, LANG_FRAMES_MAX);
+			assert_in_range(f->m.nr_calls, 1, 2 * LANG_CALLS_MAX);
+		}
+	}
 }
 
 int main(void)
