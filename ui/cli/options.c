@@ -1347,15 +1347,19 @@ static int check_stacks(struct options_parse *p, int nr_targets)
 	return 0;
 }
 
-/* Set the name of the sampled user, or of the own one: it may be the only one that is permitted. */
+/*
+ * Set the name of the sampled user, or of the own one where it may be the only one that is
+ * permitted. Not else: the C library reads the network for some users, and aborts without memory.
+ */
 static void set_user(struct options *o)
 {
 	struct sampler_config *c = &o->config;
+	bool own = c->target == TARGET_SYSTEM && getuid() && !c->replay;
 	const struct passwd *pw;
 
-	if (c->user || (c->target != TARGET_USER && c->target != TARGET_SYSTEM))
+	if (c->user || (c->target != TARGET_USER && !own))
 		return;
-	pw = getpwuid(c->target == TARGET_USER ? c->uid : getuid());
+	pw = getpwuid(own ? getuid() : c->uid);
 	if (!pw)
 		return;
 	snprintf(o->user, sizeof(o->user), "%s", pw->pw_name);
