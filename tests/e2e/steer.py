@@ -9,6 +9,7 @@ steer.py hotplug     a CPU that goes offline and online again (only when HOTPLUG
 B, the build folder, is in the environment.
 """
 import os
+import pwd
 import re
 import shlex
 import shutil
@@ -38,13 +39,21 @@ def picker(t, text, key="Enter"):
         t.press("Esc")
 
 
+def own_name():
+    """Return the name of this user; without one its number."""
+    try:
+        return re.escape(pwd.getpwuid(os.getuid()).pw_name)
+    except KeyError:
+        return str(os.getuid())
+
+
 def walk_targets(t, pid):
     for text, pattern in ((f"target pid {pid}", f"sampling pid {pid}{GAP}"),
                           (f"target tid {pid}", f"sampling thread {pid}{GAP}"),
                           ("target name ^spin$", r"sampling name \^spin\$" + GAP),
                           ("target cgroup /", f"sampling cgroup /{GAP}|no cgroups with perf events are mounted"),
-                          (f"target user {os.getuid()}", f"sampling user {os.getuid()}{GAP}"),
-                          ("cpus 0", rf"sampling user {os.getuid()} on CPU 0{GAP}"),
+                          (f"target user {os.getuid()}", f"sampling user {own_name()}{GAP}"),
+                          ("cpus 0", rf"sampling user {own_name()} on CPU 0{GAP}"),
                           ("target system", f"sampling system on CPU 0{GAP}"),
                           ("cpus all", f"sampling system{GAP}"),
                           ("target pid 4194303", "no process with pid 4194303"),

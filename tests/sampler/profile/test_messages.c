@@ -662,8 +662,8 @@ TEST(test_unreadable, setup, teardown)
 	struct fixture *f = *state;
 	struct profile_module modules[] = {
 		{ .id = 1,
-		  .name = TEXT("lua5.4"),
-		  .path = TEXT("/usr/bin/lua5.4"),
+		  .name = TEXT("tclsh8.6"),
+		  .path = TEXT("/usr/bin/tclsh8.6"),
 		  .reason = "",
 		  .self = 80 },
 		{ .id = 2,
@@ -674,11 +674,11 @@ TEST(test_unreadable, setup, teardown)
 		  .self = 20 },
 	};
 
-	modules[0].language_reason = runtime_fix_in(RUNTIME_SCRIPTS, "/usr/bin/lua5.4");
+	modules[0].language_reason = runtime_fix_in(RUNTIME_SCRIPTS, "/usr/bin/tclsh8.6");
 	f->p.modules = modules;
 	f->p.nr_modules = 2;
 	f->p.window_samples = 1000;
-	expect(f, "lang-unread", "/usr/bin/lua5.4, 8.0% of samples: ", MESSAGE_MODULES, 0);
+	expect(f, "lang-unread", "/usr/bin/tclsh8.6, 8.0% of samples: ", MESSAGE_MODULES, 0);
 	assert_null(strstr(find(f, "lang-unread")->fix, "dbgsym"));
 	f->p.lang.none_by[LANG_VERSION] = 9;
 	tick(f);
