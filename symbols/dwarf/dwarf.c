@@ -399,10 +399,9 @@ static const Elf_Data *dwarf_open_section(Dwarf *dw, const char *name)
 #define DWARF_OPEN_NS  2000000000ULL /* CPU time of the index of units */
 #define UNITS_MAX      (1U << 20)
 #define RANGES_MAX     (4U << 20)
-#define LINE_SIZE_MAX  (4U << 20) /* of one unit's line program: a byte can be a row */
-#define LINES_SUM_MAX  (8U << 20) /* of the units read since libdw opened the file */
-/* Of the files that are not in use: some 16 bytes of memory each. */
-#define LINES_IDLE_MAX (4U << 20)
+#define LINE_SIZE_MAX  (4U << 20)  /* of one unit's line program: a byte can be a row */
+#define LINES_SUM_MAX  (8U << 20)  /* of the units read since libdw opened the file */
+#define LINES_IDLE_MAX (4U << 20)  /* of idle files; each takes some 16 bytes of memory */
 #define LOOK_BACK      16U	   /* ranges that a look-up steps over */
 #define SPLITS_MAX     128U	   /* split units that are open at a time */
 #define SPLITS_SUM_MAX (64U << 20) /* bytes of them */
@@ -553,14 +552,19 @@ static uint32_t size_of_lines(Dwarf_Die *die, const Elf_Data *lines)
 	return size <= LINE_SIZE_MAX ? (uint32_t)MAX(size, 1U) : 0;
 }
 
+/* Return the number that an attribute is; 0: it is none, or NULL. */
+static uint64_t value_of(Dwarf_Attribute *attr)
+{
+	Dwarf_Word value;
+
+	return attr && !dwarf_formudata(attr, &value) ? value : 0;
+}
+
 static uint64_t number_of(Dwarf_Die *die, unsigned int attribute)
 {
 	Dwarf_Attribute attr;
-	Dwarf_Word value;
 
-	if (!dwarf_attr(die, attribute, &attr) || dwarf_formudata(&attr, &value))
-		return 0;
-	return value;
+	return value_of(dwarf_attr(die, attribute, &attr));
 }
 
 static int add_unit(struct dwarf *d, Dwarf_Die *die, const Elf_Data *lines)
@@ -1427,11 +1431,8 @@ static const char *name_of(struct dwarf *d, struct unit *u, Dwarf_Die *die)
 static uint64_t declared_number(Dwarf_Die *die, unsigned int attribute)
 {
 	Dwarf_Attribute attr;
-	Dwarf_Word value;
 
-	if (!dwarf_attr_integrate(die, attribute, &attr) || dwarf_formudata(&attr, &value))
-		return 0;
-	return value;
+	return value_of(dwarf_attr_integrate(die, attribute, &attr));
 }
 
 static uint64_t hash_bytes(uint64_t hash, const char *bytes, size_t size)
