@@ -11,6 +11,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -524,6 +525,11 @@ static void tick_past_renew(struct sampler *s)
 
 #define LATE_DISK_NS (20 * NSEC)
 
+/* Names of the last places of a tick take a few ms. Of a single tick there is no next one. */
+#define NAMES_NS (NSEC / 5)
+
+#define NAMES_ONCE_NS (2 * NSEC)
+
 /*
  * Read all counters. Before the grace period, which is long on a busy machine, so that they match
  * the samples of the tick.
@@ -795,6 +801,28 @@ static double server_pct(struct sampler *s, uint64_t span_ns)
 	return (double)(s->ticks.server_ns - was_ns) * 100 / (double)span_ns;
 }
 
+/*
+ * Let the loader look at the places of the tick, the last of which have no names yet: a tick that
+ * is printed is never named again. Files do not delay the loader, a machine that is busy does.
+ */
+static void await_names(struct sampler *s)
+{
+	uint64_t end_ns = time_now_ns() + (s->config.warm_up ? NAMES_ONCE_NS : NAMES_NS);
+	uint32_t nr = places_nr(s->store.places);
+	struct symbols_stats names;
+
+	symbols_stats(s->store.symbols, &names);
+	if (names.nr_seen >= nr)
+		return;
+	symbols_wake(s->store.symbols);
+	while (names.nr_seen < nr && time_now_ns() < end_ns) {
+		rcu_thread_offline();
+		poll(NULL, 0, 1);
+		rcu_thread_online();
+		symbols_stats(s->store.symbols, &names);
+	}
+}
+
 void tick_end(struct sampler *s, uint64_t now_ns)
 {
 	struct profile *p = xcalloc(1, sizeof(*p));
@@ -814,6 +842,7 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 	/* -ENOMEM: nothing was swapped; the next tick has the counts of both. */
 	if (!take_tick(s, &epoch, &counts, &nr))
 		add_slice(s, counts, nr, now_ns, done_ns, true);
+	await_names(s);
 	assert(now_ns >= s->ticks.last_ns);
 	p->interval_ns = MAX(now_ns - s->ticks.last_ns, 1);
 	s->ticks.last_ns = now_ns;

@@ -1056,6 +1056,7 @@ struct symbols {
 	bool left_behind;
 	/* Written by the loader, read by any thread, relaxed: statistics. */
 	_Alignas(CACHELINE) atomic_ulong nr_left, memory;
+	atomic_uint nr_seen; /* release, after the names */
 };
 
 static bool serve_processes(void *arg);
@@ -1269,6 +1270,7 @@ void symbols_other_clock(struct symbols *s)
 static void update_figures(struct symbols *s)
 {
 	atomic_store_explicit(&s->nr_left, place_names_left(&s->names), memory_order_relaxed);
+	atomic_store_explicit(&s->nr_seen, s->names.next_place, memory_order_release);
 	atomic_store_explicit(&s->memory, symtab_memory(s->symtab) + inlines_memory(s->chains),
 			      memory_order_relaxed);
 }
@@ -1345,8 +1347,7 @@ void symbols_wake(struct symbols *s)
 {
 	if (s->maps)
 		process_readers_wake(s->readers);
-	else
-		wake_send(s->loader.event);
+	wake_send(s->loader.event);
 }
 
 static bool symbols_is_stopping(const struct symbols *s)
@@ -1549,6 +1550,8 @@ void symbols_stats(const struct symbols *s, struct symbols_stats *out)
 	out->nr_named = atomic_load_explicit(&s->names.nr_named, memory_order_relaxed);
 	out->nr_unnamed = atomic_load_explicit(&s->names.nr_unnamed, memory_order_relaxed);
 	out->nr_waiting = atomic_load_explicit(&s->nr_left, memory_order_relaxed);
+	/* Acquire: their names. */
+	out->nr_seen = atomic_load_explicit(&s->nr_seen, memory_order_acquire);
 	out->nr_lines = atomic_load_explicit(&s->lines.nr_found, memory_order_relaxed);
 	process_readers_hung(s->readers, &out->hung);
 	out->nr_lines_waiting = atomic_load_explicit(&s->lines.nr_waiting, memory_order_acquire);

@@ -87,6 +87,7 @@ struct symbols_stats {
 	size_t image_memory, image_memory_max; /* bytes used by images, and their limit */
 	uint64_t nr_named, nr_unnamed;	       /* places with a name, with only an address */
 	uint64_t nr_waiting;		       /* places without a symbol yet */
+	uint32_t nr_seen;		       /* places below this id were tried once */
 	uint64_t nr_lines, nr_lines_waiting;   /* places with source lines; not looked up yet */
 	struct symbols_hung hung;	       /* readers of /proc */
 	size_t memory;			       /* bytes of images and names */

@@ -14,24 +14,27 @@
 #include <time.h>
 
 #define NOINLINE __attribute__((noinline, noclone))
-#define ROUNDS	 20000
+#define ROUNDS	 5000
 
 struct run {
 	uint64_t spent_ns[3];
 	time_t end;
 };
 
-/* Enough code to be derived; it uses nothing of its frame. */
+/*
+ * It uses nothing of its frame. Many samples are the first ones at their address, until a tick
+ * ends: all have names.
+ */
 void deep_frame(long n);
 #if defined(__x86_64__)
 __asm__(".text\n.p2align 4\n.globl deep_frame\n.type deep_frame,@function\ndeep_frame:\n"
 	"	push %rbx\n	sub $40960, %rsp\n	mov %rdi, %rbx\n1:	dec %rbx\n"
-	"	jnz 1b\n	.rept 100\n	add $1, %rax\n	.endr\n"
+	"	jnz 1b\n	.rept 4000\n	add $1, %rax\n	.endr\n"
 	"	add $40960, %rsp\n	pop %rbx\n	ret\n.size deep_frame, .-deep_frame\n");
 #elif defined(__aarch64__)
 __asm__(".text\n.p2align 4\n.globl deep_frame\n.type deep_frame,%function\ndeep_frame:\n"
 	"	stp x29, x30, [sp, #-16]!\n	sub sp, sp, #40960\n1:	subs x0, x0, #1\n"
-	"	b.ne 1b\n	.rept 100\n	add x1, x1, #1\n	.endr\n"
+	"	b.ne 1b\n	.rept 4000\n	add x1, x1, #1\n	.endr\n"
 	"	add sp, sp, #40960\n	ldp x29, x30, [sp], #16\n	ret\n"
 	".size deep_frame, .-deep_frame\n");
 #endif

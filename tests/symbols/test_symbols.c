@@ -77,6 +77,7 @@ TEST(test_own_function, setup, teardown)
 	assert_int_equal(stats.nr_named, 2);
 	assert_int_equal(stats.nr_unnamed, 0);
 	assert_int_equal(stats.nr_waiting, 0);
+	assert_int_equal(stats.nr_seen, places_nr(f->places));
 	assert_true(stats.memory > 1000);
 	assert_int_equal(named_function(2), 4);
 	assert_null(symbols_at(f->symbols, SYMBOL_NONE));
