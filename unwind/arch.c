@@ -123,6 +123,7 @@ const struct arch_ops arch_x86_64 = {
 	/* rbx r12-r15: a sample taken by NMI inside the kernel does not have them. */
 	.unavailable = 1ULL << 3 | 0xfULL << 12,
 	.record_tells_sp = true,
+	.red_zone = STACK_COPY_BELOW,
 	.java_bcp = 13, /* r13 */
 	.sig_regs = sig_regs,
 	.nr_sig_regs = sizeof(sig_regs),

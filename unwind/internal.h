@@ -59,6 +59,7 @@ struct arch_ops {
 	uint64_t unavailable; /* DWARF registers: -1 means the kernel did not save it */
 	uint64_t ra_clear;    /* bits of a return address that hold its signature (PAC) */
 	bool record_tells_sp; /* a frame record is just below the caller's frame */
+	uint8_t red_zone;     /* bytes below sp that signal handlers leave alone */
 	/*
 	 * __builtin_eh_return saves the registers 0 to nr_eh_data - 1 and no other register that a
 	 * call may change; 0: unused.
@@ -250,8 +251,13 @@ struct stack_copy {
 	uint64_t size; /* valid bytes */
 	bool full;     /* the stack may continue beyond them */
 	struct unwind_interrupted interrupted;
-	uint64_t *wanted; /* gets an address beyond it that a frame is found by; NULL: none */
+	/* Gets an address outside that a frame is found by, or below sp in the second copy; NULL:
+	 * none */
+	uint64_t *wanted;
 };
+
+/* Most bytes below sp that code may use (System V psABI of x86-64: the red zone). */
+#define STACK_COPY_BELOW 128U
 
 /* The usual limit of a stack (RLIMIT_STACK). */
 #define STACK_COPY_GAP_MAX (8u << 20)
@@ -280,6 +286,8 @@ static inline bool stack_copy_read(const struct stack_copy *d, uint64_t addr, ui
 		bytes = d->interrupted.bytes;
 		if (size < sizeof(*value) || at > size - sizeof(*value))
 			return false;
+		if (d->wanted && d->sp - addr - 1 < STACK_COPY_BELOW)
+			*d->wanted = addr;
 	}
 	memcpy(value, bytes + at, sizeof(*value));
 	return true;

@@ -64,7 +64,7 @@ enum unwind_stop {
 
 /*
  * A second copy of a stack: of the one that a signal handler on another stack interrupted, of the
- * one that a function has left for the sampled one, or of the sampled one beyond the kernel's copy.
+ * one that a function has left for the sampled one, or of the sampled one around the kernel's copy.
  */
 struct unwind_interrupted {
 	uint64_t sp; /* address of the first byte; with @from, of the return address */
@@ -103,7 +103,8 @@ struct unwind_result {
 	uint32_t nr_guessed; /* of these, guessed */
 	uint32_t guessed_by; /* if there are any: the frame with the first guessed caller */
 	enum unwind_stop stop;
-	uint64_t wanted; /* truncated: an address in the stack beyond its copies; 0: not known */
+	/* Truncated: an address in the stack outside its copies, or below sp; 0: not known. */
+	uint64_t wanted;
 	bool asked;	 /* a new object was requested: wake the loader after the batch */
 	bool maps_stale; /* pc outside all mappings: call maps_ask() */
 	uint32_t place[UNWIND_FRAMES_MAX];

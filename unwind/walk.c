@@ -314,6 +314,9 @@ static int stop_of(const struct walk *w, enum step_result result)
 	case STEP_GAP:
 		return w->crossed ? stop_beyond(w) : UNWIND_GAP;
 	case STEP_BELOW:
+		/* Code that moves sp often keeps the place of its frame below it. */
+		if (w->out->nr == 1 && w->word == w->u->arch->word && w->u->arch->red_zone)
+			w->out->wanted = w->copy.sp - w->word;
 		return w->crossed ? stop_beyond(w) : UNWIND_BAD_FRAME;
 	case STEP_NEED_REGS:
 		/* Where libunwind cannot read, a walk without rows drops registers as well. */
@@ -1173,9 +1176,14 @@ static int enter_frame(struct walk *w)
 	return out->nr == UNWIND_FRAMES_MAX ? UNWIND_DEPTH : WALK_ON;
 }
 
+static bool is_below(const struct walk *w, uint64_t addr)
+{
+	return w->copy.sp - addr - 1 < STACK_COPY_BELOW;
+}
+
 /*
  * The outer frames may be of another time than the sample: each with a return address in the second
- * copy of the same stack is a guess.
+ * copy of the same stack is a guess, all of them if the first is found by a word below sp there.
  */
 static void doubt_outer(const struct walk *w)
 {
@@ -1185,7 +1193,8 @@ static void doubt_outer(const struct walk *w)
 
 	if (!more->size || !more->guessed || more->from)
 		return;
-	while (inner < out->nr && out->sp[inner] - w->word - more->sp >= more->size)
+	while (!is_below(w, out->wanted) && inner < out->nr &&
+	       out->sp[inner] - w->word - more->sp >= more->size)
 		inner++;
 	if (inner >= out->nr)
 		return;

@@ -570,13 +570,20 @@ other_stack(const struct pipeline *p, const struct record_sample *s, const struc
 	};
 }
 
-/* A walk wanted words beyond the copy: have the reader read them at the thread's next sample. */
+/*
+ * A walk wanted words beyond the copy, or below sp: have the reader read them at the thread's next
+ * sample.
+ */
 static void ask_far(struct pipeline *p, const struct record_sample *s, const struct maps_hit *hit)
 {
+	bool below = p->user.wanted && p->user.nr && p->user.wanted < p->user.sp[0];
+
+	if (p->user.stop == UNWIND_BAD_FRAME && !below)
+		return;
 	p->far = p->user.wanted != 0;
 	if (p->far && p->reader)
 		langreader_reads_far(p->reader, (pid_t)s->pid, (pid_t)s->tid, hit->process,
-				     p->user.wanted);
+				     below ? LANG_FAR_BELOW : p->user.wanted & ~7ULL);
 }
 
 /* Unwind the user part into p->user. */
@@ -599,7 +606,8 @@ static enum unwind_stop unwind_user(struct pipeline *p, const struct record_samp
 
 	unwind_sample(p->unwinder, &in, &p->user);
 	p->far = in.interrupted.size && !in.interrupted.from;
-	if (p->user.stop == UNWIND_TRUNCATED || p->user.stop == UNWIND_GAP)
+	if (p->user.stop == UNWIND_TRUNCATED || p->user.stop == UNWIND_GAP ||
+	    p->user.stop == UNWIND_BAD_FRAME)
 		ask_far(p, s, hit);
 	/* During an exec: the old program counter with the new address space. */
 	if (p->user.stop == UNWIND_NO_MAP && !s->stack_dyn) {

@@ -674,9 +674,13 @@ bool langreader_reads_far(struct langreader *r, pid_t pid, pid_t tid, uint32_t p
 
 	if (!at || langreader_is_barred(r->shared, process))
 		return is_same;
-	/* The farthest of its frames, unless no read has both. */
-	if (was > at && was - at < LANG_OTHER_MAX / 2)
+	/* The farthest of its frames, unless no read has both; once below sp, always. */
+	if (at == LANG_FAR_BELOW)
+		at |= was;
+	else if (was > at && was - at < LANG_OTHER_MAX / 2)
 		at = was;
+	else
+		at |= was & LANG_FAR_BELOW;
 	if (is_same && was == at)
 		return true;
 	r->known.far[i].thread = thread;

@@ -337,31 +337,41 @@ static uint32_t far_pieces(struct lang_piece *pieces, uint64_t at, uint64_t end,
 	return nr;
 }
 
+/* Bytes below sp that are read (x86-64: the red zone). */
+#define FAR_BELOW 128U
+
 /*
  * Read the stack beyond the copy, as far as a sample of this thread wanted it: the copy ends at its
- * limit, or at a page that was never used, which does not end a read. The end of the copy is read
- * with it: if that is another one by now, so is the rest.
+ * limit, or at a page that was never used, which does not end a read. And the bytes below sp. The
+ * end of the copy is read with it, or its begin: if that is another one by now, so is the rest.
  */
 static void far_stack(struct lang_reader *r, const struct lang_sample *s, struct lang_chain *out)
 {
 	const uint32_t again = (uint32_t)MIN(s->stack_size, (uint64_t)FAR_SAME) & ~7U;
-	const uint64_t end = (s->sp + s->stack_size) & ~7ULL, same = end - again;
+	const uint64_t end = (s->sp + s->stack_size) & ~7ULL, far = s->far & ~7ULL;
+	const bool beyond = far >= end && lang_memory_is_pointer(far);
+	bool below = s->far & LANG_FAR_BELOW && lang_memory_is_pointer(s->sp - FAR_BELOW);
+	const uint64_t until = beyond ? far + FAR_AHEAD : s->sp;
 	struct lang_memory *m = &r->memory;
-	struct lang_piece pieces[1 + FAR_PAGES] = { { same, again, m->used_bytes } };
+	uint64_t begin = below ? s->sp - FAR_BELOW : end, same;
+	struct lang_piece pieces[1 + FAR_PAGES];
 	const uint32_t first = again != 0;
-	uint64_t begin = end;
 	uint32_t nr;
 	int whole;
 
-	if (s->far < end || (again && same < s->sp) || !lang_memory_is_pointer(s->far) ||
+	/* Too far for one read: without the words between. */
+	if (beyond && until - begin > LANG_OTHER_MAX) {
+		begin = far - end > LANG_OTHER_MAX - FAR_AHEAD ? far - FAR_PAGE : end;
+		below = false;
+	}
+	same = below ? s->sp : end - again;
+	if (!(beyond || below) || (again && same < s->sp) ||
 	    m->used_bytes > LANG_BYTES_MAX - FAR_SAME - LANG_OTHER_MAX)
 		return;
-	/* Too far for one read: without the words between. */
-	if (s->far - end > LANG_OTHER_MAX - FAR_AHEAD)
-		begin = (s->far & ~7ULL) - FAR_PAGE;
-	nr = first + far_pieces(pieces + first, begin, s->far + FAR_AHEAD, m->used_bytes + again);
+	pieces[0] = (struct lang_piece){ same, again, m->used_bytes };
+	nr = first + far_pieces(pieces + first, begin, until, m->used_bytes + again);
 	whole = m->read(m->ctx, pieces, nr, m->bytes);
-	lang_chain_need(s, s->stack_size);
+	lang_chain_need(s, same + again - s->sp);
 	if (whole <= (int)first ||
 	    (again && memcmp(m->bytes + m->used_bytes, s->stack + (same - s->sp), again) != 0))
 		return;

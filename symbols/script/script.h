@@ -823,6 +823,9 @@ struct lang_rest {
 	void *ctx;
 };
 
+/* Bit of an address that is wanted: with the bytes below sp that code may use. */
+#define LANG_FAR_BELOW 1ULL
+
 /* The sample, before memory is read. */
 struct lang_sample {
 	uint32_t process; /* incarnation */
@@ -837,7 +840,7 @@ struct lang_sample {
 	uint64_t pc, fp, rdi; /* registers; 0: not known. fp, rdi: for V8 only */
 	uint64_t r13;	      /* V8's root register, where it has one */
 	uint64_t r9, r15; /* V8's interpreter: byte in the bytecodes; table of its code for each */
-	uint64_t far;	  /* an address beyond the copy that is wanted; 0: none */
+	uint64_t far;	  /* an address beyond the copy that is wanted, | LANG_FAR_BELOW; 0: none */
 };
 
 /* A chain in the making: at most LANG_FRAMES_MAX frames. */
@@ -854,8 +857,8 @@ struct lang_chain {
 };
 
 /*
- * Read the chain of @s, and its stack up to @s->far. False: the thread is not known yet, see
- * lang_chain_find_thread(); the chain says LANG_NO_THREAD. LANG_NONE: the stack alone.
+ * Read the chain of @s, and its stack around the copy up to @s->far. False: the thread is not known
+ * yet, see lang_chain_find_thread(); the chain says LANG_NO_THREAD. LANG_NONE: the stack alone.
  */
 bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struct lang_sample *s,
 		struct lang_chain *out);

@@ -343,6 +343,62 @@ TEST(test_beyond_copy, set_up)
 	}
 }
 
+#ifdef __x86_64__
+/* As libcrypto's SHA-2: while sp moves, the word below it tells the frame. DWARF: *(rsp - 8) + 8.
+ */
+__asm__(".text\n.globl below_sp\n.type below_sp,@function\nbelow_sp:\n.cfi_startproc\n"
+	".cfi_escape 0x0f, 5, 0x77, 0x78, 0x06, 0x23, 8\n	.fill 16, 1, 0x90\n"
+	".cfi_endproc\n.size below_sp, .-below_sp\n");
+extern const char below_sp[];
+
+#define BELOW_FRAME 256
+
+/*
+ * The walk says that it wants a word below sp, and finds the frame by a second copy that has it. If
+ * that may be another word by now, all callers are guesses.
+ */
+TEST(test_below_sp, set_up)
+{
+	struct unwinder *u[] = { world.step, world.row, world.row };
+	uint64_t below[16] = { 0 }, ra, sp;
+	static uint8_t stack[BELOW_FRAME + SHOT_STACK];
+	struct unwind_input in;
+
+	recurse(3);
+	world_load(&world, getpid());
+	/* It is called by the function that took the sample. */
+	sp = shot.regs[SHOT_SP];
+	ra = shot.regs[SHOT_IP] + 1;
+	below[15] = sp - 8;
+	memcpy(stack + BELOW_FRAME - 8, &ra, sizeof(ra));
+	memcpy(stack + BELOW_FRAME, shot.stack, shot.size);
+	shot.regs[SHOT_SP] = sp - BELOW_FRAME;
+	shot.regs[SHOT_IP] = (uint64_t)(uintptr_t)below_sp + 4;
+	for (size_t i = 0; i < ARRAY_SIZE(u); i++) {
+		in = input();
+		in.stack = stack;
+		in.stack_size = BELOW_FRAME + shot.size;
+		unwind_sample(u[i], &in, &result);
+		assert_int_equal(result.stop, UNWIND_BAD_FRAME);
+		assert_in_range(result.wanted, sp - BELOW_FRAME - 128, sp - BELOW_FRAME - 1);
+		in.interrupted =
+			(struct unwind_interrupted){ .sp = sp - BELOW_FRAME - sizeof(below),
+						     .bytes = (const uint8_t *)below,
+						     .size = sizeof(below) };
+		unwind_sample(u[i], &in, &result);
+		assert_int_equal(result.stop, UNWIND_COMPLETE);
+		assert_int_equal(result.nr, nr_truth + 1);
+		assert_memory_equal(result.ip + 1, truth, (size_t)nr_truth * sizeof(truth[0]));
+		assert_int_equal(result.nr_guessed, 0);
+		in.interrupted.guessed = true;
+		unwind_sample(u[i], &in, &result);
+		assert_int_equal(result.stop, UNWIND_COMPLETE);
+		assert_int_equal(result.nr_guessed, result.nr - 1);
+		assert_int_equal(result.guessed_by, 0);
+	}
+}
+#endif
+
 #if defined(__x86_64__)
 /* It says that its caller is on another stack; in rbp is no frame pointer. */
 __asm__(".text\n\t.type on_other_stack, @function\non_other_stack:\n\t.cfi_startproc\n\t"

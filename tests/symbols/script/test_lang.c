@@ -216,10 +216,30 @@ TEST(test_far_stack, setup, teardown)
 	assert_int_equal(bytes_u64(f->chain.other_bytes + 4096), 77);
 }
 
+/* The bytes below sp are read as well, or alone; not beside an address that is too far. */
+TEST(test_far_below, setup, teardown)
+{
+	struct fixture *f = *state;
+
+	for (int with_far = 0; with_far < 2; with_far++) {
+		cut_copy(f, 0x340, with_far ? 0x1100 : 0);
+		f->sample.far |= LANG_FAR_BELOW;
+		pymake_u64(&f->m, f->sample.sp - 8, 99);
+		chain(f);
+		assert_int_equal(f->chain.other.sp, f->sample.sp - 128);
+		assert_int_equal(f->chain.other.size, with_far ? 0x4000 + 128 : 128);
+		assert_int_equal(bytes_u64(f->chain.other_bytes + 120), 99);
+	}
+	cut_copy(f, 0x340, LANG_OTHER_MAX - (8 << 10));
+	f->sample.far |= LANG_FAR_BELOW;
+	chain(f);
+	assert_int_equal(f->chain.other.sp, f->sample.sp + 0x340);
+}
+
 /* It is not wanted, it has ended, it is another one by now, or the address is hostile. */
 TEST(test_far_nothing, setup, teardown)
 {
-	const uint64_t hostile[] = { 1, UINT64_MAX - 7, 1ULL << 63, 1ULL << 48 };
+	const uint64_t hostile[] = { 2, UINT64_MAX - 7, 1ULL << 63, 1ULL << 48 };
 	struct fixture *f = *state;
 	uint8_t *copy = malloc(8192);
 
@@ -242,6 +262,13 @@ TEST(test_far_nothing, setup, teardown)
 	memcpy(copy, f->sample.stack, 8192);
 	f->sample.stack = copy;
 	pymake_u64(&f->m, f->sample.sp + 0x338, 1);
+	chain(f);
+	assert_int_equal(f->chain.other.size, 0);
+	/* The bytes below sp are of the begin of the copy. */
+	f->sample.far |= LANG_FAR_BELOW;
+	chain(f);
+	assert_int_not_equal(f->chain.other.size, 0);
+	pymake_u64(&f->m, f->sample.sp + 8, 3);
 	chain(f);
 	assert_int_equal(f->chain.other.size, 0);
 	free(copy);
