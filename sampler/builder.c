@@ -240,16 +240,16 @@ static uint64_t replace(struct sampler *s, struct fresh *f, struct target *t, st
 	s->live.sideband = f->sideband;
 	s->config = f->config;
 	/* The last tick was of the old target; waits begin with the tasks of the new one. */
-	if (t) {
+	if (t)
 		target_replace(&s->target, t);
-		cpu_times_clear(s->cpu_times);
-	}
 	target_choose(s);
 	note_rates(s);
 	carry_cpus(s, old);
 	use_recording(s, f);
 	if (begin_new(s, e))
 		mailbox_say(&s->mailbox, "%s", e->text);
+	if (t)
+		tick_restart_cpu(s);
 	since = time_now_ns() - since;
 	end_recording(s, f, old);
 	counters_close(old);
@@ -917,6 +917,8 @@ static void set_enabled(struct sampler *s, const struct control *c)
 		return;
 	}
 	s->rates.enabled = on;
+	if (on)
+		tick_restart_cpu(s);
 	rates_mix(&s->rates);
 	waiting_begin(s);
 	mailbox_say(&s->mailbox,
@@ -1511,6 +1513,7 @@ int builder_start(struct sampler *s, struct err *e)
 	rates_govern(&s->rates, &s->config);
 	if (s->live.counters && s->rates.governor.climbs)
 		apply_governor(s);
+	tick_restart_cpu(s);
 	set_start(s, time_now_ns());
 	past_use_events(&s->past, s->store.history, &s->config);
 	s->rates.procstat_ns = s->ticks.start_ns;

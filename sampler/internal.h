@@ -124,11 +124,11 @@ bool builder_stop(struct sampler *s);
  * pieces are too few, and say how the time is shared only. Each slice of the history gets it as
  * counts of PROFILE_CPU (of a task) and PROFILE_CPU_REST (of its process, and of no sampled task).
  *
- * Samples stand for the time where no clock does: in the slice in which a process was first sampled
- * and existed before, and in that of its end. The rest of the time of all tasks belongs to
- * tasks that have ended, and the times of ended children, as their parents have them, say how much
- * that is. A process and each thread without samples in a slice has its time at the end of a tick.
- * No slice has more than the whole time of its CPUs.
+ * The clocks of all processes are noted at the begin. Samples stand for the time where no clock
+ * does: in the slice of the end of a process. The rest of the time of all tasks, by their events or
+ * that of the CPUs, belongs to tasks that have ended, and the times of ended children, as their
+ * parents have them, say how much that is. A process and each thread without samples in a slice has
+ * its time at the end of a tick. No slice has more than the whole time of its CPUs.
  *
  * Runs on: the builder, online for urcu-qsbr.
  */
@@ -141,20 +141,23 @@ struct cpu_times_clocks {
 	/* Of the children that the process has waited for, and of theirs; NULL: not known. */
 	bool (*children)(void *ctx, pid_t pid, uint64_t *ns);
 	uint64_t (*now)(void *ctx); /* NULL: the end of the slice */
+	/* Fill @pids with the processes of now, @max at most; NULL: none, else @children is set. */
+	uint32_t (*list)(void *ctx, pid_t *pids, uint32_t max);
 };
 
 struct cpu_times_input {
 	struct maps *maps;
 	uint32_t generation; /* of the ids of tasks */
 	uint64_t begin_ns, now_ns;
-	int event;	      /* its samples stand for time; -1: none */
-	double sample_ns;     /* time of one sample; 0: its weight */
-	int wait_slot;	      /* an event that is no running time; -1: none */
-	bool threads;	      /* single threads are sampled: a process has the time of these */
-	bool tick;	      /* the slice is the last one of a tick */
-	uint64_t all_ns;      /* of a tick: the time of all tasks, by their events; 0: not known */
-	uint64_t busy_ns;     /* of a tick, without @all_ns: the time in which CPUs were not idle */
-	uint32_t nr_cpus;     /* a slice has their whole time at most; 0: no limit */
+	int event;	  /* its samples stand for time; -1: none */
+	double sample_ns; /* time of one sample; 0: its weight */
+	int wait_slot;	  /* an event that is no running time; -1: none */
+	bool threads;	  /* single threads are sampled: a process has the time of these */
+	bool tick;	  /* the slice is the last one of a tick */
+	uint64_t all_ns;  /* of a tick: the time of all tasks, by their events; 0: not known */
+	uint64_t busy_ns; /* of a tick, without @all_ns: the time of all tasks, by that of the CPUs
+			   */
+	uint32_t nr_cpus; /* a slice has their whole time at most; 0: no limit */
 	const pid_t *parents; /* processes that forked since the last slice */
 	uint32_t nr_parents;
 };
@@ -166,10 +169,8 @@ void cpu_times_free(struct cpu_times *t);
  * memory nothing is appended. */
 void cpu_times_add(struct cpu_times *t, const struct cpu_times_input *in, struct count **counts,
 		   uint32_t *nr);
-/* Begin again: the time up to now is of no slice. */
+/* Begin again: the time up to now is of no slice. Costs 10 us for each process of the system. */
 void cpu_times_restart(struct cpu_times *t);
-/* Forget all tasks: others are sampled now. */
-void cpu_times_clear(struct cpu_times *t);
 
 /*
  * All events of this machine, and whether each can be opened.
@@ -431,6 +432,8 @@ bool saving_check(struct saving *s, struct recorder *r, char *text, size_t size)
 
 /* Cut a slice of the history within a tick. */
 void tick_slice(struct sampler *s, uint64_t now_ns);
+/* CPU time up to now is of no slice. */
+void tick_restart_cpu(struct sampler *s);
 /* Keep the slices that are not kept yet on disk (--keep): once a second, or at the end. */
 void tick_keep(struct sampler *s, uint64_t now_ns, bool end);
 /* End a tick: take the counts, make the profile, hand it over. */
@@ -1335,8 +1338,8 @@ struct session_ticks {
 	uint64_t sampled_ns;  /* the last one with samples */
 	uint64_t complete_ns; /* all samples before it are counted */
 	uint64_t running_ns;  /* running time of all events so far */
-	uint64_t busy_ns;     /* time in which CPUs were not idle so far */
-	uint64_t kept_ns;     /* the last slices were given to --keep then */
+	int64_t busy_ns;  /* time of all tasks so far, by that of the CPUs, from some moment on */
+	uint64_t kept_ns; /* the last slices were given to --keep then */
 	/* Of the last tick. */
 	uint64_t span_ns;
 	double own_pct;			/* CPU, of one, without answers to requests */

@@ -8,6 +8,7 @@
 #include "sampler/internal.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -414,6 +415,11 @@ void rates_rebase(struct rates *r, struct counters *counters, uint32_t index, ui
 /* Parents that are read in one tick. */
 #define PARENTS_MAX 256
 
+/* Processes whose times are noted at the begin, 10 us each, and afterwards. */
+#define LOOKED_MAX 4096
+
+#define NOTES_MAX 8192
+
 #define ANCESTORS_MAX 64
 
 /* Slices back from now that have a limit. */
@@ -435,6 +441,15 @@ struct cpu_clock {
 	int64_t rest_ns;	   /* of a process: not in the times of its threads; < 0: ahead */
 	bool running;		   /* @ns is known */
 	bool several;		   /* of a process: threads are read one by one */
+	bool young;		   /* began in this tick, and was first sampled in this slice */
+};
+
+/* The times of a process that is not sampled: none of them is counted. */
+struct process_note {
+	pid_t pid;
+	uint64_t read_ns;     /* it was this process */
+	uint64_t ns, seen_ns; /* its clock, and when it was read */
+	uint64_t children_ns; /* as of @read_ns: it has not forked since */
 };
 
 /* The samples of a slice in one task. */
@@ -449,6 +464,9 @@ struct cpu_times {
 	struct cpu_clock *list;
 	uint32_t nr, room;
 	struct hashset set;
+	struct process_note *notes; /* by @noted */
+	uint32_t nr_notes, room_notes;
+	struct hashset noted;
 	/* Of the slice at hand. */
 	const struct cpu_times_input *in;
 	struct part *parts;
@@ -518,6 +536,21 @@ static bool read_children(void *ctx, pid_t pid, uint64_t *ns)
 	return true;
 }
 
+/* Fill @pids with processes that run now. Return their number, @max at most. */
+static uint32_t list_processes(void *ctx, pid_t *pids, uint32_t max)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+	uint32_t nr = 0;
+
+	while (dir && nr < max && (entry = readdir(dir)))
+		if ((pids[nr] = (pid_t)strtoul(entry->d_name, NULL, 10)) > 0)
+			nr++;
+	if (dir)
+		closedir(dir);
+	return nr;
+}
+
 static uint64_t read_now(void *ctx)
 {
 	return time_now_ns();
@@ -569,15 +602,74 @@ static void index_again(struct cpu_times *t)
 		hashset_add(&t->set, hash_of(t->list[i].pid, t->list[i].tid), i);
 }
 
+static struct process_note *find_note(const struct cpu_times *t, pid_t pid)
+{
+	uint32_t at = 0, id;
+
+	while ((id = hashset_next(&t->noted, keyhash_number((uint64_t)pid), &at)) != HASHSET_NONE)
+		if (t->notes[id].pid == pid)
+			return &t->notes[id];
+	return NULL;
+}
+
+/* Note the times of a process. */
+static void note_process(struct cpu_times *t, pid_t pid, uint64_t children_ns)
+{
+	struct process_note *note = find_note(t, pid);
+	uint64_t now_ns = t->clocks.now ? t->clocks.now(t->clocks.ctx) : 0, ns;
+
+	if (!t->clocks.process(t->clocks.ctx, pid, &ns))
+		return;
+	if (!note) {
+		if (t->nr_notes >= NOTES_MAX ||
+		    !array_reserve(&t->notes, &t->room_notes, t->nr_notes + 1ULL) ||
+		    hashset_reserve(&t->noted, 1))
+			return;
+		hashset_add(&t->noted, keyhash_number((uint64_t)pid), t->nr_notes);
+		note = &t->notes[t->nr_notes++];
+	}
+	*note = (struct process_note){ pid, now_ns, ns, now_ns, children_ns };
+}
+
+/* Read the clocks of noted processes again: what a process had up to now is counted, or of none. */
+static void renew_notes(struct cpu_times *t)
+{
+	for (uint32_t i = 0; i < t->nr_notes; i++) {
+		struct process_note *note = &t->notes[i];
+
+		note->seen_ns = t->clocks.now ? t->clocks.now(t->clocks.ctx) : 0;
+		if (!t->clocks.process(t->clocks.ctx, note->pid, &note->ns))
+			note->ns = UINT64_MAX;
+	}
+}
+
+/* Note the times of all processes. */
+static void look_at_processes(struct cpu_times *t)
+{
+	pid_t *pids = malloc(LOOKED_MAX * sizeof(*pids));
+	uint32_t nr = pids && t->clocks.list ? t->clocks.list(t->clocks.ctx, pids, LOOKED_MAX) : 0;
+	uint64_t ns;
+
+	for (uint32_t i = 0; i < nr; i++)
+		if (t->clocks.children(t->clocks.ctx, pids[i], &ns))
+			note_process(t, pids[i], ns);
+	renew_notes(t);
+	free(pids);
+}
+
 /* Forget tasks that ended, or have no samples any more. */
 static void forget_old(struct cpu_times *t)
 {
 	uint32_t kept = 0;
 
-	for (uint32_t i = 0; i < t->nr; i++)
-		if (t->list[i].running &&
-		    MAX(t->list[i].sampled_ns, t->list[i].forked_ns) + FORGET_NS > t->in->now_ns)
-			t->list[kept++] = t->list[i];
+	for (uint32_t i = 0; i < t->nr; i++) {
+		const struct cpu_clock *c = &t->list[i];
+
+		if (c->running && MAX(c->sampled_ns, c->forked_ns) + FORGET_NS > t->in->now_ns)
+			t->list[kept++] = *c;
+		else if (c->running && c->forked_ns)
+			note_process(t, c->pid, c->children_ns);
+	}
 	if (kept == t->nr)
 		return;
 	t->nr = kept;
@@ -599,20 +691,25 @@ static void count_piece(struct cpu_times *t, uint32_t task, uint32_t event, uint
 	};
 }
 
-/* Return how much of @ns the slice of @time_ns may have: of all its CPUs, its whole time at most.
+/*
+ * Return how much of @ns the slice of @time_ns may have: of all its CPUs, its whole time at most,
+ * as far as it is after the begin and before now.
  */
 static uint64_t claim(struct cpu_times *t, uint64_t time_ns, uint64_t ns)
 {
-	uint64_t number = time_ns / COUNTS_SLICE_NS, most = t->in->nr_cpus * COUNTS_SLICE_NS;
+	uint64_t number = time_ns / COUNTS_SLICE_NS;
+	uint64_t begin_ns = MAX(number * COUNTS_SLICE_NS, t->floor_ns);
+	uint64_t end_ns = MIN((number + 1) * COUNTS_SLICE_NS, t->until_ns);
+	uint64_t most = end_ns > begin_ns ? t->in->nr_cpus * (end_ns - begin_ns) : 0;
 	uint32_t i = number % SLICES_LIMITED;
 
-	if (!most)
+	if (!t->in->nr_cpus)
 		return ns;
 	if (t->slices[i].number != number) {
 		t->slices[i].number = number;
 		t->slices[i].ns = 0;
 	}
-	ns = MIN(ns, most - t->slices[i].ns);
+	ns = MIN(ns, most - MIN(most, t->slices[i].ns));
 	t->slices[i].ns += ns;
 	return ns;
 }
@@ -660,15 +757,37 @@ static void count_unsampled(struct cpu_times *t, const struct cpu_clock *c, uint
 		count_ns(t, c->task, event, ns);
 }
 
+/* Return the time that is not counted yet of a process that runs and is sampled for the first time:
+ * all of one that began in this tick, else up to a note; @ns: its clock; < 0: not known. */
+static double first_time(struct cpu_times *t, pid_t pid, uint64_t ns, bool *young)
+{
+	const struct process_note *note = find_note(t, pid);
+	uint64_t birth_ns, since_ns = t->tick_ns ? t->tick_ns : t->floor_ns;
+	pid_t parent;
+
+	/* A program began with the fork. */
+	if (!maps_birth(t->in->maps, pid, t->in->now_ns, &birth_ns, &parent))
+		birth_ns = 0;
+	if (birth_ns >= since_ns && birth_ns) {
+		*young = true;
+		t->since_ns = birth_ns;
+		return (double)MIN(ns, t->until_ns - MIN(birth_ns, t->until_ns));
+	}
+	if (!note || birth_ns > note->read_ns || ns < note->ns)
+		return -1;
+	t->since_ns = note->seen_ns;
+	return (double)(ns - note->ns);
+}
+
 /*
  * Read a clock. Return the time since it was last read; if it is new, or another task has the
- * number, since the begin of the slice at most, else the time of its samples, @sampled.
+ * number, all that is not counted, if known, else the time of its samples, @sampled.
  */
 static double take(struct cpu_times *t, struct cpu_clock *c, double sampled)
 {
 	bool was = c->running;
-	uint64_t ns, before = c->ns, birth_ns;
-	pid_t parent;
+	uint64_t ns, before = c->ns;
+	double first;
 
 	c->running = c->tid ? t->clocks.thread(t->clocks.ctx, c->pid, c->tid, &ns)
 			    : t->clocks.process(t->clocks.ctx, c->pid, &ns);
@@ -683,11 +802,9 @@ static double take(struct cpu_times *t, struct cpu_clock *c, double sampled)
 	c->ns = ns;
 	if (was && ns >= before)
 		return (double)(ns - before);
-	/* It began in this slice: all of its time is in it. A program began with the fork. */
-	if (maps_birth(t->in->maps, c->pid, t->in->now_ns, &birth_ns, &parent) &&
-	    birth_ns >= t->in->begin_ns)
-		return (double)MIN(ns, t->in->now_ns - t->in->begin_ns);
-	return MIN(sampled, (double)ns);
+	/* Threads have no births. */
+	first = c->tid ? -1 : first_time(t, c->pid, ns, &c->young);
+	return first >= 0 ? first : MIN(sampled, (double)ns);
 }
 
 /* ---- the samples of a slice ---- */
@@ -823,13 +940,21 @@ static void note_sampled(const struct cpu_times *t, struct cpu_clock *c, const s
 	c->sampled_ns = t->in->now_ns;
 }
 
-/* Note the samples of a process that has ended. */
-static void note_ended(struct cpu_times *t, const struct part *parts, uint32_t nr)
+/*
+ * Note the samples of a process that stand for others, which lived too short to be sampled: all of
+ * one that has ended, what is more than its time, @ns, of one that began in this tick.
+ */
+static void note_ended(struct cpu_times *t, const struct part *parts, uint32_t nr, double ns)
 {
-	if (!array_reserve(&t->ended, &t->room_ended, (uint64_t)t->nr_ended + nr))
+	double all = sampled_ns(parts, nr), share = all > ns ? (all - ns) / all : 0;
+
+	if (share <= 0 || !array_reserve(&t->ended, &t->room_ended, (uint64_t)t->nr_ended + nr))
 		return;
-	memcpy(t->ended + t->nr_ended, parts, nr * sizeof(*parts));
-	t->nr_ended += nr;
+	for (uint32_t i = 0; i < nr; i++) {
+		t->ended[t->nr_ended] = parts[i];
+		t->ended[t->nr_ended].count *= share;
+		t->ended[t->nr_ended++].ns *= share;
+	}
 }
 
 /* Read the clock of a sampled thread. False: it says nothing, as the thread is new or has ended. */
@@ -893,8 +1018,9 @@ static void count_process(struct cpu_times *t, const struct part *parts, uint32_
 	note_sampled(t, c, parts);
 	ns = take(t, c, sampled_ns(parts, nr));
 	c->several |= parts->tid != parts->pid || same_thread(parts, nr) < nr;
-	if (!c->running)
-		note_ended(t, parts, nr);
+	if (!c->running || c->young)
+		note_ended(t, parts, nr, c->running ? ns : 0);
+	c->young = false;
 	several = c->several && c->running;
 	if (!several) {
 		share_out(t, parts, nr, ns);
@@ -966,7 +1092,7 @@ static struct cpu_clock *heir_of(const struct cpu_times *t, pid_t pid)
 			return NULL;
 		c = find(t, parent, 0);
 		if (c && c->running)
-			return c;
+			return c->forked_ns ? c : NULL;
 		pid = parent;
 	}
 	return NULL;
@@ -981,15 +1107,16 @@ static void inherit(struct cpu_times *t)
 		if (c->tid || c->running)
 			continue;
 		heir = heir_of(t, c->pid);
-		if (!heir || !heir->forked_ns)
+		if (!heir)
 			continue;
 		c->heir = heir->pid;
 		heir->children_ns += c->ns + c->late_ns + (c->forked_ns ? c->children_ns : 0);
 	}
 	for (uint32_t i = 0; i < t->nr_ended; i++) {
-		const struct cpu_clock *c = find(t, t->ended[i].pid, 0);
+		const struct cpu_clock *c = find(t, t->ended[i].pid, 0), *heir;
 
-		t->ended[i].tid = c ? c->heir : 0;
+		heir = c && c->running ? heir_of(t, c->pid) : NULL;
+		t->ended[i].tid = heir ? heir->pid : c ? c->heir : 0;
 	}
 	if (t->nr_ended)
 		qsort(t->ended, t->nr_ended, sizeof(*t->ended), by_heir);
@@ -1037,7 +1164,7 @@ static void share_children(struct cpu_times *t, pid_t parent, double ns)
  */
 static double count_children(struct cpu_times *t, double limit)
 {
-	double all = read_missing(t), part = all > limit ? MAX(limit, 0.0) / all : 1;
+	double all = read_missing(t), part = all > MAX(limit, 0.0) ? MAX(limit, 0.0) / all : 1;
 
 	for (uint32_t i = 0; i < t->nr && all > 0; i++) {
 		struct cpu_clock *c = &t->list[i];
@@ -1062,32 +1189,67 @@ static void note_counted(struct cpu_times *t, double ns)
 		t->list[i].children_ns += (uint64_t)(t->list[i].missing_ns * MIN(ns / all, 1.0));
 }
 
+/* Return the number of ended processes, the first ones, with no parent that waits for them. */
+static uint32_t orphans(const struct cpu_times *t)
+{
+	uint32_t nr = 0;
+
+	while (nr < t->nr_ended && !t->ended[nr].tid)
+		nr++;
+	return nr;
+}
+
 /*
  * Count the rest of the time of all tasks: of tasks that have ended, shared by their samples, or of
- * none that is known. Clocks and events are read one after the other, so that it may be less than
- * nothing for a while.
+ * none that is known. Clocks, events and CPUs are read one after the other, so that it may be less
+ * than nothing for a while.
  */
 static void count_left(struct cpu_times *t)
 {
-	double left = t->left_ns + (double)t->in->all_ns - t->counted_ns;
+	double all = (double)(t->in->all_ns ? t->in->all_ns : t->in->busy_ns);
+	uint32_t nr;
+	double left = t->left_ns + all - t->counted_ns,
+	       most = t->in->all_ns ? MISSED_MAX * left : left;
 
 	t->since_ns = t->tick_ns ? t->tick_ns : t->in->begin_ns;
 	t->until_ns = now_of(t);
 	inherit(t);
-	if (t->in->all_ns) {
-		t->left_ns = MAX(MIN(left, 0.0), -AHEAD_MAX_NS);
-		left -= count_children(t, MISSED_MAX * left);
-		if (left > 0 && t->nr_ended)
-			share_out(t, t->ended, t->nr_ended, left);
-		else if (left > 0)
-			count_ns(t, TASK_UNKNOWN, PROFILE_CPU_REST, left);
-		note_counted(t, MAX(left, 0.0));
-	} else {
-		count_children(t, (double)t->in->busy_ns - t->counted_ns);
+	nr = t->nr_ended;
+	t->left_ns = MAX(MIN(left, 0.0), -AHEAD_MAX_NS);
+	left -= count_children(t, most);
+	/* Samples of all CPUs miss no kind of task. Parents have the time of their own children. */
+	if (!t->in->all_ns) {
+		nr = orphans(t);
+		left = MIN(left, sampled_ns(t->ended, nr));
 	}
+	if (left > 0 && nr)
+		share_out(t, t->ended, nr, left);
+	else if (left > 0)
+		count_ns(t, TASK_UNKNOWN, PROFILE_CPU_REST, left);
+	note_counted(t, MAX(left, 0.0));
 	t->counted_ns = 0;
 	t->nr_ended = 0;
 	t->tick_ns = t->until_ns;
+}
+
+/*
+ * Return the time of the ended children of a process that is counted already, or of before. All
+ * children of one that began after us are counted.
+ */
+static uint64_t children_before(const struct cpu_times *t, pid_t pid)
+{
+	const struct process_note *note = find_note(t, pid);
+	uint64_t birth_ns, ns;
+	pid_t parent;
+
+	if (!maps_birth(t->in->maps, pid, t->in->now_ns, &birth_ns, &parent))
+		birth_ns = 0;
+	if (note && birth_ns <= note->read_ns)
+		return note->children_ns;
+	if (birth_ns > t->floor_ns || !t->clocks.children ||
+	    !t->clocks.children(t->clocks.ctx, pid, &ns))
+		return 0;
+	return ns;
 }
 
 /* Note the processes that forked: the time of their children up to now is not counted. */
@@ -1095,22 +1257,16 @@ static void note_parents(struct cpu_times *t)
 {
 	for (uint32_t i = 0; i < t->in->nr_parents && !t->in->threads; i++) {
 		struct cpu_clock *c = obtain(t, t->in->parents[i], 0);
-		uint64_t ns, birth_ns;
-		pid_t parent;
 
 		if (!c)
 			continue;
 		if (!c->sampled_ns && !c->forked_ns) {
 			c->task = TASK_UNKNOWN;
 			c->generation = t->in->generation;
-			take(t, c, 0);
+			count_unsampled(t, c, PROFILE_CPU, take(t, c, 0));
 		}
-		/* All children of one that began after us are counted. */
-		if (!c->forked_ns && c->running &&
-		    !(maps_birth(t->in->maps, c->pid, t->in->now_ns, &birth_ns, &parent) &&
-		      birth_ns > t->floor_ns) &&
-		    t->clocks.children && t->clocks.children(t->clocks.ctx, c->pid, &ns))
-			c->children_ns = ns;
+		if (!c->forked_ns && c->running)
+			c->children_ns = children_before(t, c->pid);
 		c->forked_ns = t->in->now_ns;
 	}
 }
@@ -1130,18 +1286,19 @@ void cpu_times_add(struct cpu_times *t, const struct cpu_times_input *in, struct
 	if (!t->floor_ns || t->restarted)
 		t->floor_ns = in->begin_ns;
 	t->restarted = false;
-	note_parents(t);
 	collect(t, *counts, *nr);
 	for (uint32_t i = 0, n; i < t->nr_parts; i += n) {
 		for (n = 1; i + n < t->nr_parts && t->parts[i + n].pid == t->parts[i].pid;)
 			n++;
 		count_process(t, t->parts + i, n);
 	}
+	note_parents(t);
 	if (in->tick) {
 		count_other_threads(t);
 		count_other_processes(t);
 		count_left(t);
 		forget_old(t);
+		renew_notes(t);
 	}
 	larger = t->nr_out ? realloc(*counts, ((size_t)*nr + t->nr_out) * sizeof(*larger)) : NULL;
 	if (!larger)
@@ -1161,32 +1318,19 @@ static void forget_tick(struct cpu_times *t)
 
 void cpu_times_restart(struct cpu_times *t)
 {
-	for (uint32_t i = 0; t && i < t->nr; i++) {
-		struct cpu_clock *c = &t->list[i];
-
-		c->running = c->tid ? t->clocks.thread(t->clocks.ctx, c->pid, c->tid, &c->ns)
-				    : t->clocks.process(t->clocks.ctx, c->pid, &c->ns);
-		c->rest_ns = 0;
-		c->read_ns = t->clocks.now ? t->clocks.now(t->clocks.ctx) : 0;
-		c->forked_ns = 0;
-	}
-	if (t)
-		forget_tick(t);
-}
-
-void cpu_times_clear(struct cpu_times *t)
-{
 	if (!t)
 		return;
-	t->nr = 0;
+	t->nr = t->nr_notes = 0;
 	hashset_clear(&t->set);
+	hashset_clear(&t->noted);
+	look_at_processes(t);
 	forget_tick(t);
 }
 
 struct cpu_times *cpu_times_new(const struct cpu_times_clocks *clocks)
 {
-	const struct cpu_times_clocks kernel = { read_process, read_thread, NULL, read_children,
-						 read_now };
+	const struct cpu_times_clocks kernel = { read_process,	read_thread, NULL,
+						 read_children, read_now,    list_processes };
 	struct cpu_times *t = calloc(1, sizeof(*t));
 
 	if (t)
@@ -1199,6 +1343,8 @@ void cpu_times_free(struct cpu_times *t)
 	if (!t)
 		return;
 	hashset_fini(&t->set);
+	hashset_fini(&t->noted);
+	free(t->notes);
 	free(t->list);
 	free(t->parts);
 	free(t->left);

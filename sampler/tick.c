@@ -627,17 +627,24 @@ static uint64_t take_running(struct sampler *s)
 	return target_is_part(&s->target) && longest_ns > before_ns ? longest_ns - before_ns : 0;
 }
 
-/* Return how long CPUs were not idle since the last tick: all tasks, and interrupts. */
-static uint64_t take_busy(struct sampler *s)
+/* Return how long tasks ran from some moment on, but for proftop if it has no samples. */
+static int64_t tasks_ran(const struct sampler *s)
 {
-	uint64_t before_ns = s->ticks.busy_ns;
-	double ns = 0;
+	double ns = s->config.include_self ? 0 : -(double)time_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 
 	for (uint32_t i = 0; i < s->live.nr_threads; i++)
 		ns += procstat_cpu(s->rates.procstat, counters_cpu(s->live.counters, i)->cpu)
-			      .not_idle_ns;
-	s->ticks.busy_ns = (uint64_t)ns;
-	return before_ns && ns > (double)before_ns ? s->ticks.busy_ns - before_ns : 0;
+			      .tasks_ns;
+	return (int64_t)ns;
+}
+
+/* Return how long tasks ran since the last tick. */
+static uint64_t take_busy(struct sampler *s)
+{
+	int64_t before_ns = s->ticks.busy_ns;
+
+	s->ticks.busy_ns = MAX(before_ns, tasks_ran(s));
+	return (uint64_t)(s->ticks.busy_ns - before_ns);
 }
 
 /* Add the CPU time of the tasks. Clocks are of all CPUs: samples of some CPUs have no others. */
@@ -659,12 +666,8 @@ static void add_cpu_times(struct sampler *s, struct count **counts, uint32_t *nr
 		.parents = parents,
 	};
 
-	if (!s->cpu_times || s->config.cpus)
+	if (!s->cpu_times || s->config.cpus || !s->rates.enabled)
 		return;
-	if (!s->rates.enabled) {
-		cpu_times_restart(s->cpu_times);
-		return;
-	}
 	choose_clock(s, &in);
 	/* Relaxed: a number. */
 	for (size_t i = 0; i < ARRAY_SIZE(s->live.parents.pids); i++) {
@@ -675,6 +678,17 @@ static void add_cpu_times(struct sampler *s, struct count **counts, uint32_t *nr
 			parents[in.nr_parents++] = pid;
 	}
 	cpu_times_add(s->cpu_times, &in, counts, nr);
+}
+
+void tick_restart_cpu(struct sampler *s)
+{
+	if (!s->cpu_times)
+		return;
+	s->rates.procstat_ns = 0;
+	rates_read_busy(&s->rates, time_now_ns());
+	take_running(s);
+	s->ticks.busy_ns = tasks_ran(s);
+	cpu_times_restart(s->cpu_times);
 }
 
 /* Return the time before which all samples and waits are counted. */
@@ -885,9 +899,6 @@ static void drop_tick(struct sampler *s, struct pipeline_stats *all)
 
 	if (!take_tick(s, &epoch, &counts, &nr))
 		free(counts);
-	cpu_times_restart(s->cpu_times);
-	take_running(s);
-	take_busy(s);
 	for (uint32_t i = 0; i < s->live.nr_threads; i++) {
 		struct sampler_thread_stats stats;
 
@@ -910,6 +921,7 @@ void tick_discard(struct sampler *s)
 	struct pipeline_stats all = { 0 };
 
 	drop_tick(s, &all);
+	tick_restart_cpu(s);
 	s->ticks.total = (struct profile_account){ 0 };
 	s->ticks.reset_ns = s->ticks.last_ns = time_now_ns();
 	waiting_discard(s, s->ticks.reset_ns);

@@ -149,8 +149,8 @@ int procstat_update(struct procstat *p);
 struct procstat_cpu {
 	double busy;	      /* neither idle nor waiting for I/O */
 	double kernel, steal; /* parts of @busy: of the kernel and interrupts; taken by the host */
-	double not_idle_ns;   /* in all updates */
-	bool online;	      /* at the last update; if not, all shares are 0 */
+	double tasks_ns; /* of tasks, in all updates: neither idle, nor of interrupts or the host */
+	bool online;	 /* at the last update; if not, the shares are 0 */
 };
 struct procstat_cpu procstat_cpu(const struct procstat *p, int cpu);
 

@@ -28,7 +28,8 @@
 #define FIRST_PID_NAMESPACE 0xeffffffcu
 
 struct cpu {
-	uint64_t busy, idle, kernel, steal; /* clock ticks since boot, as last read */
+	/* Clock ticks since boot, as last read. */
+	uint64_t busy, idle, kernel, steal, interrupts;
 	struct procstat_cpu shares;
 	bool seen;
 };
@@ -178,12 +179,16 @@ static void set_cpu(struct procstat *p, uint64_t id, const struct cpu *now)
 			.kernel = MIN(since(was.kernel, now->kernel), busy) / all,
 			.steal = MIN(since(was.steal, now->steal), busy) / all,
 		};
-	/* Idle time is exact; user and system time is that of the moments of the timer. */
-	cpu->shares.not_idle_ns = was.shares.not_idle_ns;
+	/*
+	 * Idle time is exact; user and system time is that of the moments of the timer. Less than
+	 * nothing of an update, by whole clock ticks, is of others.
+	 */
+	cpu->shares.tasks_ns = was.shares.tasks_ns;
 	if (was.shares.online)
-		cpu->shares.not_idle_ns += MAX(p->elapsed_ns - since(was.idle, now->idle) * 1e9 /
-								       (double)sysconf(_SC_CLK_TCK),
-					       0.0);
+		cpu->shares.tasks_ns += p->elapsed_ns - (since(was.idle, now->idle) +
+							 since(was.interrupts, now->interrupts) +
+							 since(was.steal, now->steal)) *
+								1e9 / (double)sysconf(_SC_CLK_TCK);
 }
 
 /* "cpu3 user nice system idle iowait irq softirq steal …"; old kernels have fewer fields. */
@@ -201,7 +206,8 @@ static void parse_cpu(struct procstat *p, const char *line)
 		&(struct cpu){ .busy = v[0] + v[1] + v[2] + v[5] + v[6] + v[7],
 			       .idle = v[3] + v[4],
 			       .kernel = v[2] + v[5] + v[6],
-			       .steal = v[7] });
+			       .steal = v[7],
+			       .interrupts = v[5] + v[6] });
 }
 
 /* The cpu lines are first; grow until the line behind them is seen. */
@@ -251,9 +257,14 @@ int procstat_update(struct procstat *p)
 
 struct procstat_cpu procstat_cpu(const struct procstat *p, int cpu)
 {
-	bool there = cpu >= 0 && (size_t)cpu < p->nr_cpus && p->cpus[cpu].shares.online;
+	struct procstat_cpu shares = { .busy = 0 };
 
-	return there ? p->cpus[cpu].shares : (struct procstat_cpu){ .busy = 0 };
+	if (cpu < 0 || (size_t)cpu >= p->nr_cpus)
+		return shares;
+	if (p->cpus[cpu].shares.online)
+		return p->cpus[cpu].shares;
+	shares.tasks_ns = p->cpus[cpu].shares.tasks_ns;
+	return shares;
 }
 
 static uint64_t self_cpu_us(void)

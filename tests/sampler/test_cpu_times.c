@@ -68,6 +68,17 @@ static bool of_children(void *ctx, pid_t pid, uint64_t *ns)
 	return true;
 }
 
+static uint32_t list_noted(void *ctx, pid_t *pids, uint32_t max)
+{
+	struct world *w = ctx;
+	uint32_t nr = 0;
+
+	for (pid_t pid = 1; pid < PIDS && nr < max; pid++)
+		if (w->process[pid])
+			pids[nr++] = pid;
+	return nr;
+}
+
 static uint64_t at_now(void *ctx)
 {
 	struct world *w = ctx;
@@ -101,8 +112,8 @@ static void open_world(struct world *w)
 		maps_on_fork(w->maps, 3, 3, tid, 3, 2);
 		name_task(w, 3, tid);
 	}
-	w->times = cpu_times_new(
-		&(struct cpu_times_clocks){ of_process, of_thread, w, of_children, at_now });
+	w->times = cpu_times_new(&(struct cpu_times_clocks){ of_process, of_thread, w, of_children,
+							     at_now, list_noted });
 	assert_non_null(w->times);
 }
 
@@ -383,7 +394,7 @@ static void test_restart(void **state)
 	w.process[4] += 3 * MS;
 	SLICE(&w, true, 4);
 	assert_float_equal(w.cpu[4], 4, 0.01);
-	cpu_times_clear(w.times);
+	cpu_times_restart(w.times);
 	w.process[4] += 500 * MS;
 	slice(&w, NULL, NULL, 0, true);
 	assert_float_equal(w.cpu[4], 4, 0.01);
@@ -493,6 +504,95 @@ static void test_grandchildren(void **state)
 	slice(&w, NULL, NULL, 0, true);
 	slice(&w, NULL, NULL, 0, true);
 	assert_float_equal(w.all, 195, 0.01);
+	close_world(&w);
+}
+
+/* The first tick has all time since the begin, of a process and of its children. */
+static void test_first_tick(void **state)
+{
+	struct world w;
+
+	for (int events = 0; events < 2; events++) {
+		open_world(&w);
+		w.process[4] = 5000 * MS;
+		w.children[4] = 9000 * MS;
+		cpu_times_restart(w.times);
+		w.forked = 4;
+		w.process[4] += 300 * MS;
+		w.children[4] += 500 * MS;
+		w.all_ns = events ? 600 * MS : 0;
+		w.busy_ns = 2000 * MS;
+		SLICE(&w, true, 4);
+		assert_float_equal(w.cpu[4], 300, 0.01);
+		assert_float_equal(w.all, 800, 0.01);
+		close_world(&w);
+	}
+}
+
+/* A process without samples and forks for long is counted from then on when it has some again. */
+static void test_comes_back(void **state)
+{
+	struct world w;
+
+	open_world(&w);
+	w.busy_ns = 100000 * MS;
+	maps_on_fork(w.maps, 40, 4, 40, 4, w.now_ns + 1);
+	w.now_ns += 2;
+	name_task(&w, 40, 40);
+	w.now_ns -= 2;
+	w.forked = 40;
+	w.process[40] = 10 * MS;
+	w.children[40] = 600 * MS;
+	SLICE(&w, true, 40);
+	assert_float_equal(w.all, 610, 0.01);
+	w.forked = 0;
+	for (int i = 0; i < 700; i++)
+		slice(&w, NULL, NULL, 0, true);
+	w.forked = 40;
+	w.process[40] += 20 * MS;
+	w.children[40] += 50 * MS;
+	SLICE(&w, true, 40);
+	assert_float_equal(w.all, 680, 0.01);
+	close_world(&w);
+}
+
+/* Processes of 0.4 ms without a parent: some have a sample, of 1 ms. */
+static void test_orphans(void **state)
+{
+	struct world w;
+
+	open_world(&w);
+	SLICE(&w, true, 4);
+	w.all = 0;
+	for (pid_t pid = 40; pid < PIDS; pid++) {
+		maps_on_fork(w.maps, pid, 9, pid, 9, w.now_ns + 1);
+		w.now_ns += 2;
+		name_task(&w, pid, pid);
+		w.now_ns -= 2;
+		w.process[pid] = MS * 2 / 5;
+		w.busy_ns = MS;
+		SLICE(&w, true, pid);
+		w.process[pid] = 0;
+	}
+	assert_float_equal(w.all, PIDS - 40, 1.01); /* the first tick was ahead by 1 ms */
+	close_world(&w);
+}
+
+/* The begin is in the middle of a slice: that has half of its time at most. */
+static void test_half_a_slice(void **state)
+{
+	struct world w;
+
+	open_world(&w);
+	w.nr_cpus = 2;
+	w.now_ns += SLICE_NS / 2;
+	w.process[4] = 1000 * MS;
+	cpu_times_restart(w.times);
+	w.process[4] += 5000 * MS;
+	SLICE(&w, true, 4);
+	assert_float_equal(w.all, 200, 0.01);
+	assert_float_equal(w.slices[1000], 100, 0.01);
+	assert_float_equal(w.slices[1001], 100, 0.01);
 	close_world(&w);
 }
 
@@ -694,6 +794,10 @@ int main(void)
 		cmocka_unit_test(test_short_children),
 		cmocka_unit_test(test_short_children_of_events),
 		cmocka_unit_test(test_grandchildren),
+		cmocka_unit_test(test_first_tick),
+		cmocka_unit_test(test_comes_back),
+		cmocka_unit_test(test_orphans),
+		cmocka_unit_test(test_half_a_slice),
 		cmocka_unit_test(test_late_samples),
 		cmocka_unit_test(test_late_clocks),
 		cmocka_unit_test(test_restart_slices),

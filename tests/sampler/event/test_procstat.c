@@ -90,6 +90,8 @@ TEST(test_busy)
 	/* 2 system, 3 irq and 4 softirq; 10 for the host */
 	assert_true(fabs(procstat_cpu(p, 0).kernel - 0.09) < 1e-9);
 	assert_true(fabs(procstat_cpu(p, 0).steal - 0.10) < 1e-9);
+	/* The same time: 1 s idle, or 0.37 s idle, in interrupts and of the host. */
+	assert_true(fabs(procstat_cpu(p, 0).tasks_ns - procstat_cpu(p, 1).tasks_ns - 0.63e9) < 1);
 	/* no time has passed: the last values are kept */
 	assert_int_equal(procstat_update(p), 0);
 	check(p, 0, true, 0.8);
