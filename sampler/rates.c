@@ -415,7 +415,7 @@ void rates_rebase(struct rates *r, struct counters *counters, uint32_t index, ui
 /* Parents that are read in one tick. */
 #define PARENTS_MAX 256
 
-/* Processes whose times are noted at the begin, 10 us each, and afterwards. */
+/* Processes that are noted at the begin, 10 us each, and afterwards. */
 #define LOOKED_MAX 4096
 
 #define NOTES_MAX 8192
