@@ -1037,8 +1037,7 @@ static void next_time(struct ui_state *st, uint32_t code)
 		sampled |= p->events[i].event.wait;
 	if (!sampled)
 		add_waits(st, p);
-	/* Waits may be requested of the next profile. */
-	time = !strcmp(st->scope.event_name, EVENT_WAITS) ? CONFIG_TIME_WAIT : ui_state_time(st, p);
+	time = ui_state_time(st, p);
 	do
 		time = (enum ui_config_time)((time + 1) % CONFIG_TIME_NR);
 	while (!has_time(p, time));

@@ -130,8 +130,8 @@ void rewind_time_hint(const struct ui_state *st, const char *text, char *buf, si
 	header_strip_moment(st, code ? s->first_ns : at, first, sizeof(first));
 	header_strip_moment(st, s->last_ns, last, sizeof(last));
 	if (code)
-		snprintf(buf, size, "%s; the history is %s to %s",
-			 code == -ERANGE ? "too early" : examples[clock_of(st)], first, last);
+		snprintf(buf, size, "%s to %s, %s", first, last,
+			 code == -ERANGE ? "not earlier" : examples[clock_of(st)]);
 	else
 		snprintf(buf, size, "= %s", first);
 }

@@ -683,7 +683,13 @@ TEST(test_saved)
 	assert_string_equal(s.sorts[0], "total reversed");
 	assert_string_equal(s.sorts[1], "command");
 	assert_int_equal(s.time, CONFIG_TIME_CPU);
-	/* The kind of time, as ^ chose it. */
+	/* The kind of time, as ^ chose it: also before there is a profile with waits. */
+	press(&b, '^');
+	press(&b, 'W');
+	look(&b);
+	assert_int_equal(settings_read(path, &s, &e), 0);
+	assert_int_equal(s.time, CONFIG_TIME_WAIT);
+	ui_state_set_time(&b.st, CONFIG_TIME_CPU);
 	p = fake_profile(2, NULL);
 	fake_waits(p);
 	model_take(&b.st, p);

@@ -457,7 +457,7 @@ TEST(test_time_live)
 	press(&b, '?');
 	assert_non_null(strstr(look(&b), "^R"));
 	press(&b, K_CTRL('r'));
-	assert_non_null(strstr(look(&b), "Rewind to:   as in 30s, 5m (ago), 1403 or 14:03:22"));
+	assert_non_null(strstr(look(&b), ", as in 30s, 5m (ago), 1403"));
 	type(&b, "30");
 	assert_non_null(strstr(look(&b), "Rewind to: 30  = "));
 	press(&b, K_ENTER);
@@ -511,7 +511,7 @@ TEST(test_time_recorded)
 	assert_non_null(strstr(b.st.message, "does not reach back"));
 	press(&b, K_CTRL('r'));
 	type(&b, "12");
-	assert_non_null(strstr(look(&b), "too early; the history is 10-03 23:56:"));
+	assert_non_null(strstr(look(&b), ", not earlier"));
 	bench_fini(&b);
 }
 
@@ -530,7 +530,7 @@ TEST(test_day)
 	setenv("TZ", "UTC", 1);
 	s->last_real_ns = (86400ULL * 20000 + 1) * SECOND;
 	press(&b, K_CTRL('r'));
-	assert_non_null(strstr(look(&b), "the history is 10-03 00:00:01 to 10-04 00:00:01"));
+	assert_non_null(strstr(look(&b), "10-03 00:00:01 to 10-04 00:00:01, as in"));
 	type(&b, "3");
 	assert_non_null(strstr(look(&b), "= 10-03 03:00:00"));
 	press(&b, K_ESC);
@@ -538,7 +538,7 @@ TEST(test_day)
 	s->last_real_ns += 12 * 3600 * SECOND;
 	s->first_ns = s->last_ns - 4 * 3600 * SECOND;
 	press(&b, K_CTRL('r'));
-	assert_non_null(strstr(look(&b), "the history is 08:00:01 to 12:00:01"));
+	assert_non_null(strstr(look(&b), "Rewind to:   08:00:01 to 12:00:01, as in "));
 	press(&b, K_ESC);
 	bench_fini(&b);
 }

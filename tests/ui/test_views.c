@@ -1145,6 +1145,39 @@ TEST(test_empty_targets)
 }
 
 /* Without rows the screen names the reason: of the target or of the scope. */
+TEST(test_lowered_rate)
+{
+	struct profile *p = fake_profile(2, NULL);
+	struct bench b;
+
+	p->events[0].want_hz = p->events[0].got_hz = 250;
+	p->rate_factor = 0.25;
+	bench_init(&b, 110, 24, false);
+	model_take(&b.st, p);
+	if (!strstr(look(&b), "250 of 1,000 Hz, got 250"))
+		fail_msg("%s", look(&b));
+	bench_fini(&b);
+}
+
+/* All waits are idle ones, which are hidden: that is said, with the key. */
+TEST(test_only_idle_waits)
+{
+	struct profile *p = fake_profile(2, NULL);
+	struct bench b;
+
+	fake_waits(p);
+	memset(p->stack_idle, PROFILE_IDLE, p->nr_stacks);
+	bench_init(&b, 110, 24, false);
+	ui_state_set_time(&b.st, CONFIG_TIME_WAIT);
+	model_take(&b.st, p);
+	assert_null(strstr(look(&b), "idle ones"));
+	press(&b, '"');
+	press(&b, '1');
+	if (!strstr(look(&b), "no waits but idle ones, which are hidden (\" shows them)"))
+		fail_msg("%s", look(&b));
+	bench_fini(&b);
+}
+
 TEST(test_empty_reasons)
 {
 	static const struct {

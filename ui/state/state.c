@@ -151,8 +151,10 @@ enum ui_config_time ui_state_time(const struct ui_state *st, const struct profil
 {
 	return ui_state_latency(st, p) ? CONFIG_TIME_LATENCY
 	       : ui_state_also(st, p)  ? CONFIG_TIME_ALL
-	       : ui_state_waits(st, p) ? CONFIG_TIME_WAIT
-				       : CONFIG_TIME_CPU;
+	       /* Waits may be requested of the next profile. */
+	       : ui_state_waits(st, p) || !strcmp(st->scope.event_name, EVENT_WAITS)
+		       ? CONFIG_TIME_WAIT
+		       : CONFIG_TIME_CPU;
 }
 
 void ui_state_set_time(struct ui_state *st, enum ui_config_time time)

@@ -1061,7 +1061,10 @@ static void draw_title(const struct ui_state *st, struct canvas *c)
 static void draw_rate(const struct ui_state *st, struct pen *pen, const struct profile_event *ev,
 		      bool brief)
 {
-	char want[FORMAT_MAX], got[FORMAT_MAX], buf[96];
+	const struct profile *p = source(st);
+	/* The governor holds it down for as long as it lacks CPU. */
+	bool lowered = p->rate_factor > 0 && p->rate_factor < 1 && !p->rate_climbs;
+	char want[FORMAT_MAX], got[FORMAT_MAX], whole[FORMAT_MAX], buf[96];
 	double hz = is_past(st) ? ev->want_hz : ui_state_want_hz(st);
 	bool rated = event_rate_is_frequency(ev);
 	bool behind = ev->enabled && rated && ev->got_hz < ev->want_hz * 0.95;
@@ -1080,7 +1083,9 @@ static void draw_rate(const struct ui_state *st, struct pen *pen, const struct p
 		value = text_format(buf, sizeof(buf), "%s Hz%s", format_count(want, hz).str,
 				    source(st)->past_rates_differ ? ", changed" : "");
 	else
-		value = text_format(buf, sizeof(buf), "%s Hz, got %s%s", format_count(want, hz).str,
+		value = text_format(buf, sizeof(buf), "%s%s%s Hz, got %s%s",
+				    format_count(want, hz).str, lowered ? " of " : "",
+				    lowered ? format_count(whole, hz / p->rate_factor).str : "",
 				    got, behind ? "!" : "");
 	if (brief)
 		pen_text(pen, 2, value, behind ? ROLE_WARN : ROLE_VALUE);

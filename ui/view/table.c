@@ -603,10 +603,14 @@ static struct interval_sum sum_of(const struct ui_state *st, const struct view_c
 static bool is_over(const struct order *o, const struct order_place *a, const struct order_place *b,
 		    double z)
 {
+	struct interval_sum more = o->inverted ? b->sum : a->sum,
+			    less = o->inverted ? a->sum : b->sum;
+
 	if (a->none != b->none)
 		return a->none == o->inverted;
-	return o->inverted ? interval_exceeds(b->sum, a->sum, z)
-			   : interval_exceeds(a->sum, b->sum, z);
+	/* Samples of different weights: half of a sample is less than one. */
+	return interval_exceeds(more, less, z) ||
+	       (more.count > 0 && more.weight / more.count >= 2 * less.weight && more.weight > 0);
 }
 
 /* ---- filling the slots ---- */
@@ -900,7 +904,6 @@ bool order_is_tie(const struct ui_state *st, const struct view *v, const struct 
 		  const struct row *row)
 {
 	const struct view_column *column = column_of(v, list);
-	struct order o = { .inverted = list->inverted };
 	struct order_place up = { 0 }, at = { 0 };
 
 	if (!list->by_share || !column || row == list->rows)
@@ -913,7 +916,8 @@ bool order_is_tie(const struct ui_state *st, const struct view *v, const struct 
 	if (ui_state_waits(st, st->shown))
 		return list->inverted ? at.sum.weight < up.sum.weight
 				      : at.sum.weight > up.sum.weight;
-	return !is_over(&o, &up, &at, INTERVAL_Z);
+	return list->inverted ? !interval_exceeds(at.sum, up.sum, INTERVAL_Z)
+			      : !interval_exceeds(up.sum, at.sum, INTERVAL_Z);
 }
 
 /*
@@ -1392,6 +1396,20 @@ static bool is_without_stacks(const struct ui_state *st)
 	return p->window_no_stack > 0 && p->window_no_stack >= p->window_samples;
 }
 
+/* Report whether idle waits are hidden, and there are some. */
+static bool has_idle_waits(const struct ui_state *st)
+{
+	const struct profile *p = st->shown;
+
+	if (ui_state_hides_idle(st, p) != PROFILE_IDLE)
+		return false;
+	for (uint32_t i = 0; i < p->nr_counts; i++)
+		if (p->counts[i].stack < p->nr_stacks &&
+		    fold_hides(p, PROFILE_IDLE, p->counts[i].stack))
+			return true;
+	return false;
+}
+
 /* Describe the state before the first profile: the progress of reading a recording, or the wait for
  * samples. */
 static struct safe_text start_text(const struct ui_state *st, char buf[static IDLE_MAX])
@@ -1489,6 +1507,8 @@ static struct safe_text empty_text(const struct ui_state *st, char buf[static ID
 	if (is_without_stacks(st))
 		return text_format(buf, IDLE_MAX, "%s samples, none with a stack (2: processes)",
 				   format_count(n, p->window_no_stack).str);
+	if (has_idle_waits(st))
+		return TEXT("no waits but idle ones, which are hidden (\" shows them)");
 	if (st->scope.drilled)
 		return text_format(buf, IDLE_MAX, "no %s of %s in this window (Esc: back)",
 				   idle_samples(p, event), st->scope.process_name);

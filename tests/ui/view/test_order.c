@@ -275,6 +275,10 @@ static double check_order(const struct interval_sum *sums, uint32_t nr, bool inv
 					 up.weight, up.count, at.weight, at.count, z);
 			if (!i || j == i + 1)
 				assert_false(interval_exceeds(at, up, INTERVAL_Z));
+			/* Less than half of a sample of another row is below that row. */
+			if (at.count > 0 && at.weight / at.count > 2.001 * up.weight)
+				fail_msg("%g is above %g of %g samples", up.weight, at.weight,
+					 at.count);
 			worst = MAX(worst, z);
 		}
 	return worst;
