@@ -277,7 +277,7 @@ static void make_row(const struct cfi_run *run, struct cfi_row *row)
 	}
 	if ((s->cfa_where != CFA_REGISTER && s->cfa_where != CFA_WORD) ||
 	    (s->cfa_reg != arch->sp && s->cfa_reg != arch->fp) || s->sp.where != RULE_SAME ||
-	    s->ra.where == RULE_OTHER || s->ra.where == RULE_AT_FP || s->fp.where > RULE_AT_FP)
+	    s->ra.where == RULE_OTHER || s->ra.where == RULE_AT_FP || s->fp.where > RULE_UNDEFINED)
 		return;
 	if (s->ra.where == RULE_SAME && !arch->ra_in_register)
 		return;
@@ -290,9 +290,10 @@ static void make_row(const struct cfi_run *run, struct cfi_row *row)
 	row->cfa_off = (int32_t)s->cfa_off;
 	row->ra_where = s->ra.where == RULE_AT_CFA ? CFI_AT_CFA : CFI_SAME;
 	row->ra_off = (int32_t)s->ra.off;
-	row->fp_where = s->fp.where == RULE_AT_CFA  ? CFI_AT_CFA
-			: s->fp.where == RULE_AT_FP ? CFI_AT_FP
-						    : CFI_SAME;
+	row->fp_where = s->fp.where == RULE_AT_CFA	? CFI_AT_CFA
+			: s->fp.where == RULE_AT_FP	? CFI_AT_FP
+			: s->fp.where == RULE_UNDEFINED ? CFI_LOST
+							: CFI_SAME;
 	row->fp_off = (int32_t)s->fp.off;
 	raise_cfa(row, arch);
 }
@@ -984,10 +985,10 @@ uint64_t row_pack(const struct cfi_row *row)
 	word = ROW_SIMPLE;
 	word |= (uint64_t)row->cfa_is_fp << 3;
 	word |= (uint64_t)(row->ra_where == CFI_AT_CFA) << 4;
-	word |= (uint64_t)(row->fp_where == CFI_AT_CFA) << 5;
+	word |= (uint64_t)(row->fp_where == CFI_AT_CFA || row->fp_where == CFI_LOST) << 5;
 	word |= (uint64_t)row->cfa_is_word << 6;
 	word |= (uint64_t)row->cfa_is_above << 9;
-	word |= (uint64_t)(row->fp_where == CFI_AT_FP) << 10;
+	word |= (uint64_t)(row->fp_where == CFI_AT_FP || row->fp_where == CFI_LOST) << 10;
 	word |= (uint64_t)((uint32_t)row->cfa_off << 11);
 	word |= (uint64_t)(uint16_t)(row->ra_off / 4) << 32;
 	word |= (uint64_t)(uint16_t)(row->fp_off / 4) << 48;

@@ -145,6 +145,7 @@ enum cfi_where {
 	CFI_SAME,   /* still in its register */
 	CFI_AT_CFA, /* in memory at CFA + offset */
 	CFI_AT_FP,  /* of fp: in memory at fp + offset */
+	CFI_LOST,   /* of fp: overwritten; the caller has it elsewhere, or does not need it */
 };
 
 struct cfi_row {
@@ -452,8 +453,8 @@ struct unwind_rows {
 /*
  * The word: bits 0-2 kind, 3 CFA is fp, 4 return address at CFA, 5 fp at CFA, 6
  * CFA is the word there, 7 the caller is a guess, 8 the row was derived from code, 9 CFA is above
- * that word, 10 fp at fp, 11-31 offset of the CFA (bytes), 32-47 of the return address (4 bytes),
- * 48-63 of fp (4 bytes).
+ * that word, 10 fp at fp (with 5: fp is lost), 11-31 offset of the CFA (bytes), 32-47 of the return
+ * address (4 bytes), 48-63 of fp (4 bytes).
  */
 static inline enum row_kind row_kind(uint64_t row)
 {
@@ -499,6 +500,12 @@ static inline bool row_cfa_is_above(uint64_t row)
 static inline bool row_fp_at_fp(uint64_t row)
 {
 	return row >> 10 & 1;
+}
+
+/* Of one with row_fp_at_cfa(). */
+static inline bool row_fp_is_lost(uint64_t row)
+{
+	return row_fp_at_fp(row);
 }
 
 static inline int64_t row_cfa_off(uint64_t row)

@@ -202,11 +202,15 @@ apply_row(uint64_t row, const struct arch_ops *arch, const struct stack_copy *co
 	}
 	if (row_ra_at_cfa(row) && !read_slot(arch, copy, cfa + (uint64_t)row_ra_off(row), &pc))
 		return step_outside(copy, cfa + (uint64_t)row_ra_off(row));
-	if (row_fp_at_cfa(row) || row_fp_at_fp(row)) {
+	if (row_fp_at_cfa(row) && row_fp_is_lost(row)) {
+		f->has_fp = false;
+	} else if (row_fp_at_cfa(row) || (row_fp_at_fp(row) && f->has_fp)) {
 		uint64_t slot = (row_fp_at_fp(row) ? f->fp : cfa) + (uint64_t)row_fp_off(row);
 
 		/* In frame 0 a slot below sp has been popped: the register has the value again. */
-		if (!read_slot(arch, copy, slot, &f->fp) && (!first || slot >= copy->sp))
+		if (read_slot(arch, copy, slot, &f->fp))
+			f->has_fp = true;
+		else if (!first || slot >= copy->sp)
 			f->has_fp = false;
 	}
 	f->pc = pc & ~arch->ra_clear;
@@ -744,6 +748,34 @@ static uint64_t derived_flags(const struct ehframe *eh, const struct ehframe_fde
 	return ROW_DERIVED | (eh->guessed && fde->offset >= eh->guessed ? ROW_GUESS : 0);
 }
 
+/* Admit the row of a program that libunwind agreed with before. */
+static bool admit_proven(struct walk *w, const struct cfi_rule *rule, uint64_t flags)
+{
+	uint64_t word = row_pack(&rule->row);
+
+	if (!rule->sure || rule->row.kind == CFI_COMPLEX || !rows_proven(w->u->rows, rule->program))
+		return false;
+	admit(w, word | (row_kind(word) == ROW_SIMPLE ? flags : 0));
+	return true;
+}
+
+/*
+ * libunwind fails if the frame pointer of the caller is undefined, as in functions of assembler
+ * with registers of their own. Return the row of the place, with @flags, if @rule says no more than
+ * that; else 0.
+ */
+static uint64_t row_without_fp(struct walk *w, const struct cfi_rule *rule, uint64_t flags)
+{
+	uint64_t word = row_pack(&rule->row) | flags;
+
+	if (step_doubt(w->u->step) != CFI_SURE || rule->row.fp_where != CFI_LOST ||
+	    row_kind(word) != ROW_SIMPLE)
+		return 0;
+	if (wants_row(w))
+		admit(w, word);
+	return word;
+}
+
 /*
  * Unwind by libunwind with the FDE that covers the look-up pc; or admit a row of
  * a proven program.
@@ -772,12 +804,8 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 
 	if (wants_row(w))
 		step_rule(u->step, &in, &rule);
-	if (rule && rule->sure && rule->row.kind != CFI_COMPLEX &&
-	    rows_proven(u->rows, rule->program)) {
-		word = row_pack(&rule->row);
-		admit(w, word | (row_kind(word) == ROW_SIMPLE ? flags : 0));
+	if (rule && admit_proven(w, rule, flags))
 		return WALK_AGAIN;
-	}
 	if (rule && rule->row.kind == CFI_SWITCH) {
 		admit(w, row_pack(&rule->row));
 		return by_switch(w);
@@ -793,9 +821,14 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 	if (lacks_sp(w, result))
 		return by_guess(w);
 	w->steps++;
-	if (result == STEP_ROOT && !rule && step_rule(u->step, &in, &rule) == STEP_CALLER &&
-	    rule->row.kind == CFI_SWITCH)
+	/* The rule tells why libunwind ends. */
+	if ((result == STEP_ROOT || result == STEP_FAILED) && !rule)
+		step_rule(u->step, &in, &rule);
+	if (result == STEP_ROOT && rule && rule->row.kind == CFI_SWITCH)
 		return by_switch(w);
+	word = result == STEP_FAILED && rule ? row_without_fp(w, rule, flags) : 0;
+	if (word)
+		return by_rows(w, word);
 	if (rule && step_doubt(u->step) == CFI_SURE)
 		learn(w, rule, &from, result, flags);
 	if (result == STEP_ROOT && rule && is_zero_no_root(w, row_pack(&rule->row), &from))
@@ -1102,24 +1135,34 @@ static void ask_call(struct walk *w, uint64_t key)
 	w->out->asked |= call_ask(&q);
 }
 
+/* Return a number of the function with the frame before: all its instructions share an answer. */
+static uint64_t callee_key(const struct walk *w)
+{
+	const uint32_t id = w->out->place[w->out->nr - 1];
+	const uint64_t pc = w->out->ip[w->out->nr - 1], start = function_start(w, pc);
+	const struct place *place = start ? places_at(w->u->places, id) : NULL;
+
+	return place ? hash_u64(place->offset - (pc - start)) ^ place->object : id;
+}
+
 /*
  * The current frame was found without tables: it is one if its address is behind a call, and no
  * guess if that call leads to the function before. Until that is known it is a guess.
  */
 static int prove_call(struct walk *w)
 {
-	uint32_t callee = w->guessed ? w->out->place[w->out->nr - 1] : PLACE_NONE;
 	enum row_kind kind = row_kind(rows_get(w->u->rows, w->place));
-	uint64_t key = hash_u64((uint64_t)callee << 32 | w->place) ^ hash_u64(w->u->serial);
+	uint64_t key = w->place ^ hash_u64(w->u->serial);
 
 	w->unproven = false;
 	/* Nothing calls the first function of a stack, nor the return from a signal handler. */
 	if (!w->u->ask_calls || w->exact || kind == ROW_END || kind == ROW_ENTRY ||
 	    kind == ROW_SIGNAL)
 		return WALK_ON;
-	switch (call_verdict(key | 8)) {
+	key = hash_u64(w->guessed ? key ^ hash_u64(callee_key(w)) : key) | 8;
+	switch (call_verdict(key)) {
 	case CALL_UNKNOWN:
-		ask_call(w, key | 8);
+		ask_call(w, key);
 		w->guessed = true;
 		break;
 	case CALL_NONE:

@@ -114,7 +114,7 @@ TEST(test_kinds)
 	assert_int_equal(KIND(0x10, 3, 2, 0x76, 0), CFI_ROW);	    /* rbx: not ours */
 	assert_int_equal(KIND(0x09, 16, 5), CFI_COMPLEX);	    /* rip in rdi */
 	assert_int_equal(KIND(0x08, 16), CFI_COMPLEX);		    /* rip is rip */
-	assert_int_equal(KIND(0x07, 6), CFI_COMPLEX);		    /* rbp undefined */
+	assert_int_equal(KIND(0x07, 6), CFI_ROW);		    /* rbp undefined */
 	assert_int_equal(KIND(0x87, 2), CFI_COMPLEX);		    /* rsp saved */
 	assert_int_equal(KIND(0x13, 0x7f, 0x11, 3, 0x7e, 0x2f, 3, 2), CFI_ROW);
 }

@@ -8,14 +8,15 @@
 
 static void round_trip(int32_t cfa_off, int32_t ra_off, int32_t fp_off, bool fits)
 {
-	for (int bits = 0; bits < 64; bits++) {
+	for (int bits = 0; bits < 128; bits++) {
 		const struct cfi_row row = {
 			.kind = CFI_ROW,
 			.cfa_is_fp = bits & 1,
 			.cfa_is_word = bits & 8,
 			.cfa_is_above = bits & 16,
 			.ra_where = bits & 2 ? CFI_AT_CFA : CFI_SAME,
-			.fp_where = bits & 4	? CFI_AT_CFA
+			.fp_where = bits & 64	? CFI_LOST
+				    : bits & 4	? CFI_AT_CFA
 				    : bits & 32 ? CFI_AT_FP
 						: CFI_SAME,
 			.cfa_off = cfa_off,
@@ -32,9 +33,9 @@ static void round_trip(int32_t cfa_off, int32_t ra_off, int32_t fp_off, bool fit
 		assert_int_equal(row_cfa_is_fp(word), bits & 1);
 		assert_int_equal(row_cfa_is_word(word), (bits & 8) != 0);
 		assert_int_equal(row_cfa_is_above(word), (bits & 16) != 0);
-		assert_int_equal(row_fp_at_fp(word), (bits & 36) == 32);
+		assert_int_equal(row_fp_at_fp(word), bits & 64 || (bits & 36) == 32);
 		assert_int_equal(row_ra_at_cfa(word), (bits & 2) != 0);
-		assert_int_equal(row_fp_at_cfa(word), (bits & 4) != 0);
+		assert_int_equal(row_fp_at_cfa(word), (bits & (64 | 4)) != 0);
 		assert_int_equal(row_cfa_off(word), cfa_off);
 		assert_int_equal(row_ra_off(word), ra_off);
 		assert_int_equal(row_fp_off(word), fp_off);

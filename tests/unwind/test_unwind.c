@@ -351,6 +351,12 @@ __asm__(".text\n.globl below_sp\n.type below_sp,@function\nbelow_sp:\n.cfi_start
 	".cfi_endproc\n.size below_sp, .-below_sp\n");
 extern const char below_sp[];
 
+/* As helpers in x264's assembler: it uses rbp for a value that is not the caller's. */
+__asm__(".text\n.globl uses_rbp\n.type uses_rbp,@function\nuses_rbp:\n.cfi_startproc\n"
+	".cfi_undefined %rbp\n	.fill 16, 1, 0x90\n"
+	".cfi_endproc\n.size uses_rbp, .-uses_rbp\n");
+extern const char uses_rbp[];
+
 #define BELOW_FRAME 256
 
 /*
@@ -395,6 +401,33 @@ TEST(test_below_sp, set_up)
 		assert_int_equal(result.stop, UNWIND_COMPLETE);
 		assert_int_equal(result.nr_guessed, result.nr - 1);
 		assert_int_equal(result.guessed_by, 0);
+	}
+}
+
+/* libunwind 1.6 ends there; the row is enough. */
+TEST(test_lost_frame_pointer, set_up)
+{
+	struct unwinder *u[] = { world.step, world.row, world.row };
+	static uint8_t stack[8 + SHOT_STACK];
+	struct unwind_input in;
+	uint64_t ra;
+
+	recurse(3);
+	world_load(&world, getpid());
+	ra = shot.regs[SHOT_IP] + 1;
+	memcpy(stack, &ra, sizeof(ra));
+	memcpy(stack + 8, shot.stack, shot.size);
+	shot.regs[SHOT_SP] -= 8;
+	shot.regs[SHOT_IP] = (uint64_t)(uintptr_t)uses_rbp + 4;
+	for (size_t i = 0; i < ARRAY_SIZE(u); i++) {
+		in = input();
+		in.stack = stack;
+		in.stack_size = 8 + shot.size;
+		unwind_sample(u[i], &in, &result);
+		assert_int_equal(result.stop, UNWIND_COMPLETE);
+		assert_int_equal(result.nr, nr_truth + 1);
+		assert_memory_equal(result.ip + 1, truth, (size_t)nr_truth * sizeof(truth[0]));
+		assert_int_equal(result.nr_guessed, 0);
 	}
 }
 #endif
