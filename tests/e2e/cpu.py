@@ -12,7 +12,7 @@ import threading
 import time
 
 TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
-SECONDS = 6
+SECONDS = 4
 
 
 def cpu_ms(pid, children):

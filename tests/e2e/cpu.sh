@@ -22,6 +22,7 @@ compare() {
 compare 'processes' -F 49 -p "$one,$few,$threads"
 compare 'the system' -F 49 -e cpu-clock
 
+kill "$few" "$threads"
 # Short children, by the time of their parent and of its children. Events see two thirds of 60 us.
 python3 "$HERE/cpu.py" --children "$PROFTOP" "$PROGRAMS/pieces" 60 2>"$TMP/err" ||
 	wrong "children of 60 us: $(cat "$TMP/err")"

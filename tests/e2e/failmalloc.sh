@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib"
 need_perf
 library=$PROGRAMS/failmalloc
-points=${POINTS:-24}
+points=${POINTS:-12}
 LD_PRELOAD=$library "$PROFTOP" --version >/dev/null 2>&1 || skip "not on this machine: a library preloaded into this build"
 start "$PROGRAMS/recurse" 60 >/dev/null
 "$PROFTOP" -b -n 2 -d 0.3 -p "$last" --record "$TMP/data" >/dev/null 2>&1 || skip "not permitted: a recording"
@@ -41,7 +41,7 @@ spread() {
 }
 
 spread replay --replay "$TMP/data" -b
-points=$((points / 6))
+points=$(((points + 5) / 6))
 spread live -b -n 1 -d 0.1
 spread check --check
 # An address space with room for a part of the tables: the first that fails is among the large ones.

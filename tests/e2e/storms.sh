@@ -10,7 +10,8 @@ survives() {
 	name=$1
 	shift
 	start "$@" >/dev/null
-	run -b -n 4 -d 1 -F 499 --rows=5 --format=ndjson
+	run -b -n 4 -d "${delay:-0.7}" -F 499 --rows=5 --format=ndjson
+	kill "$last"
 	[ "$rc" = 0 ] || wrong "$name: exit $rc: $(cat "$TMP/err")"
 	python3 - "$TMP/out" <<'END' || wrong "$name: samples were lost"
 import json, sys
@@ -30,7 +31,7 @@ grep -q '"names_dropped": *[1-9]' "$TMP/out" || wrong "renames: no names_dropped
 
 # As fast as it can, two million a second where nothing else runs: the sampler threads take at most 30 % of one CPU.
 start "$PROGRAMS/renames" 30 >/dev/null
-run -b -n 6 -d 1 -F 499 --rows=5 --format=ndjson
+run -b -n 6 -d 0.5 -F 499 --rows=5 --format=ndjson
 [ "$rc" = 0 ] || wrong "fast renames: exit $rc: $(cat "$TMP/err")"
 python3 - "$TMP/out" <<'END' || wrong "fast renames: too much CPU time"
 import json, statistics, sys
@@ -44,7 +45,7 @@ kill "$last"
 
 # Each program is another process of one PID.
 start "$PROGRAMS/execs" 30 >/dev/null
-run -b -n 6 -d 1 -F 499 --rows=5 --format=ndjson
+run -b -n 6 -d 0.5 -F 499 --rows=5 --format=ndjson
 [ "$rc" = 0 ] || wrong "execs: exit $rc: $(cat "$TMP/err")"
 python3 - "$TMP/out" <<'END' || wrong "execs: too much CPU time, or samples were lost"
 import json, statistics, sys
@@ -59,7 +60,7 @@ kill "$last"
 
 # Of a process that has had many mappings, which proftop keeps: it sees no munmap.
 start "$PROGRAMS/tempest" children 30 >/dev/null
-run -b -n 6 -d 1 -F 499 --rows=5 --format=ndjson
+run -b -n 6 -d 0.5 -F 499 --rows=5 --format=ndjson
 [ "$rc" = 0 ] || wrong "children: exit $rc: $(cat "$TMP/err")"
 python3 - "$TMP/out" <<'END' || wrong "children: too much CPU time or memory, or samples were lost"
 import json, statistics, sys
@@ -72,6 +73,7 @@ sys.exit(statistics.median(used) > 25 or lost > taken / 5 or rss[-1] > rss[0] + 
 END
 kill "$last"
 
+delay=1
 survives inodes "$PROGRAMS/inodes" "$TMP" 30
 # Each is a new object, and leaves with its mapping.
 python3 - "$TMP/out" <<'END' || wrong "inodes: memory grows with the number of files"

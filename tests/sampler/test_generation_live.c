@@ -26,7 +26,7 @@
 #include "sampler/hot/hot.h"
 
 #define TICK_NS 250000000ULL
-#define TICKS	24
+#define TICKS	14
 /* This thread was on time in a tick if it never did without a CPU for longer. */
 #define HELD_UP_NS 20000000ULL
 

@@ -303,17 +303,17 @@ TEST(test_many_processes)
 	begin_segment(&f);
 	put_function(&f, 0, 'u', "f", "/m");
 	put_task(&f, 1, 1);
-	for (uint32_t i = 2; i <= 1000000; i++)
+	for (uint32_t i = 2; i <= 400000; i++)
 		put_task(&f, 2 + i % 65536, i);
 	put_slice(&f, 0,
-		  (struct count[]){ { 0, 1, 0, 5, 5, 0 }, { 0, 2 + 1000000 % 65536, 0, 3, 3, 0 } },
+		  (struct count[]){ { 0, 1, 0, 5, 5, 0 }, { 0, 2 + 400000 % 65536, 0, 3, 3, 0 } },
 		  2);
 	open_folder(&f);
 	before = mallinfo2().uordblks;
 	assert_int_equal(read_folder(&f), 0);
 	print_message("%zu MiB\n", (mallinfo2().uordblks - before) >> 20);
 	/* Sanitizers have another allocator. */
-	assert_true(mallinfo2().uordblks - before < 300U << 20);
+	assert_true(mallinfo2().uordblks - before < 160U << 20);
 	assert_int_equal(f.result.samples, 8);
 	assert_int_equal(f.result.nameless, 3);
 	close_folder(&f);

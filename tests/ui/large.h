@@ -18,7 +18,9 @@
 #define LARGE_STACKS 200000u
 #endif
 #define LARGE_FUNCTIONS 4000u
-#define LARGE_DEPTH	24u
+#ifndef LARGE_DEPTH
+#define LARGE_DEPTH 24u
+#endif
 
 static inline uint32_t large_next(uint32_t *seed)
 {

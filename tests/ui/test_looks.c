@@ -38,12 +38,12 @@ TEST(test_tabs_are_no_rows)
 	static const char *const keys[] = { "1", "2", "3", "4", "5", "6", "7", "%", "@" };
 	struct bench b;
 
-	for (unsigned int cols = 40; cols <= 200; cols += cols < 100 ? 1 : 25)
+	for (unsigned int cols = 40; cols <= 200; cols += cols < 100 ? 1 : 25) {
+		bench_init(&b, cols, 24, cols % 2);
+		model_take(&b.st, fake_profile(2, NULL));
 		for (size_t k = 0; k < ARRAY_SIZE(keys); k++) {
 			const char *line;
 
-			bench_init(&b, cols, 24, cols % 2);
-			model_take(&b.st, fake_profile(2, NULL));
 			press(&b, (unsigned char)*keys[k]);
 			line = line_with(&b, "7:");
 			assert_non_null(line);
@@ -51,8 +51,9 @@ TEST(test_tabs_are_no_rows)
 				if (isdigit((unsigned char)*p) && p[1] == ' ')
 					fail_msg("%u columns, view %s: \"%s\"", cols, keys[k],
 						 line);
-			bench_fini(&b);
 		}
+		bench_fini(&b);
+	}
 }
 
 /* Count the cells of the meter of CPU 0 with the role of each part. */
@@ -136,12 +137,12 @@ TEST(test_small_bars)
 {
 	struct bench b;
 
-	for (int ascii = 0; ascii < 2; ascii++)
+	for (int ascii = 0; ascii < 2; ascii++) {
+		bench_init(&b, 40, 8, ascii);
 		for (unsigned int cols = 6; cols <= 20; cols++)
 			for (double top = 0.02; top <= 1; top += 0.005) {
 				char *two, *less;
 
-				bench_init(&b, 40, 8, ascii);
 				for (int i = 0; i < 2; i++) {
 					canvas_clear(&b.canvas);
 					view_draw_bar(&b.st, &b.canvas,
@@ -154,8 +155,9 @@ TEST(test_small_bars)
 						 100 * top, strtok(two, "\n"));
 				free(two);
 				free(less);
-				bench_fini(&b);
 			}
+		bench_fini(&b);
+	}
 }
 
 /* Find @text on the screen; return the role of its first cell. */

@@ -470,7 +470,7 @@ static int64_t add_many(struct slices *s, uint32_t nr, bool same)
 }
 
 /*
- * As many counts as fit into 64 MiB, which become one slice: it is made in steps, and a stop of
+ * As many counts as fit into 24 MiB, which become one slice: it is made in steps, and a stop of
  * the reading is seen between them.
  */
 TEST(test_merge_stopped)
@@ -479,11 +479,11 @@ TEST(test_merge_stopped)
 	struct slices *s;
 	int64_t took;
 
-	assert_int_equal(slices_new(&s, SLICES_ALL, 64 << 20), 0);
+	assert_int_equal(slices_new(&s, SLICES_ALL, 24 << 20), 0);
 	slices_stop_by(s, &stopped);
-	took = add_many(s, 113, true);
+	took = add_many(s, 43, true);
 	print_message("stopped: %lld ms of CPU time\n", (long long)took / 1000000);
-	assert_true(took < (int64_t)SECOND && slices_memory(s) > 64 << 20 && !slices_merged(s));
+	assert_true(took < (int64_t)SECOND && slices_memory(s) > 24 << 20 && !slices_merged(s));
 	slices_free(s);
 
 	/* In the end they are one. */
@@ -510,7 +510,7 @@ TEST(test_remap_stopped)
 	struct slices *s;
 	uint64_t count, weight;
 
-	assert_int_equal(slices_new(&s, SLICES_ALL, 64 << 20), 0);
+	assert_int_equal(slices_new(&s, SLICES_ALL, 24 << 20), 0);
 	add_many(s, 3, true);
 	slices_stop_by(s, &stopped);
 	assert_int_equal(slices_remap(s, &ids), -ENOMEM);

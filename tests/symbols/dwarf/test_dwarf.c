@@ -587,7 +587,7 @@ TEST(test_twins)
 	close(fd);
 }
 
-#define NR_UNITS     48U
+#define NR_UNITS     16U
 #define ROWS_OF_UNIT (1U << 20)
 #define RSS_MAX_KIB  (500L << 10)
 

@@ -393,7 +393,7 @@ TEST(test_chosen_pids, setup, teardown)
 /* A recording may have any number of processes: some are known, with their last program. */
 TEST(test_recorded_limit, setup, teardown)
 {
-	const pid_t nr = 600000;
+	const pid_t nr = 300000;
 	struct maps_stats stats;
 
 	maps_no_proc(maps);

@@ -5,6 +5,7 @@
  * large profile nor a large baseline is folded for a key.
  */
 #define LARGE_STACKS 21000u
+#define LARGE_DEPTH  10u
 #include "tests/ui/large.h"
 
 #include <poll.h>
@@ -236,8 +237,8 @@ TEST(test_late_frames)
 		bench_init(&b, 100, 30, false);
 		b.st.folding = folding_new();
 		p->nr_counts = 1000;
-		if (!many)
-			p->nr_frames /= 2;
+		p->nr_frames = many ? 504000 : 252000;
+		p->frames = realloc(p->frames, p->nr_frames * sizeof(*p->frames));
 		model_take(&b.st, p);
 		settle(&b);
 		press(&b, 'K');
