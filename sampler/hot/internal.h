@@ -45,22 +45,26 @@ static inline void lag_note(struct lag *l, uint64_t now_ns, uint64_t time_ns)
 }
 
 /*
- * Records of samples that end in JIT code that is being read: copied out of the ring, to be
- * handled again. Their room is fixed. One thread: the sampler thread.
+ * Records of samples that end in JIT code that is being read, or have a caller that is being
+ * proven: copied out of the ring, each with the second copy of its stack, to be handled again.
+ * Their room is fixed. One thread: the sampler thread.
  */
 
 struct held_samples *held_samples_new(void);
 void held_samples_free(struct held_samples *h);
+/* Return the second copy of the stack of the last sample; borrowed until the next one. */
+const struct unwind_interrupted *pipeline_other(const struct pipeline *p);
 /* Copy @record, which is held from @now_ns on; false: no room. */
 bool held_samples_put(struct held_samples *h, const struct perf_event_header *record,
-		      uint64_t now_ns);
+		      const struct unwind_interrupted *more, uint64_t now_ns);
 bool held_samples_any(const struct held_samples *h);
 
 /*
  * Handle each record once more: @handle returns whether it is done with it. @last: it was held for
  * long enough, and is removed in any case.
  */
-typedef bool (*held_samples_fn)(void *ctx, const struct perf_event_header *record, bool last);
+typedef bool (*held_samples_fn)(void *ctx, const struct perf_event_header *record,
+				const struct unwind_interrupted *more, bool last);
 
 void held_samples_again(struct held_samples *h, uint64_t now_ns, bool last, held_samples_fn handle,
 			void *ctx);

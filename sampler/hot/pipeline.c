@@ -55,6 +55,7 @@ struct pipeline {
 	struct langreader *reader;    /* NULL: this CPU has none */
 	const struct lang_slot *slot; /* instead of the reader's; NULL: none */
 	struct unwind_interrupted interrupted;
+	struct unwind_interrupted other; /* of the last walk; borrowed */
 
 	/* The current sample. */
 	struct unwind_result user;
@@ -387,8 +388,17 @@ bool pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 		p->asked = true; /* its place is in the queue of the loader, which reads the code */
 		return false;
 	}
+	/* Its frames are known; one of them has asked whether a call leads to it. */
+	if (may_wait && p->lang == PIPELINE_LANG_NO && p->stop == UNWIND_COMPLETE &&
+	    p->user.asked && p->user.nr_guessed)
+		return false;
 	pipeline_count(p, stats, s, event);
 	return true;
+}
+
+const struct unwind_interrupted *pipeline_other(const struct pipeline *p)
+{
+	return &p->other;
 }
 
 /* Members have no samples: the account has the leader's, also when a table is full. */
@@ -605,6 +615,7 @@ static enum unwind_stop unwind_user(struct pipeline *p, const struct record_samp
 	};
 
 	unwind_sample(p->unwinder, &in, &p->user);
+	p->other = in.interrupted;
 	p->far = in.interrupted.size && !in.interrupted.from;
 	if (p->user.stop == UNWIND_TRUNCATED || p->user.stop == UNWIND_GAP ||
 	    p->user.stop == UNWIND_BAD_FRAME)
@@ -710,7 +721,8 @@ static enum unwind_stop user_frames(struct pipeline *p, const struct record_samp
 	enum unwind_stop stop;
 	p->user.nr = 0;
 	p->user.nr_guessed = p->user.nr_java = 0;
-	p->far = false;
+	p->far = p->user.asked = false;
+	p->other.size = 0;
 	p->user.new_code = p->user.unread_code = false;
 	if ((pid_t)s->pid < 0) /* ended and unhashed: its process is unknown */
 		return UNWIND_NO_USER;

@@ -171,19 +171,24 @@ struct again {
 	struct sampler_thread_stats *stats;
 };
 
-static bool handle_again(void *ctx, const struct perf_event_header *h, bool last)
+static bool handle_again(void *ctx, const struct perf_event_header *h,
+			 const struct unwind_interrupted *more, bool last)
 {
 	const struct again *a = ctx;
 	struct sampler_thread *t = a->t;
 	const struct record_layout *layout = counters_layout_of(t->shared->counters, h);
 	struct record r;
+	bool done;
 
 	if (record_decode(&r, layout, h, h->size)) { /* it was decoded before */
 		pipeline_bad_record(&a->stats->samples);
 		return true;
 	}
-	return pipeline_sample(t->pipeline, &a->stats->samples, &r.sample, slot_of(t, r.sample.id),
+	pipeline_set_slot(t->pipeline, NULL, more);
+	done = pipeline_sample(t->pipeline, &a->stats->samples, &r.sample, slot_of(t, r.sample.id),
 			       layout->regs_mask, !last);
+	pipeline_set_slot(t->pipeline, NULL, NULL);
+	return done;
 }
 
 /* Handle the held samples again. @last: all of them are counted. */
@@ -206,7 +211,7 @@ static void count_sample(struct sampler_thread *t, struct sampler_thread_stats *
 	bool may_wait = !s->nr_reads && !(t->queue && event == t->latency);
 
 	if (pipeline_sample(t->pipeline, &stats->samples, s, event, regs_mask, may_wait) ||
-	    held_samples_put(t->held_samples, h, t->now_ns))
+	    held_samples_put(t->held_samples, h, pipeline_other(t->pipeline), t->now_ns))
 		return;
 	pipeline_count(t->pipeline, &stats->samples, s, event);
 }

@@ -233,6 +233,7 @@ struct held_samples {
 /* In front of each record. */
 struct held_samples_head {
 	uint64_t since_ns;
+	struct unwind_interrupted more; /* its bytes are behind the record */
 };
 
 struct held_samples *held_samples_new(void)
@@ -250,22 +251,25 @@ void held_samples_free(struct held_samples *h)
 	free(h);
 }
 
-static uint32_t size_of(const struct perf_event_header *record)
+static uint32_t padded(const struct perf_event_header *record)
 {
-	return (uint32_t)(sizeof(struct held_samples_head) + (record->size + 7U) / 8 * 8);
+	return (record->size + 7U) / 8 * 8;
 }
 
 bool held_samples_put(struct held_samples *h, const struct perf_event_header *record,
-		      uint64_t now_ns)
+		      const struct unwind_interrupted *more, uint64_t now_ns)
 {
-	const struct held_samples_head head = { .since_ns = now_ns };
+	const struct held_samples_head head = { .since_ns = now_ns, .more = *more };
+	size_t size = sizeof(head) + padded(record) + (more->size + 7) / 8 * 8;
 	uint8_t *to = h->bytes + h->used;
 
-	if (size_of(record) > sizeof(h->bytes) - h->used)
+	if (size > sizeof(h->bytes) - h->used)
 		return false;
 	memcpy(to, &head, sizeof(head));
 	memcpy(to + sizeof(head), record, record->size);
-	h->used += size_of(record);
+	if (more->size)
+		memcpy(to + sizeof(head) + padded(record), more->bytes, more->size);
+	h->used += (uint32_t)size;
 	return true;
 }
 
@@ -283,9 +287,11 @@ void held_samples_again(struct held_samples *h, uint64_t now_ns, bool last, held
 		const struct held_samples_head *head = (const void *)(h->bytes + at);
 		const struct perf_event_header *record = (const void *)(head + 1);
 		bool late = last || now_ns - head->since_ns > HELD_SAMPLES_NS;
+		struct unwind_interrupted more = head->more;
 
-		size = size_of(record);
-		if (handle(ctx, record, late) || late)
+		more.bytes = (const uint8_t *)record + padded(record);
+		size = (uint32_t)(sizeof(*head) + padded(record) + (more.size + 7) / 8 * 8);
+		if (handle(ctx, record, &more, late) || late)
 			continue;
 		memmove(h->bytes + kept, h->bytes + at, size);
 		kept += size;

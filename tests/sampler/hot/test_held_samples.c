@@ -22,7 +22,8 @@ struct sample {
 	uint8_t rest[60000];
 };
 
-static bool handle(void *ctx, const struct perf_event_header *record, bool last)
+static bool handle(void *ctx, const struct perf_event_header *record,
+		   const struct unwind_interrupted *more, bool last)
 {
 	const struct sample *s = (const void *)record;
 	struct seen *seen = ctx;
@@ -30,6 +31,8 @@ static bool handle(void *ctx, const struct perf_event_header *record, bool last)
 	assert_true(seen->nr < ARRAY_SIZE(seen->number));
 	seen->number[seen->nr++] = s->number;
 	seen->nr_last += last;
+	assert_int_equal(more->size, s->number % 3);
+	assert_memory_equal(more->bytes, "xy", more->size);
 	return s->number == seen->done;
 }
 
@@ -39,7 +42,10 @@ static bool put(struct held_samples *u, uint32_t number, uint16_t size, uint64_t
 
 	s.header.size = size;
 	s.number = number;
-	return held_samples_put(u, &s.header, now_ns);
+	return held_samples_put(u, &s.header,
+				&(struct unwind_interrupted){ .bytes = (const uint8_t *)"xy",
+							      .size = number % 3 },
+				now_ns);
 }
 
 TEST(test_order)
