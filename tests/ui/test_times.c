@@ -248,9 +248,13 @@ TEST(test_cut_waits)
 	press(&b, '^');
 	assert_null(strstr(look(&b), "waits cut"));
 	p->waits.cut_ns = 4000000000;
-	assert_non_null(strstr(look(&b), "waits cut 40%"));
+	assert_non_null(strstr(look(&b), "waits cut 40% (^W: whole)"));
+	p->waits.cut_ns = 400000000; /* a few, of functions that are known */
+	assert_non_null(strstr(look(&b), "waits cut 4% "));
+	p->waits.cut_ns = 4000000000;
 	press(&b, '5');
-	assert_non_null(strstr(look(&b), "callers unknown in 4s of 10s asleep"));
+	assert_non_null(strstr(look(&b), "callers unknown in 4s of 10s asleep (^W: stacks of "
+					 "now)"));
 	bench_fini(&b);
 }
 

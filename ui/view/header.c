@@ -1309,14 +1309,18 @@ static void draw_symbols(const struct ui_state *st, struct pen *pen, unsigned in
 			  named >= WELL * all ? ROLE_OK : ROLE_WARN);
 }
 
-/* Draw the share of the time asleep of which the callers are not known. */
-static void draw_cut_waits(const struct profile *p, struct pen *pen)
+/* Draw the share of the time asleep of which the callers are not known; from a fifth on, the key
+ * for the stacks of now. */
+static void draw_cut_waits(const struct ui_state *st, const struct profile *p, struct pen *pen)
 {
+	bool live = !st->config->replayed && !is_past(st);
 	double share = p->waits.slept_ns ? (double)p->waits.cut_ns / (double)p->waits.slept_ns : 0;
-	char buf[FORMAT_MAX];
+	char buf[FORMAT_MAX], text[FORMAT_MAX + 16];
 
 	if (share >= 0.005)
-		pen_value(pen, 1, TEXT("waits cut"), format_share(buf, share),
+		pen_value(pen, 1, TEXT("waits cut"),
+			  text_format(text, sizeof(text), "%s%s", format_share(buf, share).str,
+				      live && share >= 0.2 ? " (^W: whole)" : ""),
 			  share >= 0.02 ? ROLE_WARN : ROLE_VALUE);
 }
 
@@ -1348,7 +1352,7 @@ static void draw_stacks(const struct ui_state *st, struct pen *pen, unsigned int
 
 	if (!a->taken || a->no_outcomes) {
 		pen_value(pen, gap, label, TEXT("-"), ROLE_VALUE);
-		draw_cut_waits(source(st), pen);
+		draw_cut_waits(st, source(st), pen);
 		return;
 	}
 	/* Not "100%" if one is not. */
@@ -1359,7 +1363,7 @@ static void draw_stacks(const struct ui_state *st, struct pen *pen, unsigned int
 		       (double)a->complete >= WELL * taken ? ROLE_OK : ROLE_VALUE))
 		return;
 	pen_text(pen, 1, TEXT("complete"), ROLE_DIM);
-	draw_cut_waits(source(st), pen);
+	draw_cut_waits(st, source(st), pen);
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		double share = (double)parts[i].n / taken;
 		bool loud = (double)(parts[i].n - MIN(parts[i].quiet, parts[i].n)) / taken >

@@ -506,7 +506,7 @@ static void foot_waits(struct foot *f, const struct profile_waits *w)
 
 	if (!w->cut_ns)
 		return;
-	snprintf(text, sizeof(text), "callers unknown in %s of %s asleep",
+	snprintf(text, sizeof(text), "callers unknown in %s of %s asleep (^W: stacks of now)",
 		 format_span(cut, w->cut_ns).str, format_span(all, w->slept_ns).str);
 	foot_text(f, TEXT("Waits"), text);
 }
