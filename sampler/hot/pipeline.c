@@ -388,7 +388,7 @@ bool pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 		p->asked = true; /* its place is in the queue of the loader, which reads the code */
 		return false;
 	}
-	/* Its frames are known; one of them has asked whether a call leads to it. */
+	/* Its frames are known; whether a call leads to one of them is being read. */
 	if (may_wait && p->lang == PIPELINE_LANG_NO && p->stop == UNWIND_COMPLETE &&
 	    p->user.asked && p->user.nr_guessed)
 		return false;
