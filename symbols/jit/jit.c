@@ -769,7 +769,8 @@ static const struct runtime runtimes[] = {
 	  NULL,
 	  false,
 	  { [RUNTIME_NO_MAP] = "start it with: qemu -perfmap (8.0 or later): addresses of guest "
-			       "code instead of names" } },
+			       "code instead of names; it writes the last ones when it ends, for "
+			       "--replay of a recording" } },
 	{ "wasmtime",
 	  "/libwasmtime",
 	  false,

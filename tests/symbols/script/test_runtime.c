@@ -40,7 +40,7 @@ static const struct {
 	{ "/usr/bin/python3.12", EXEC "/usr/lib/libllvm.so\n", "a library generated it" },
 	{ "/usr/bin/uwsgi", EXEC "/usr/lib/libpython3.11.so.1.0\n", "a library generated it" },
 	{ "/usr/lib/erlang/erts-13.1.5/bin/beam.smp", "", "ERL_FLAGS=\"+JPperf true\"" },
-	{ "/usr/bin/qemu-x86_64", "", "8.0 or later" },
+	{ "/usr/bin/qemu-x86_64", "", "it writes the last ones when it ends" },
 	{ "/usr/lib/postgresql/15/bin/postgres", EXEC "/usr/lib/postgresql/15/lib/llvmjit.so\n",
 	  "jit_profiling_support=on" },
 	{ "/usr/bin/guile-3.0", "", "GUILE_JIT_THRESHOLD=-1" },
