@@ -134,7 +134,8 @@ await() {
 }
 mkdir "$TMP/keep"
 push="--push http://127.0.0.1:1/ingest"
-run -b -n 1 $push
+# It ends once it has tried for a while.
+timeout -s KILL 3 "$PROFTOP" -b -n 1 -d 0.2 $push >"$TMP/out" 2>"$TMP/err"
 grep -q libcurl "$TMP/err" && push=
 start "$PROFTOP" -b -n 1000 -d 0.2 -e cpu-clock --keep "$TMP/keep" $push >"$TMP/system" 2>&1
 ready "$TMP/system"
