@@ -366,10 +366,10 @@ def number(text):
 def read_rate(t):
     """Return the wanted rate and the one of a tick that has samples enough: on a full machine not each has."""
     for _ in range(20):
-        m = re.search(r"Freq ([0-9][0-9 ,.kM]*) Hz, got ([0-9][0-9 ,.kM]*)", t.screen())
+        m = re.search(r"Freq ([0-9][0-9 ,.kM]*?)(?: of [0-9 ,.kM]+)? Hz, got ([0-9][0-9 ,.kM]*)", t.screen())
         if m:
             return number(m.group(1)), number(m.group(2))
-        t.wait_for(r"Freq [0-9][0-9 ,.kM]* Hz, got [0-9]")
+        t.wait_for(r"Freq [0-9][0-9 ,.kMof]* Hz, got [0-9]")
     return None, None
 
 
@@ -380,7 +380,7 @@ def look_at_rate(t):
                           stdout=subprocess.PIPE, text=True) as clock:
         time.sleep(1.3)
         delivered = float(clock.stdout.read())
-    t.wait_for(r"Freq [0-9][0-9 ,.kM]* Hz, got [0-9]")
+    t.wait_for(r"Freq [0-9][0-9 ,.kMof]* Hz, got [0-9]")
     return delivered, *read_rate(t)
 
 
@@ -431,7 +431,7 @@ def follow_rates(busy, name):
     for key, times in (("]", 3), ("[", 2)):
         for _ in range(times):
             t.press(key)
-            t.wait_for(r"Freq [0-9][0-9 ,.kM]* Hz, got [0-9]")
+            t.wait_for(r"Freq [0-9][0-9 ,.kMof]* Hz, got [0-9]")
             # A tick is not the second of its clock: one look has to be right. A wrong rate never comes right.
             for look in range(5):
                 delivered, want, got = look_at_rate(t)
