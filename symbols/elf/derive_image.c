@@ -15,7 +15,7 @@
 
 #define GAP_MIN	    16u		  /* bytes between functions: less is padding */
 #define GAP_CODE    64u		  /* more is code */
-#define TOTAL_MIN   256u	  /* bytes of code: less is that of crtbegin.o */
+#define TOTAL_MIN   208u	  /* bytes of code: crtbegin.o has less */
 #define SWEEP_MIN   1024u	  /* bytes without tables that are worth a look at all other code */
 #define SWEEP_MAX   (64ULL << 20) /* bytes of that */
 #define CODE_MAX    (64ULL << 20) /* bytes without tables */

@@ -71,4 +71,11 @@ END
 	[ "$judge" = 2 ] || break
 done
 [ "$judge" = 0 ] || wrong "after $try runs: $judge"
+
+# Little code without tables is derived as well.
+start "$PROGRAMS/small_asm"
+run -b -n 1 -d 0.5 -F 499 -e cpu-clock -p "$last" --rows=0 --format=ndjson
+python3 -c 'import json, sys
+a = json.loads(sys.stdin.readline())["account"]
+sys.exit(2 * a["broken"] > a["taken"])' <"$TMP/out" || wrong "small_asm: $(head -c 400 "$TMP/out")"
 finish
