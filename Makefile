@@ -244,8 +244,8 @@ truth-tableless: $(TOOLS) ## rows derived from code against the unwind tables of
 	$(Q)$(B)/tests/tools/derivetruth $(or $(FILES),$(wildcard /lib/*-linux-gnu/libc.so.6 /lib/*-linux-gnu/libm.so.6 \
 		/lib/*-linux-gnu/libgcc_s.so.1 /usr/*-linux-gnu/lib/libc.so.6 /usr/*-linux-gnu/lib/libm.so.6 /usr/*-linux-gnu/lib/libstdc++.so.6))
 
-layouts: ## NODES="path ...": rows of V8's versions from these running Node.js; CHECK=1: compare them; RUBY=FILE, PHP=php-config, LUA=FOLDER
-	$(Q)$(if $(RUBY)$(PHP)$(LUA),tests/tools/script_layouts RUBY='$(RUBY)' PHP='$(PHP)' LUA='$(LUA)',tests/tools/v8_layouts $(if $(CHECK),--check) \
+layouts: ## NODES="path ...": rows of V8's versions from these running Node.js; CHECK=1: compare them; RUBY=FILE, PHP=php-config, LUA=FOLDER, LUAJIT=FOLDER
+	$(Q)$(if $(RUBY)$(PHP)$(LUA)$(LUAJIT),tests/tools/script_layouts RUBY='$(RUBY)' PHP='$(PHP)' LUA='$(LUA)' LUAJIT='$(LUAJIT)',tests/tools/v8_layouts $(if $(CHECK),--check) \
 		symbols/script/v8_versions.inc $(NODES))
 
 layering: ## rooms include doors of rooms above them in tests/rooms only; curses only in term.c; budgets of make figures

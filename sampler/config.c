@@ -144,10 +144,13 @@ double config_hz(const struct sampler_config *c, const struct event *ev)
 
 uint32_t config_language(const char *name)
 {
+	uint32_t bits = 0;
+
+	/* LuaJIT is Lua as well. */
 	for (int i = LANG_NONE + 1; i < LANG_NR; i++)
 		if (!strcmp(lang_name((enum lang_kind)i), name))
-			return lang_bit((enum lang_kind)i);
-	return strcmp(name, "java") ? 0 : CONFIG_JAVA;
+			bits |= lang_bit((enum lang_kind)i);
+	return bits || strcmp(name, "java") ? bits : CONFIG_JAVA;
 }
 
 /*

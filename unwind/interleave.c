@@ -260,14 +260,29 @@ static uint32_t interleave_doubts(const struct lang_process *p, const struct lan
 	       (p->untried && slot->checked < 2 ? INTERLEAVE_UNTRIED : 0);
 }
 
+/* Return whether each group is in its C frame. */
+static bool is_placed(const struct interleave *m)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t e = 0; e < m->nr_evals; e++)
+		nr += m->group[e] != UINT32_MAX;
+	return nr == m->nr_groups;
+}
+
 /* Align all groups. False: nothing fits. *@beginning: exact, to the end of the copied stack. */
-static bool align(struct interleave *m, bool *beginning)
+static bool align(struct interleave *m, const struct lang_process *p, bool *beginning)
 {
 	m->exact = align_exactly(m);
 	*beginning = !m->exact && align_beginning(m);
 	m->exact |= *beginning;
-	if (m->exact || align_by_place(m))
+	if (m->exact)
 		return true;
+	if (align_by_place(m)) {
+		/* C functions run in C frames of LuaJIT's loop too. */
+		m->exact = p->kind == LANG_LUAJIT && is_placed(m);
+		return true;
+	}
 	if (boundary_of(m, 0) > 1)
 		return false;
 	/* A chain that was cut has no root. */
@@ -333,7 +348,7 @@ void interleave_stacks(const struct lang_process *p, const struct unwind_result 
 		put_after(&m, p, native->nr);
 		return;
 	}
-	if (!m.nr_evals || !align(&m, &beginning)) {
+	if (!m.nr_evals || !align(&m, p, &beginning)) {
 		/* Guessed callers, of code that the interpreter compiled, are others' frames. */
 		if (native->nr_guessed && is_of_thread(&m, p))
 			put_after(&m, p, MIN(native->guessed_by + 1, native->nr));

@@ -407,7 +407,8 @@ static void judge_languages(struct findings *l, const struct doctor_facts *f)
 		  false },
 		{ "Perl", "5.36 to 5.44 with threads: subs and lines", false },
 		{ "Lua",
-		  "5.1 to 5.4: functions and lines; 5.2.0, 5.3.2, 5.3.3, 5.4.0 to 5.4.2: "
+		  "5.1 to 5.4, LuaJIT 2.1: functions and lines; compiled code of LuaJIT: guessed; "
+		  "5.2.0, 5.3.2, 5.3.3, 5.4.0 to 5.4.2: "
 		  "untested, guessed",
 		  false },
 		{ "JavaScript", "Node.js 18 to 26: functions, inlined ones, and lines", false },

@@ -757,7 +757,8 @@ static void messages_explain_guess(struct messages *n, const struct profile *p,
 				   struct profile_message *e, const char *text)
 {
 	static const char *const names[PROFILE_NR_LANGUAGES] = {
-		"interpreters", "Python", "PHP", "Ruby", "Perl", "JavaScript", "Lua", "Java",
+		"interpreters", "Python", "PHP",    "Ruby", "Perl",
+		"JavaScript",	"Lua",	  "LuaJIT", "Java",
 	};
 	struct guess g = find_guess(p);
 	const char *why, *fix = explain_doubt(n, g, &why);

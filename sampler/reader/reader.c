@@ -99,6 +99,8 @@ struct langreader_loop {
 #define REST_MS	 1
 
 /* DWARF numbers of registers. */
+#define X86_64_RDX 1
+#define X86_64_RBX 3
 #define X86_64_RDI 5
 
 #define X86_64_R9  9
@@ -322,6 +324,10 @@ static void read_thread(struct langreader_loop *r, const struct lang_process *in
 	if (info->kind == LANG_PHP && lang_is_eval(info, in.pc)) {
 		in.loop[0] = unwind_register(s->regs, r->layout.regs_mask, X86_64_R14);
 		in.loop[1] = unwind_register(s->regs, r->layout.regs_mask, X86_64_R15);
+	}
+	if (info->kind == LANG_LUAJIT && lang_is_eval(info, in.pc)) {
+		in.loop[0] = unwind_register(s->regs, r->layout.regs_mask, X86_64_RDX);
+		in.loop[1] = unwind_register(s->regs, r->layout.regs_mask, X86_64_RBX);
 	}
 	if (info->kind == LANG_LUA)
 		in.loop[1] = unwind_register(s->regs, r->layout.regs_mask, info->pc_register);

@@ -25,8 +25,8 @@
 #define REMEMBER_MAX 8U
 
 static const char *const symbols[] = {
-	"_PyEval_EvalFrameDefault", "execute_ex",   "ruby_run_node", "Perl_runops_standard",
-	"_ZN4node5StartEiPPc",	    "lua_newstate", ELFLOOP_GO,
+	"_PyEval_EvalFrameDefault", "execute_ex",     "ruby_run_node", "Perl_runops_standard",
+	"_ZN4node5StartEiPPc",	    "luaJIT_setmode", "lua_newstate",  ELFLOOP_GO,
 };
 
 /* Return the number of the interpreter that the function is of; 0: none. */
@@ -50,11 +50,14 @@ uint8_t elfloop_find(const struct elfsym *t)
 {
 	uint8_t loop = 0;
 
-	/* A program of Go may have an interpreter as well, which has more to show. */
-	for (uint32_t i = 0; i < t->nr && (!loop || loop == ARRAY_SIZE(symbols)); i++) {
+	/*
+	 * The first one of the table: LuaJIT has the functions of Lua too, and a program of Go may
+	 * have an interpreter as well, which has more to show.
+	 */
+	for (uint32_t i = 0; i < t->nr; i++) {
 		uint8_t found = loop_of(t, &t->symbols[i]);
 
-		loop = found ? found : loop;
+		loop = found && (!loop || found < loop) ? found : loop;
 	}
 	return loop;
 }

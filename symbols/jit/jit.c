@@ -750,8 +750,7 @@ static const struct runtime runtimes[] = {
 	  "luajit",
 	  false,
 	  { [RUNTIME_NO_MAP] = "build LuaJIT with XCFLAGS=-DLUAJIT_USE_PERFTOOLS: it then writes a "
-			       "perf map; or start it with: luajit -joff",
-	    [RUNTIME_SCRIPTS] = NOT_READ("Lua") } },
+			       "perf map; or start it with: luajit -joff" } },
 	{ "pypy",
 	  "/libpypy",
 	  false,

@@ -399,6 +399,15 @@ struct lua_layout {
 #undef LUA_LAYOUT
 };
 
+/* The offsets and instructions of a version of LuaJIT. */
+struct luajit_layout {
+#define LUAJIT_FIELD(name, value) uint16_t name;
+#define LUAJIT_LAYOUT(...)
+#include "symbols/script/luajit_layouts.inc"
+#undef LUAJIT_FIELD
+#undef LUAJIT_LAYOUT
+};
+
 /* Functions of the interpreter loop in one process: a hot part, and cold ones. */
 #define LANG_EVAL_MAX 4
 /* Functions of Perl that run code outside of subs: the main program, then that of perl_eval_pv().
@@ -432,6 +441,7 @@ struct lang_process {
 	struct php_layout php;
 	struct ruby_layout ruby;
 	struct lua_layout lua;
+	struct luajit_layout luajit;
 	/* Lua: DWARF number of the register with the instruction of the loop; 255: in none. */
 	uint8_t pc_register;
 	/* V8's builtins: code without unwind tables, at these offsets of its file. */
@@ -832,7 +842,8 @@ struct lang_sample {
 	pid_t tid;	  /* as the process knows it */
 	bool is_main;	  /* the first thread of its process: the only one after a fork() */
 	uint64_t sp;
-	uint64_t loop[2];     /* of PHP in its loop: frame and statement; of Lua: 0, instruction */
+	uint64_t loop[2];     /* of PHP in its loop: frame and statement; of Lua: 0, instruction;
+				 LuaJIT: both */
 	const uint8_t *stack; /* the kernel's copy of the stack, from sp on */
 	uint64_t stack_size;
 	struct lang_rest *rest; /* for lang_chain_need(); NULL: the whole copy is there */

@@ -23,7 +23,12 @@ flags() {
 	case $1 in
 	php) in_root "php-config${2#php}" --includes || in_root php-config --includes ;;
 	ruby) in_root "$2" -rrbconfig -e 'puts "-I#{RbConfig::CONFIG["rubyhdrdir"]} -I#{RbConfig::CONFIG["rubyarchhdrdir"]}"' ;;
-	lua) echo "-I/usr/include/$2" ;;
+	lua)
+		case $2 in
+		# Where its state has the frame.
+		luajit) echo "-I/usr/include/luajit-2.1 -DLUAJIT_FRAME_AT=32" ;;
+		*) echo "-I/usr/include/$2" ;;
+		esac ;;
 	perl) in_root "$2" -MExtUtils::Embed -e ccopts ;;
 	esac 2>/dev/null
 }
@@ -31,14 +36,19 @@ flags() {
 # truth LANGUAGE KIND COMMAND
 truth() {
 	truncate -s 100M "$ROOT$inside/truth"
+	run=$3
+	# Code that its JIT made is guessed.
+	[ "$3" != luajit ] || run="luajit -joff"
 	# shellcheck disable=SC2086
-	start ${ROOT:+chroot "$ROOT"} env LD_PRELOAD="$inside/truth_$1.so" TRUTH_FILE="$inside/truth" ${RUN:-$3} \
+	start ${ROOT:+chroot "$ROOT"} env LD_PRELOAD="$inside/truth_$1.so" TRUTH_FILE="$inside/truth" ${RUN:-$run} \
 		"$inside/truth_work.$1" "$2" $((SECONDS_EACH + 120)) >"$TMP/ready" 2>/dev/null
 	i=0
 	until grep -q ready "$TMP/ready" || [ $((i = i + 1)) = 600 ]; do sleep 0.1; done
 	share=$(least 95 85)
 	# One of its three threads has the interpreter that is read.
 	[ "$1 $2" != "perl threads" ] || share=$(least 25 20)
+	# While a call is made or ends the innermost function of LuaJIT is not known.
+	[ "$3" != luajit ] || share=$(least 75 65)
 	judge_truth "$last" "$ROOT$inside/truth" "$SECONDS_EACH" "$3 $2" "$share"
 	kill "$last" 2>/dev/null
 	rm -f "$ROOT$inside/truth"
@@ -53,7 +63,7 @@ else
 fi
 mkdir -p "$ROOT$inside/tests"
 cp "$HERE/../lang_truth.h" "$HERE/../lang_truth_trap.h" "$ROOT$inside/tests"
-for entry in ${LANGUAGES:-php ruby perl lua=lua5.4}; do
+for entry in ${LANGUAGES:-php ruby perl lua=lua5.4 lua=luajit}; do
 	language=${entry%%=*}
 	command=${entry#*=}
 	in_root sh -c "command -v $command" >/dev/null || [ -n "${RUN:-}" ] || { missing="$missing $command"; continue; }

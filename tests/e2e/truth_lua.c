@@ -8,10 +8,36 @@
 #include "tests/lang_truth_trap.h"
 
 #include <setjmp.h>
+#include <stdint.h>
 
 #include <lauxlib.h>
 #include <lua.h>
 #include <lualib.h>
+
+#ifdef LUAJIT_FRAME_AT
+/*
+ * LuaJIT has the frame in a register while its interpreter runs, which is the function with an
+ * unwind table that called luaopen_truth().
+ */
+struct dwarf_eh_bases {
+	void *tbase, *dbase, *func;
+};
+const void *_Unwind_Find_FDE(void *pc, struct dwarf_eh_bases *bases);
+
+static uintptr_t loop_start, loop_size;
+
+static void find_loop(void *pc)
+{
+	struct dwarf_eh_bases bases;
+	const char *fde = _Unwind_Find_FDE(pc, &bases);
+	uint32_t size;
+
+	/* Behind its length, the offset of the CIE and the address. */
+	memcpy(&size, fde + 12, sizeof(size));
+	loop_start = (uintptr_t)bases.func;
+	loop_size = size;
+}
+#endif
 
 #define STATES 64
 #define CHUNK  64 /* bytes of a chunk that is no file */
@@ -47,15 +73,8 @@ static void on_fault(int sig)
 	siglongjmp(in_walk, sig);
 }
 
-static void truth_walk(struct truth_entry *e, const ucontext_t *context)
+static void walk_states(struct truth_entry *e, int innermost)
 {
-	int innermost = LUA_VERSION_NUM == 501 || LUA_VERSION_NUM == 504;
-
-	(void)context;
-	if (sigsetjmp(in_walk, 1)) {
-		e->cut = 1;
-		return;
-	}
 	for (int i = nr_running; i-- > 0;) {
 		lua_State *L = running[i];
 		lua_Debug ar;
@@ -83,6 +102,32 @@ static void truth_walk(struct truth_entry *e, const ucontext_t *context)
 			innermost = 0;
 		}
 	}
+}
+
+static void truth_walk(struct truth_entry *e, const ucontext_t *context)
+{
+	int innermost = LUA_VERSION_NUM == 501 || LUA_VERSION_NUM == 504;
+	/* For the time of the walk a state of LuaJIT has its frame. */
+	static void **base, *kept;
+
+	base = NULL;
+#ifdef LUAJIT_FRAME_AT
+	const greg_t *regs = context->uc_mcontext.gregs;
+
+	if (nr_running && (uintptr_t)regs[REG_RIP] - loop_start < loop_size) {
+		base = (void **)((char *)running[nr_running - 1] + LUAJIT_FRAME_AT);
+		kept = *base;
+		*base = (void *)regs[REG_RDX];
+	}
+#else
+	(void)context;
+#endif
+	if (sigsetjmp(in_walk, 1))
+		e->cut = 1;
+	else
+		walk_states(e, innermost);
+	if (base)
+		*base = kept;
 }
 
 static int resume(lua_State *L, lua_State *co, int nr)
@@ -140,6 +185,9 @@ static int co_wrap(lua_State *L)
 
 int luaopen_truth(lua_State *L)
 {
+#ifdef LUAJIT_FRAME_AT
+	find_loop(__builtin_return_address(0));
+#endif
 	signal(SIGSEGV, on_fault);
 	running[0] = L;
 	nr_running = 1;

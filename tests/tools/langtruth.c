@@ -255,6 +255,11 @@ static void base_name(const struct code_text *c, const char **name, size_t *size
 	}
 }
 
+static bool is_lua(const struct code_text *c)
+{
+	return c->language == LANG_LUA || c->language == LANG_LUAJIT;
+}
+
 static uint64_t hash_of(const struct tool *t, uint64_t place)
 {
 	const struct code_text *c =
@@ -270,8 +275,7 @@ static uint64_t hash_of(const struct tool *t, uint64_t place)
 		hash = hash_text(TRUTH_SEED, name, size);
 	} else {
 		/* Lua's functions have the names of their calls. */
-		hash = hash_text(TRUTH_SEED ^ c->first_line, c->name,
-				 c->language == LANG_LUA ? 0 : c->name_size);
+		hash = hash_text(TRUTH_SEED ^ c->first_line, c->name, is_lua(c) ? 0 : c->name_size);
 	}
 	return truth_join(hash, hash_text(TRUTH_SEED, c->file, c->file_size));
 }
@@ -310,7 +314,7 @@ static bool fits_line(const struct tool *t, uint64_t place, int line)
 		script_functions_at(symbols_codes(t->symbols), lang_place_code(place));
 
 	if (c->language != LANG_RUBY)
-		return line < 0 || c->language == LANG_LUA;
+		return line < 0 || is_lua(c);
 	return (int)c->first_line <= line || is_eval(c);
 }
 

@@ -1253,6 +1253,212 @@ TEST(test_lua_being_made, setup, teardown)
 	}
 }
 
+/* ---- LuaJIT ---- */
+
+static const struct luajit_layout luajit_rows[] = {
+#define LUAJIT_FIELD(name, value)
+#define LUAJIT_LAYOUT(release, compared, ...) { __VA_ARGS__ },
+#include "symbols/script/luajit_layouts.inc"
+#undef LUAJIT_FIELD
+#undef LUAJIT_LAYOUT
+};
+
+#define JIT_INSNS   12U
+#define JIT_CALL_AT 4U
+#define JIT_A	    3U /* the register of the call */
+#define JIT_FRAME   256U
+
+struct luajit {
+	const struct luajit_layout *l;
+	uint64_t state, global, stack, base, c_frame;
+};
+
+/* A function that calls the global @name by its instruction JIT_CALL_AT; each is on another line.
+ */
+static uint64_t luajit_function(struct fixture *f, const struct luajit *u, uint32_t line,
+				const char *name)
+{
+	const struct luajit_layout *l = u->l;
+	uint64_t proto = pymake_take(&f->m, l->proto_size + 4 * JIT_INSNS);
+	uint64_t function = pymake_take(&f->m, 64), lines = pymake_take(&f->m, 64);
+	uint64_t source = pymake_take(&f->m, 64), text = pymake_take(&f->m, 64);
+	uint64_t constants = pymake_take(&f->m, 64) + 32, code = proto + l->proto_size;
+
+	*pymake_at(&f->m, source + 9) = *pymake_at(&f->m, text + 9) = 4;
+	pymake_u32(&f->m, source + l->string_length, 6);
+	memcpy(pymake_at(&f->m, source + l->string_text), "@a.lua", 6);
+	pymake_u32(&f->m, text + l->string_length, (uint32_t)strlen(name));
+	memcpy(pymake_at(&f->m, text + l->string_text), name, strlen(name));
+	pymake_u64(&f->m, constants - 8, text);
+	*pymake_at(&f->m, proto + 9) = 7;
+	pymake_u32(&f->m, proto + l->proto_nr_code, JIT_INSNS);
+	pymake_u64(&f->m, proto + l->proto_constants, constants);
+	pymake_u64(&f->m, proto + l->proto_source, source);
+	pymake_u32(&f->m, proto + l->proto_line, line);
+	pymake_u64(&f->m, proto + l->proto_lines, lines);
+	for (uint32_t i = 1; i < JIT_INSNS; i++)
+		*pymake_at(&f->m, lines + i - 1) = (uint8_t)i;
+	pymake_u32(&f->m, code + 4UL * (JIT_CALL_AT - 1), l->op_getglobal | JIT_A << 8);
+	pymake_u32(&f->m, code + 4UL * JIT_CALL_AT, l->op_call | JIT_A << 8);
+	*pymake_at(&f->m, function + 9) = 8;
+	pymake_u64(&f->m, function + l->function_pc, code);
+	return function;
+}
+
+static uint64_t luajit_pc(struct fixture *f, const struct luajit *u, uint64_t function,
+			  uint32_t insn)
+{
+	return bytes_u64(pymake_at(&f->m, function + u->l->function_pc)) + 4ULL * insn + 4;
+}
+
+/* Put the frame of @function at @base, with this link. */
+static void luajit_put(struct fixture *f, struct luajit *u, uint64_t base, uint64_t function,
+		       uint64_t link)
+{
+	pymake_u64(&f->m, base - 16, function | (uint64_t)-9 << 47);
+	pymake_u64(&f->m, base - 8, link);
+	u->base = base;
+}
+
+/* Begin a state with @function, in the C frame at @at of the stack. */
+static void luajit_state(struct fixture *f, struct luajit *u, uint32_t at, uint64_t function)
+{
+	const struct luajit_layout *l = u->l;
+
+	u->state = pymake_take(&f->m, 128);
+	u->stack = pymake_take(&f->m, 2048);
+	u->c_frame = f->sample.sp + at;
+	*pymake_at(&f->m, u->state + 9) = 6;
+	pymake_u64(&f->m, u->state + l->state_global, u->global);
+	pymake_u64(&f->m, u->state + l->state_stack, u->stack);
+	pymake_u32(&f->m, u->state + l->state_stack_size, 256);
+	pymake_u64(&f->m, u->state + l->state_frame, u->c_frame | 1);
+	pymake_u64(&f->m, u->c_frame + l->frame_state, u->state);
+	luajit_put(f, u, u->stack + 48, function, 32 | 5);
+	pymake_u64(&f->m, u->state + l->state_base, u->base);
+}
+
+static void luajit_begin(struct fixture *f, struct luajit *u, const struct luajit_layout *l)
+{
+	memset(&f->m, 0, sizeof(f->m));
+	f->m.end = PYMAKE_BASE + 4096;
+	f->m.process.kind = LANG_LUAJIT;
+	f->m.process.luajit = *l;
+	f->m.process.runtime = pymake_take(&f->m, 64);
+	f->m.process.eval[0] = (struct lang_range){ LUA_LOOP, LUA_LOOP + 4096 };
+	f->m.process.nr_eval = 1;
+	f->sample.process++;
+	*u = (struct luajit){ .l = l };
+	u->global = pymake_take(&f->m, 512);
+	pymake_u32(&f->m, u->global + l->global_vm, UINT32_MAX);
+}
+
+/* Call @function by instruction JIT_CALL_AT of @caller. */
+static void luajit_call(struct fixture *f, struct luajit *u, uint64_t caller, uint64_t function)
+{
+	luajit_put(f, u, u->base + 8 * (2 + JIT_A), function, luajit_pc(f, u, caller, JIT_CALL_AT));
+}
+
+/* The interpreter has its frame and instruction in registers, or in memory below calls of C. */
+TEST(test_luajit, setup, teardown)
+{
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(luajit_rows); i++) {
+		const uint64_t sp = f->sample.sp;
+		uint64_t main, leaf, code;
+		struct luajit u;
+
+		luajit_begin(f, &u, &luajit_rows[i]);
+		main = luajit_function(f, &u, 0, "leaf");
+		leaf = luajit_function(f, &u, 20, "none");
+		luajit_state(f, &u, 0, main);
+		pymake_u64(&f->m, u.global + u.l->global_main, u.state);
+		luajit_call(f, &u, main, leaf);
+		f->sample.pc = LUA_LOOP + 600;
+		f->sample.loop[0] = u.base;
+		f->sample.loop[1] = luajit_pc(f, &u, leaf, 6);
+		for (int round = 0; round < 2; round++) {
+			assert_int_equal(chain(f), LANG_OK);
+			assert_int_equal(f->chain.nr, 2);
+			assert_int_equal(f->chain.broken, false);
+			expect_frame(f, 0, "leaf", "a.lua", 26, false);
+			expect_frame(f, 1, "main chunk", "a.lua", 4, true);
+			assert_int_equal(f->chain.frames[1].boundary, u.c_frame);
+		}
+		/* The call ends: its caller's instruction. */
+		f->sample.loop[1] = luajit_pc(f, &u, main, JIT_CALL_AT);
+		assert_int_equal(chain(f), LANG_OK);
+		assert_int_equal(f->chain.broken, true);
+		/* The stack pointer is that of another frame. */
+		f->sample.loop[1] = luajit_pc(f, &u, leaf, 6);
+		pymake_u64(&f->m, u.state + u.l->state_frame, sp + 64);
+		pymake_u64(&f->m, sp + 64 + u.l->frame_state, u.state);
+		assert_int_equal(chain(f), LANG_OK);
+		assert_int_equal(f->chain.broken, true);
+		/* In C: the base is in memory, if the code stored it. */
+		code = pymake_take(&f->m, 128);
+		f->m.process.eval[0] = (struct lang_range){ code, code + 128 };
+		f->sample.pc = 0;
+		pymake_u64(&f->m, sp + 64 - 8, code + 100);
+		pymake_u64(&f->m, u.state + u.l->state_base, u.base);
+		pymake_u64(&f->m, sp + 64 + u.l->frame_pc, luajit_pc(f, &u, leaf, 3));
+		assert_int_equal(chain(f), LANG_OK);
+		assert_int_equal(f->chain.broken, true);
+		memcpy(pymake_at(&f->m, code + 80), "\x48\x89\x55\x20", 4);
+		assert_int_equal(chain(f), LANG_OK);
+		assert_int_equal(f->chain.broken, false);
+		expect_frame(f, 0, "leaf", "a.lua", 23, false);
+		memcpy(pymake_at(&f->m, code + 90), "\x48\x89\xd5", 3);
+		assert_int_equal(chain(f), LANG_OK);
+		assert_int_equal(f->chain.broken, true);
+		/* Compiled code began in the main chunk. */
+		pymake_u32(&f->m, u.global + u.l->global_vm, 1);
+		pymake_u64(&f->m, u.global + u.l->global_base, u.stack + 48);
+		assert_int_equal(chain(f), LANG_OK);
+		assert_int_equal(f->chain.nr, 1);
+		assert_int_equal(f->chain.broken, true);
+		expect_frame(f, 0, "main chunk", "a.lua", LANG_NO_INSTR, true);
+		assert_in_range(f->m.nr_calls, 1, LANG_CALLS_MAX - 4);
+	}
+}
+
+/* A coroutine that C resumed: the state of the last sample has a C frame too. */
+TEST(test_luajit_coroutine, setup, teardown)
+{
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(luajit_rows); i++) {
+		uint64_t main, function;
+		struct luajit u, outer;
+
+		luajit_begin(f, &u, &luajit_rows[i]);
+		main = luajit_function(f, &u, 0, "none");
+		function = luajit_function(f, &u, 30, "none");
+		luajit_state(f, &u, JIT_FRAME, main);
+		pymake_u64(&f->m, u.global + u.l->global_main, u.state);
+		outer = u;
+		pymake_u64(&f->m, outer.c_frame + u.l->frame_pc, luajit_pc(f, &u, main, 2));
+		/* main alone first: it is the state that is tried then. */
+		f->sample.pc = 0;
+		assert_int_equal(chain(f), LANG_OK);
+		assert_int_equal(f->chain.nr, 1);
+		luajit_state(f, &u, 0, function);
+		f->sample.pc = LUA_LOOP + 600;
+		f->sample.loop[0] = u.base;
+		f->sample.loop[1] = luajit_pc(f, &u, function, 5);
+		for (int round = 0; round < 2; round++) {
+			assert_int_equal(chain(f), LANG_OK);
+			assert_int_equal(f->chain.nr, 2);
+			assert_int_equal(f->chain.broken, false);
+			expect_frame(f, 0, "<a.lua:30>", "a.lua", 35, true);
+			expect_frame(f, 1, "main chunk", "a.lua", 2, true);
+			assert_int_equal(f->chain.frames[0].boundary, u.c_frame);
+			assert_int_equal(f->chain.frames[1].boundary, outer.c_frame);
+		}
+	}
+}
+
 TEST(test_lua_wild, setup, teardown)
 {
 	struct fixture *f = *state;
