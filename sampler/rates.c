@@ -420,6 +420,9 @@ void rates_rebase(struct rates *r, struct counters *counters, uint32_t index, ui
 
 #define NOTES_MAX 8192
 
+/* For that: some 10 us each. One of them may hang. */
+#define LOOK_NS 200000000ULL
+
 #define ANCESTORS_MAX 64
 
 /* Slices back from now that have a limit. */
@@ -464,6 +467,7 @@ struct cpu_times {
 	struct cpu_clock *list;
 	uint32_t nr, room;
 	struct hashset set;
+	struct helpers *helpers;    /* read what may hang; NULL: the caller does */
 	struct process_note *notes; /* by @noted */
 	uint32_t nr_notes, room_notes;
 	struct hashset noted;
@@ -643,18 +647,62 @@ static void renew_notes(struct cpu_times *t)
 	}
 }
 
-/* Note the times of all processes. */
+/* Times of the children of all processes: the stat of one that hangs in an exec is not to be had.
+ */
+struct look {
+	struct job job;
+	struct cpu_times_clocks clocks;
+	atomic_uint nr; /* how many of these; with release */
+	struct {
+		pid_t pid;
+		uint64_t children_ns;
+	} of[LOOKED_MAX];
+	pid_t pids[LOOKED_MAX];
+};
+
+static void run_look(struct job *job)
+{
+	struct look *l = (struct look *)job;
+	uint32_t all = l->clocks.list(l->clocks.ctx, l->pids, LOOKED_MAX), nr = 0;
+
+	for (uint32_t i = 0;
+	     i < all && !atomic_load_explicit(&job->watch.cancel, memory_order_relaxed); i++) {
+		l->of[nr].pid = l->pids[i];
+		if (l->clocks.children(l->clocks.ctx, l->pids[i], &l->of[nr].children_ns))
+			atomic_store_explicit(&l->nr, ++nr, memory_order_release);
+	}
+}
+
+static void drop_look(struct job *job)
+{
+	free(job);
+}
+
+/* Note the times of all processes, as far as they can be read in time. */
 static void look_at_processes(struct cpu_times *t)
 {
-	pid_t *pids = malloc(LOOKED_MAX * sizeof(*pids));
-	uint32_t nr = pids && t->clocks.list ? t->clocks.list(t->clocks.ctx, pids, LOOKED_MAX) : 0;
-	uint64_t ns;
+	struct look *l = t->clocks.list ? calloc(1, sizeof(*l)) : NULL;
+	bool started = false, left;
+	uint32_t nr;
 
+	if (!l)
+		return;
+	l->job.run = run_look;
+	l->job.drop = drop_look;
+	l->clocks = t->clocks;
+	if (!t->helpers)
+		run_look(&l->job);
+	else
+		started = !helpers_start(t->helpers, &l->job);
+	left = started && !helpers_wait(t->helpers, &l->job, time_now_ns() + LOOK_NS);
+	nr = atomic_load_explicit(&l->nr, memory_order_acquire);
 	for (uint32_t i = 0; i < nr; i++)
-		if (t->clocks.children(t->clocks.ctx, pids[i], &ns))
-			note_process(t, pids[i], ns);
+		note_process(t, l->of[i].pid, l->of[i].children_ns);
 	renew_notes(t);
-	free(pids);
+	if (left)
+		helper_job_leave(&l->job);
+	else
+		free(l);
 }
 
 /* Forget tasks that ended, or have no samples any more. */
@@ -1333,8 +1381,11 @@ struct cpu_times *cpu_times_new(const struct cpu_times_clocks *clocks)
 						 read_children, read_now,    list_processes };
 	struct cpu_times *t = calloc(1, sizeof(*t));
 
-	if (t)
-		t->clocks = clocks ? *clocks : kernel;
+	if (!t)
+		return NULL;
+	t->clocks = clocks ? *clocks : kernel;
+	if (!clocks && helpers_new(&t->helpers, -1))
+		t->clocks.list = NULL;
 	return t;
 }
 
@@ -1342,6 +1393,8 @@ void cpu_times_free(struct cpu_times *t)
 {
 	if (!t)
 		return;
+	if (t->helpers)
+		helpers_free(t->helpers, time_now_ns());
 	hashset_fini(&t->set);
 	hashset_fini(&t->noted);
 	free(t->notes);

@@ -608,9 +608,10 @@ static bool is_over(const struct order *o, const struct order_place *a, const st
 
 	if (a->none != b->none)
 		return a->none == o->inverted;
-	/* Samples of different weights: half of a sample is less than one. */
+	/* Samples of different weights: half of a sample is less than one. Old ones count in part.
+	 */
 	return interval_exceeds(more, less, z) ||
-	       (more.count > 0 && more.weight / more.count >= 2 * less.weight && more.weight > 0);
+	       (more.weight > 0 && more.weight / MAX(more.count, 1) >= 2 * less.weight);
 }
 
 /* ---- filling the slots ---- */

@@ -26,7 +26,7 @@
 #define CALLERS	  3u  /* each calls the functions of an index modulo CALLERS */
 #define PROCESSES 40u /* each runs the functions of an index modulo PROCESSES, in a thread */
 #define MODULES	  30u
-#define TICKS	  55u
+#define TICKS	  90u
 #define TOP	  20u
 #define WINDOW	  5u	/* ticks */
 #define RATE	  2000u /* samples of a tick: two busy CPUs at 1000 Hz */
@@ -276,7 +276,7 @@ static double check_order(const struct interval_sum *sums, uint32_t nr, bool inv
 			if (!i || j == i + 1)
 				assert_false(interval_exceeds(at, up, INTERVAL_Z));
 			/* Less than half of a sample of another row is below that row. */
-			if (at.count > 0 && at.weight / at.count > 2.001 * up.weight)
+			if (at.weight / MAX(at.count, 1) > 2.001 * up.weight)
 				fail_msg("%g is above %g of %g samples", up.weight, at.weight,
 					 at.count);
 			worst = MAX(worst, z);
