@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -243,6 +244,35 @@ static bool want_parts(struct lang_reader *r, struct lang_function *f, uint32_t 
 	else
 		f->parts[0].size = 0;
 	return room || first;
+}
+
+#define PLACE_NAME_MAX 96U
+
+/* Name a function that has no name, as Lua does: by its file and line. */
+static void set_place_name(const struct lang_memory *m, struct lang_work *k, uint32_t i)
+{
+	struct lang_function *f = &k->functions[i];
+	const uint8_t *file = f->file.size ? lang_memory_piece(m, f->file.piece) : NULL;
+	const uint8_t *slash = file ? memrchr(file, '/', f->file.size) : NULL;
+	uint32_t skip = slash ? (uint32_t)(slash - file) + 1 : 0;
+	char *out = (char *)k->ruby_lines + (size_t)PLACE_NAME_MAX * i;
+
+	_Static_assert(sizeof(k->ruby_lines) >= PLACE_NAME_MAX * LANG_FRAMES_MAX, "room");
+	snprintf(out, PLACE_NAME_MAX, "<%.*s:%u>", (int)(file ? MIN(f->file.size - skip, 64U) : 1),
+		 file ? (const char *)file + skip : "?", f->first_line);
+	f->name.fixed = out;
+}
+
+void functions_name_lua(const struct lang_memory *m, struct lang_work *k)
+{
+	for (uint32_t i = 0; i < k->nr_codes; i++) {
+		struct lang_function *f = &k->functions[i];
+
+		if (!f->first_line)
+			f->name.fixed = "main chunk";
+		else if (!f->name.size)
+			set_place_name(m, k, i);
+	}
 }
 
 enum lang_status functions_add(struct lang_reader *r, const struct lang_process *p,

@@ -492,6 +492,8 @@ uint32_t functions_put(struct lang_reader *r, const struct code_key *key,
 /* Make the table of lines of a new function, the parts of which were read, at @out. */
 typedef void (*functions_lines_fn)(const struct lang_memory *m, struct lang_function *f,
 				   uint8_t *out);
+/* Name the functions of Lua that have no name, as Lua does: by file and line. */
+void functions_name_lua(const struct lang_memory *m, struct lang_work *k);
 /*
  * Give each code an id: its stamp and its entry in functions are set, no texts are read yet.
  * @lines: NULL if functions have no parts.

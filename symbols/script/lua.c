@@ -20,29 +20,28 @@
 #include "symbols/elf/elf.h"
 #include "symbols/image/image.h"
 
-#define STATES_MAX     16U
-#define WORDS_MAX      192U  /* of the stack that may be states */
-#define WORD_SLOTS     1024U /* a power of two */
-#define C_STACK_MAX    (16ULL << 20)
-#define CALLS_MAX      (2 * LANG_FRAMES_MAX)
-#define SAVED_BELOW    256U /* bytes around the setjmp() in which its function keeps the state */
-#define SAVED_SIZE     768U
-#define LINES_MAX      256U /* innermost frames with lines; others have none */
-#define NAMED_MAX      32U  /* new functions of a sample that get the names of their calls */
-#define WINDOW	       256U /* instructions before a call, or deltas of lines */
-#define LOCALS_MAX     256U
-#define MARKS_READ     64U
-#define PLACE_NAME_MAX 96U
-#define STRING_HEAD    32U /* and the first bytes of the text */
-#define SOURCE_MAX     64U /* bytes of a chunk without a file */
-#define TYPE_AT	       8U
-#define TYPE_THREAD    8U
-#define TYPE_FUNCTION  6U
-#define CLOSURE_IS_C   10U /* of 5.1 */
-#define VALUE_SIZE     16U
-#define LOCAL_SIZE     16U
-#define INSN_SIZE      4U
-#define NONE	       0xffffU
+#define STATES_MAX    16U
+#define WORDS_MAX     192U  /* of the stack that may be states */
+#define WORD_SLOTS    1024U /* a power of two */
+#define C_STACK_MAX   (16ULL << 20)
+#define CALLS_MAX     (2 * LANG_FRAMES_MAX)
+#define SAVED_BELOW   256U /* bytes around the setjmp() in which its function keeps the state */
+#define SAVED_SIZE    768U
+#define LINES_MAX     256U /* innermost frames with lines; others have none */
+#define NAMED_MAX     32U  /* new functions of a sample that get the names of their calls */
+#define WINDOW	      256U /* instructions before a call, or deltas of lines */
+#define LOCALS_MAX    256U
+#define MARKS_READ    64U
+#define STRING_HEAD   32U /* and the first bytes of the text */
+#define SOURCE_MAX    64U /* bytes of a chunk without a file */
+#define TYPE_AT	      8U
+#define TYPE_THREAD   8U
+#define TYPE_FUNCTION 6U
+#define CLOSURE_IS_C  10U /* of 5.1 */
+#define VALUE_SIZE    16U
+#define LOCAL_SIZE    16U
+#define INSN_SIZE     4U
+#define NONE	      0xffffU
 
 /* A call of a state. */
 struct call {
@@ -609,21 +608,6 @@ static void set_stamp(const struct lang_memory *m, struct lang_work *k, const st
 	k->script_functions_of[i].stamp = s;
 }
 
-/* Name a function that has no name, as Lua does: by its file and line. */
-static void set_place_name(const struct lang_memory *m, struct lang_work *k, uint32_t i)
-{
-	struct lang_function *f = &k->functions[i];
-	const uint8_t *file = f->file.size ? lang_memory_piece(m, f->file.piece) : NULL;
-	const uint8_t *slash = file ? memrchr(file, '/', f->file.size) : NULL;
-	uint32_t skip = slash ? (uint32_t)(slash - file) + 1 : 0;
-	char *out = (char *)k->ruby_lines + (size_t)PLACE_NAME_MAX * i;
-
-	_Static_assert(sizeof(k->ruby_lines) >= PLACE_NAME_MAX * LANG_FRAMES_MAX, "room");
-	snprintf(out, PLACE_NAME_MAX, "<%.*s:%u>", (int)(file ? MIN(f->file.size - skip, 64U) : 1),
-		 file ? (const char *)file + skip : "?", f->first_line);
-	f->name.fixed = out;
-}
-
 /* Return the number of the instruction in front of @pc; UINT32_MAX: it is none of the function. */
 static uint32_t number_of(const struct lua_layout *l, const uint8_t *proto, uint64_t pc)
 {
@@ -920,14 +904,7 @@ static enum lang_status codes(struct lang_reader *r, const struct lang_process *
 		set_stamp(m, k, l, i);
 	if (functions_find(r, process) && !read_names(m, k, l, pc))
 		return LANG_BAD_CHAIN;
-	for (uint32_t i = 0; i < k->nr_codes; i++) {
-		struct lang_function *f = &k->functions[i];
-
-		if (!f->first_line)
-			f->name.fixed = "main chunk";
-		else if (!f->name.size)
-			set_place_name(m, k, i);
-	}
+	functions_name_lua(m, k);
 	return functions_add(r, p, process, NULL);
 }
 

@@ -20,29 +20,28 @@
 #include "symbols/elf/elf.h"
 #include "symbols/image/image.h"
 
-#define STATES_MAX     16U
-#define WORDS_MAX      64U /* of the stack that may be states */
-#define C_STACK_MAX    (16ULL << 20)
-#define C_FRAMES_MAX   1024U
-#define C_FRAME_SIZE   40U
-#define FLAGS	       3ULL /* of the address of a C frame */
-#define CALLS_MAX      (2 * LANG_FRAMES_MAX)
-#define INSNS_MAX      128U
-#define STEP_MAX       (1U << 20) /* bytes of a frame on the stack of Lua */
-#define STACK_PAGE     4096ULL
-#define STACK_ROUND    256ULL
-#define CODE_BEFORE    64U /* a call */
-#define FUNCTION_HEAD  40U
-#define LINES_MAX      256U /* innermost frames with lines; others have none */
-#define NAMED_MAX      32U  /* new functions of a sample that get the names of their calls */
-#define WINDOW	       32U  /* instructions before a call */
-#define PLACE_NAME_MAX 96U
-#define STRING_HEAD    32U /* and the first bytes of the text */
-#define SOURCE_MAX     64U /* bytes of a chunk without a file */
-#define NAMES_SIZE     512U
-#define SLOT	       8U
-#define INSN_SIZE      4U
-#define UNKNOWN_PC     UINT64_MAX
+#define STATES_MAX    16U
+#define WORDS_MAX     64U /* of the stack that may be states */
+#define C_STACK_MAX   (16ULL << 20)
+#define C_FRAMES_MAX  1024U
+#define C_FRAME_SIZE  40U
+#define FLAGS	      3ULL /* of the address of a C frame */
+#define CALLS_MAX     (2 * LANG_FRAMES_MAX)
+#define INSNS_MAX     128U
+#define STEP_MAX      (1U << 20) /* bytes of a frame on the stack of Lua */
+#define STACK_PAGE    4096ULL
+#define STACK_ROUND   256ULL
+#define CODE_BEFORE   64U /* a call */
+#define FUNCTION_HEAD 40U
+#define LINES_MAX     256U /* innermost frames with lines; others have none */
+#define NAMED_MAX     32U  /* new functions of a sample that get the names of their calls */
+#define WINDOW	      32U  /* instructions before a call */
+#define STRING_HEAD   32U  /* and the first bytes of the text */
+#define SOURCE_MAX    64U  /* bytes of a chunk without a file */
+#define NAMES_SIZE    512U
+#define SLOT	      8U
+#define INSN_SIZE     4U
+#define UNKNOWN_PC    UINT64_MAX
 
 /* Values have a type above 47 bits of address. Objects have the other one. */
 #define ADDRESS(value) ((value) & ((1ULL << 47) - 1))
@@ -740,21 +739,6 @@ static void set_stamp(const struct lang_memory *m, struct lang_work *k,
 	k->script_functions_of[i].stamp = s;
 }
 
-/* Name a function that has no name, as Lua does: by its file and line. */
-static void set_place_name(const struct lang_memory *m, struct lang_work *k, uint32_t i)
-{
-	struct lang_function *f = &k->functions[i];
-	const uint8_t *file = f->file.size ? lang_memory_piece(m, f->file.piece) : NULL;
-	const uint8_t *slash = file ? memrchr(file, '/', f->file.size) : NULL;
-	uint32_t skip = slash ? (uint32_t)(slash - file) + 1 : 0;
-	char *out = (char *)k->ruby_lines + (size_t)PLACE_NAME_MAX * i;
-
-	_Static_assert(sizeof(k->ruby_lines) >= PLACE_NAME_MAX * LANG_FRAMES_MAX, "room");
-	snprintf(out, PLACE_NAME_MAX, "<%.*s:%u>", (int)(file ? MIN(f->file.size - skip, 64U) : 1),
-		 file ? (const char *)file + skip : "?", f->first_line);
-	f->name.fixed = out;
-}
-
 /*
  * Set the lines of the frames in place of their instructions: a table has their distances, of one,
  * two or four bytes.
@@ -952,14 +936,7 @@ static enum lang_status codes(struct lang_reader *r, const struct lang_process *
 		set_stamp(m, k, l, i);
 	if (functions_find(r, process) && !read_names(m, k, l, pc))
 		return LANG_BAD_CHAIN;
-	for (uint32_t i = 0; i < k->nr_codes; i++) {
-		struct lang_function *f = &k->functions[i];
-
-		if (!f->first_line)
-			f->name.fixed = "main chunk";
-		else if (!f->name.size)
-			set_place_name(m, k, i);
-	}
+	functions_name_lua(m, k);
 	return functions_add(r, p, process, NULL);
 }
 
