@@ -635,7 +635,7 @@ static void note_process(struct cpu_times *t, pid_t pid, uint64_t children_ns)
 	*note = (struct process_note){ pid, now_ns, ns, now_ns, children_ns };
 }
 
-/* Read the clocks of noted processes again: what a process had up to now is counted, or of none. */
+/* Read the clocks of noted processes again: their time up to now belongs to no later tick. */
 static void renew_notes(struct cpu_times *t)
 {
 	for (uint32_t i = 0; i < t->nr_notes; i++) {
@@ -989,8 +989,8 @@ static void note_sampled(const struct cpu_times *t, struct cpu_clock *c, const s
 }
 
 /*
- * Note the samples of a process that stand for others, which lived too short to be sampled: all of
- * one that has ended, what is more than its time, @ns, of one that began in this tick.
+ * Note samples that stand for other processes, too short to be sampled: all samples of a process
+ * that has ended; of one that began in this tick, the part beyond its own time, @ns.
  */
 static void note_ended(struct cpu_times *t, const struct part *parts, uint32_t nr, double ns)
 {
