@@ -250,7 +250,7 @@ bool store_has_old_stacks(const struct store *st)
 bool store_has_old_places(const struct store *st)
 {
 	/* The history moves with them: seldom, unless the table doubles. */
-	bool lately = time_now_ns() - st->places_ns < PLACES_NS;
+	bool lately = st->places_ns && time_now_ns() - st->places_ns < PLACES_NS;
 	uint32_t most = st->places_kept + (lately ? st->places_kept : st->places_kept / 4);
 
 	return st->caps.places &&

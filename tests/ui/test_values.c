@@ -95,7 +95,7 @@ static bool option_takes(const char *option, const char *value, char said[static
 	joined[1] = both;
 	code = options_parse(&o, option[1] == '-' ? 2 : 3, option[1] == '-' ? joined : argv,
 			     &limits, &e);
-	snprintf(said, 512, "%s", e.text);
+	snprintf(said, 512, "%.511s", e.text);
 	options_fini(&o);
 	free(argv[1]);
 	free(argv[2]);

@@ -25,7 +25,7 @@ struct fixture {
 	struct symtab *symtab;
 	struct naming naming;
 	atomic_bool stop;
-	char path[32], modules[32];
+	char path[32], modules[40];
 };
 
 static void write_file(const char *path, const char *text)
