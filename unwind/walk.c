@@ -900,6 +900,45 @@ static bool caller_in_sigreturn(const struct walk *w)
 	       is_sigreturn(image, vaddr);
 }
 
+/*
+ * Unwind in a stub that a runtime copies for each of its functions and that has no tables: its
+ * code is compared with the known ones. False: it is none, or not compared yet.
+ */
+static bool by_stub(struct walk *w)
+{
+	const struct arch_ops *arch = w->u->arch;
+	const uint64_t key = hash_u64(~(w->place ^ hash_u64(w->u->serial))) | 8;
+	const uint64_t sp = w->f.reg[arch->sp];
+	const struct fp_input in = guess_input(w);
+	uint64_t frame, pc, fp;
+
+	if (!w->u->ask_calls || w->in->v8 || w->exact || w->word != 8 || !arch_has(&w->f, arch->sp))
+		return false;
+	switch (call_site(key, &frame)) {
+	case CALL_UNKNOWN:
+		w->out->asked |= call_ask(&(struct call_question){ .key = key,
+								   .address = w->pc + 1,
+								   .pid = (pid_t)w->in->pid,
+								   .machine = arch->machine,
+								   .kind = CALL_STUB });
+		return false;
+	case CALL_REACHES:
+		break;
+	default:
+		return false;
+	}
+	if (!stack_copy_read(&w->copy, sp, &fp) ||
+	    !stack_copy_read(&w->copy, sp + (frame & CALL_STUB_SIZE) - 8, &pc) ||
+	    !fp_is_code(&in, pc & ~arch->ra_clear))
+		return false;
+	arch_set(&w->f, arch->pc, pc & ~arch->ra_clear);
+	arch_set(&w->f, arch->sp, sp + (frame & CALL_STUB_SIZE));
+	if (frame & CALL_STUB_FP)
+		arch_set(&w->f, arch->fp, fp);
+	w->guessed = false;
+	return true;
+}
+
 /* Unwind in memory of a JIT: by the frame layout, if its runtime describes one. */
 static int by_codemap(struct walk *w)
 {
@@ -914,6 +953,8 @@ static int by_codemap(struct walk *w)
 
 	w->out->new_code = !code;
 	w->out->unread_code = map && !code;
+	if (!map && by_stub(w))
+		return WALK_ON;
 	if (!map || w->word != 8 || arch->java_bcp == ARCH_NO_REG)
 		return by_guess(w);
 	/* Code that was made lately. The runtime uses the frame pointer for other values. */
@@ -1105,7 +1146,7 @@ static bool leave_probe(struct walk *w)
 						 .function = function,
 						 .pid = (pid_t)w->in->pid,
 						 .machine = w->u->arch->machine,
-						 .site = true,
+						 .kind = CALL_SITE,
 					 });
 			break;
 		case CALL_REACHES:

@@ -141,14 +141,23 @@ enum call_verdict {
 	CALL_REACHES,	 /* of this function, perhaps by a PLT stub or other jumps to it */
 };
 
+enum call_kind {
+	CALL_TARGET, /* is the address behind a call, of @function? */
+	CALL_SITE,   /* does the function that was called there call @function, and where? */
+	CALL_STUB,   /* is it in a stub that a runtime copies, and where is the caller of that? */
+};
+
 struct call_question {
 	uint64_t key;	   /* of the answer: a hash of both functions, not 0 */
 	uint64_t address;  /* a return address */
 	uint64_t function; /* the start of the function that returns there; 0: not known */
 	pid_t pid;
 	uint16_t machine; /* e_machine of the code */
-	bool site;	  /* does the function that was called there call @function, and where? */
+	enum call_kind kind;
 };
+
+#define CALL_STUB_SIZE 0xffU  /* the answer to CALL_STUB: bytes from sp to the CFA */
+#define CALL_STUB_FP   0x100U /* and whether the caller's frame pointer is at sp */
 
 #define CALLS_KNOWN 16384 /* a power of two; newer answers replace older ones */
 
@@ -176,7 +185,7 @@ static inline enum call_verdict call_verdict(uint64_t key)
 	return (word ^ key) >> 3 ? CALL_UNKNOWN : (enum call_verdict)(word & 7);
 }
 
-/* The same of a question for a site: CALL_REACHES with *@site, else CALL_NONE. */
+/* The same of a question for a site or stub: CALL_REACHES with *@site, else CALL_NONE. */
 static inline enum call_verdict call_site(uint64_t key, uint64_t *site)
 {
 	/* Acquire: the word before the site; the second look sees a newer answer. */

@@ -781,6 +781,42 @@ static uint64_t find_site(const struct call_question *q)
 	return 0;
 }
 
+/*
+ * Stubs that a runtime copies for each of its functions, so that a profiler sees them: each calls
+ * the function in a register. Of CPython with -X perf or perf_jit, Python/asm_trampoline.S.
+ */
+static const struct stub {
+	uint16_t machine;
+	uint8_t size, after; /* bytes, and those before the return address */
+	uint8_t bytes[20];
+	unsigned int frame; /* as in the answer */
+} stubs[] = {
+	/* 3.12 and 3.13: sub $8,%rsp; call *%rcx; add $8,%rsp; ret */
+	{ EM_X86_64, 11, 6, "\x48\x83\xec\x08\xff\xd1\x48\x83\xc4\x08\xc3", 16 },
+	/* 3.14 and 3.15: push %rbp; mov %rsp,%rbp; call *%rcx; pop %rbp; ret */
+	{ EM_X86_64, 8, 6, "\x55\x48\x89\xe5\xff\xd1\x5d\xc3", 16 | CALL_STUB_FP },
+	/* stp x29,x30,[sp,-16]!; mov x29,sp; blr x3; ldp x29,x30,[sp],16; ret */
+	{ EM_AARCH64, 20, 12,
+	  "\xfd\x7b\xbf\xa9\xfd\x03\x00\x91\x60\x00\x3f\xd6\xfd\x7b\xc1\xa8\xc0\x03\x5f\xd6",
+	  16 | CALL_STUB_FP },
+};
+
+/* Return the frame of the stub around the return address of @q; 0: there is none. */
+static unsigned int find_stub(const struct call_question *q)
+{
+	uint8_t code[sizeof(stubs->bytes)];
+
+	for (size_t i = 0; i < ARRAY_SIZE(stubs); i++) {
+		const struct stub *s = &stubs[i];
+
+		if (s->machine == q->machine &&
+		    read_code(q->pid, q->address - s->after, code, s->size) &&
+		    !memcmp(code, s->bytes, s->size))
+			return s->frame;
+	}
+	return 0;
+}
+
 static void put_answer(uint64_t key, enum call_verdict v, uint64_t site)
 {
 	struct call_answer *a = call_slot(key);
@@ -796,8 +832,8 @@ static void answer(const struct call_question *q)
 	enum call_verdict v = CALL_UNREADABLE;
 	uint8_t b[7];
 
-	if (q->site) {
-		uint64_t site = find_site(q);
+	if (q->kind != CALL_TARGET) {
+		uint64_t site = q->kind == CALL_SITE ? find_site(q) : find_stub(q);
 
 		put_answer(q->key, site ? CALL_REACHES : CALL_NONE, site);
 		return;

@@ -656,6 +656,88 @@ TEST(test_guess_behind_call, set_up)
 	}
 	unwind_free(u);
 }
+
+/*
+ * Take the chain of this function, then call @take by a stub of CPython, at an odd address, which
+ * libgcc cannot pass. Return the address of the stub.
+ */
+NOINLINE static uint64_t take_in_stub(const char *stub, size_t size)
+{
+	uint8_t *made = mmap(NULL, MADE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void (*volatile call)(int, int, int, void (*)(void));
+
+	assert_true(made != MAP_FAILED);
+	memcpy(made + 11, stub, size);
+	call = (void (*)(int, int, int, void (*)(void)))(uintptr_t)(made + 11);
+	take();
+	world_load(&world, getpid());
+	unwind_with(world.row);
+	call(0, 0, 0, take);
+	world_load(&world, getpid());
+	return (uint64_t)(uintptr_t)(made + 11);
+}
+
+/* A stub of AArch64, read on this machine. */
+static void ask_stub_arm64(void)
+{
+	static const char stub[] = "\xfd\x7b\xbf\xa9\xfd\x03\x00\x91\x60\x00\x3f\xd6"
+				   "\xfd\x7b\xc1\xa8\xc0\x03\x5f\xd6";
+	struct call_question q = { .key = 8,
+				   .address = (uint64_t)(uintptr_t)stub + 12,
+				   .pid = getpid(),
+				   .machine = EM_AARCH64,
+				   .kind = CALL_STUB };
+	uint64_t frame;
+
+	assert_true(call_ask(&q));
+	calls_serve();
+	assert_int_equal(call_site(q.key, &frame), CALL_REACHES);
+	assert_int_equal(frame, CALL_STUB_FP | 16);
+}
+
+/* Stubs of CPython -X perf: their code is known, and once it was compared no guess is needed. */
+TEST(test_stub, set_up)
+{
+	static const struct {
+		const char *code;
+		size_t size;
+	} stubs[] = {
+		{ "\x48\x83\xec\x08\xff\xd1\x48\x83\xc4\x08\xc3", 11 },
+		{ "\x55\x48\x89\xe5\xff\xd1\x5d\xc3", 8 },
+		/* Nearly the first: the frame is not known by its code. */
+		{ "\x48\x83\xec\x18\xff\xd1\x48\x83\xc4\x18\xc3", 11 },
+	};
+	const struct unwind_config config = { .ask_calls = true };
+	struct unwinder *u;
+
+	world_must(unwind_new_with(&u, world.places, world.objects, &config, NULL));
+	for (size_t i = 0; i < ARRAY_SIZE(stubs); i++) {
+		const uint64_t at = take_in_stub(stubs[i].code, stubs[i].size);
+		const uint32_t nr = result.nr;
+		uint64_t ip[TRUTH_MAX];
+
+		memcpy(ip, result.ip, nr * sizeof(*ip));
+		for (int again = 0; again < 2; again++) {
+			struct unwind_input in = input();
+
+			in.pid = (uint32_t)getpid();
+			unwind_sample(u, &in, &result);
+			assert_int_equal(result.asked, !again);
+			calls_serve();
+		}
+		assert_int_equal(result.stop == UNWIND_COMPLETE && !result.nr_guessed, i < 2);
+		assert_true(result.ip[0] == truth[0] && result.ip[1] == at + 5);
+		if (i == 2)
+			continue;
+		/* The same callers as of take() without the stub. */
+		assert_int_equal(result.nr, nr + 1);
+		assert_true(result.ip[2] > ip[1] && result.ip[2] - ip[1] < 256);
+		assert_memory_equal(&result.ip[3], &ip[2], (nr - 2) * sizeof(*ip));
+	}
+	ask_stub_arm64();
+	unwind_free(u);
+}
 #endif
 
 static void *in_thread(void *arg)
