@@ -4,7 +4,7 @@
 # registers; of a Python program with its functions; the threads notice nothing; errors.
 . "$(dirname "$0")/lib"
 
-"$PROGRAMS/blocked" 25 >"$TMP/blocked" &
+"$PROGRAMS/blocked" 200 >"$TMP/blocked" &
 pid=$!
 pids="$pids $pid"
 until grep -q ready "$TMP/blocked"; do sleep 0.05; done
@@ -45,6 +45,7 @@ box() {
 		grep -q 'Stacks of the threads now' "$TMP/text" && grep -q 'usleep' "$TMP/text"
 }
 again box || wrong "no box with stacks: $(cat "$TMP/text" "$TMP/err")"
+kill "$pid"
 wait "$pid"
 grep -q '^disturbed 0$' "$TMP/blocked" || wrong "calls of the program were disturbed: $(cat "$TMP/blocked")"
 

@@ -8,7 +8,7 @@
  * on another stack, below three functions; 2 has ended, 3 runs on a thread.
  *
  * A call that returns early is disturbed: it is counted in a line on standard output at the end.
- * Usage: blocked SECONDS; prints "ready PID" when all threads have begun.
+ * Usage: blocked SECONDS; prints "ready PID" when all threads have begun. SIGTERM ends it sooner.
  */
 #include <alloca.h>
 #include <errno.h>
@@ -272,6 +272,10 @@ static void finish_read_and_accept(struct sockaddr_un *addr, socklen_t size)
 		exit(1);
 }
 
+static void end_now(int signal)
+{
+}
+
 int main(int argc, char **argv)
 {
 	void *(*const run[])(void *) = { outer_nap,    outer_read,  outer_poll,
@@ -280,8 +284,14 @@ int main(int argc, char **argv)
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	socklen_t size = sizeof(addr.sun_family);
 	pthread_t threads[PIPES], holder;
+	sigset_t end;
 	sem_t held;
 
+	/* To the first thread, of which no call is checked. */
+	sigemptyset(&end);
+	sigaddset(&end, SIGTERM);
+	sigprocmask(SIG_BLOCK, &end, NULL);
+	signal(SIGTERM, end_now);
 	seconds = argc > 1 ? atof(argv[1]) : 5;
 	listen_fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	epoll_fd = epoll_create1(0);
@@ -300,7 +310,11 @@ int main(int argc, char **argv)
 	usleep(200000);
 	printf("ready %d\n", (int)getpid());
 	fflush(stdout);
-	usleep((useconds_t)(seconds * 1e6));
+	sigprocmask(SIG_UNBLOCK, &end, NULL);
+	if (usleep((useconds_t)(seconds * 1e6))) {
+		printf("disturbed %d\n", atomic_load(&nr_disturbed));
+		return 0;
+	}
 	finish_read_and_accept(&addr, size);
 	for (int i = 0; i < PIPES; i++)
 		pthread_join(threads[i], NULL);
