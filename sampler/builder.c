@@ -126,7 +126,7 @@ static void end_old(struct sampler *s)
 	rcu_thread_offline();
 	live_finish_threads(&s->live);
 	rcu_thread_online();
-	tick_end(s, time_now_ns());
+	tick_end(s);
 	live_stop_threads(&s->live);
 	sideband_free(s->live.sideband);
 	s->live.sideband = NULL;
@@ -991,7 +991,7 @@ static void set_events(struct sampler *s, const struct control *c)
 	if (nr == 0)
 		return;
 	memcpy(events, c->events.list, nr * sizeof(events[0]));
-	tick_end(s, time_now_ns());
+	tick_end(s);
 	waits = has_wait(events, nr);
 	/* Waits are of tasks. */
 	if (s->target.wide && waits && !reopen_tasks(s, true))
@@ -1440,7 +1440,7 @@ static void end_tick(struct sampler *s, uint64_t now)
 	follow_target(s, now);
 	reopen_check_cpus(s, now);
 	/* A CPU that is back has ended a tick. */
-	tick_end(s, time_now_ns());
+	tick_end(s);
 	check_recording(s);
 	builder_govern(s);
 	waiting_govern(s);

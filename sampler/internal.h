@@ -437,7 +437,7 @@ void tick_restart_cpu(struct sampler *s);
 /* Keep the slices that are not kept yet on disk (--keep): once a second, or at the end. */
 void tick_keep(struct sampler *s, uint64_t now_ns, bool end);
 /* End a tick: take the counts, make the profile, hand it over. */
-void tick_end(struct sampler *s, uint64_t now_ns);
+void tick_end(struct sampler *s);
 /* Grow the tables between two ticks, when the threads report that they fill up. */
 void tick_make_room(struct sampler *s);
 /* Forget the samples since the last tick. False: more than 1 % of them were pending. */

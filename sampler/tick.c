@@ -837,24 +837,29 @@ static void await_names(struct sampler *s)
 	}
 }
 
-void tick_end(struct sampler *s, uint64_t now_ns)
+void tick_end(struct sampler *s)
 {
 	struct profile *p = xcalloc(1, sizeof(*p));
+	uint64_t now_ns = time_now_ns(), done_ns;
 	struct tick_sums sums = { .lost = 0 };
 	struct count *counts = NULL;
 	struct unwind_stats unwind;
 	unsigned int epoch;
 	uint32_t nr = 0;
-	uint64_t done_ns;
 	double served;
+	int code;
 
 	keep_room(s);
 	waiting_count(s, now_ns);
-	rates_read_busy(&s->rates, now_ns);
 	note_max_rate(s);
 	done_ns = complete_ns(s);
+	code = take_tick(s, &epoch, &counts, &nr);
+	/* All samples until now are in it. Waits are counted until then. */
+	if (waiting_counted_ns(s) == UINT64_MAX)
+		now_ns = time_now_ns();
+	rates_read_busy(&s->rates, now_ns);
 	/* -ENOMEM: nothing was swapped; the next tick has the counts of both. */
-	if (!take_tick(s, &epoch, &counts, &nr))
+	if (!code)
 		add_slice(s, counts, nr, now_ns, done_ns, true);
 	await_names(s);
 	assert(now_ns >= s->ticks.last_ns);

@@ -176,7 +176,7 @@ TEST(test_generations_live)
 			tick_slice(s, time_now_ns());
 			continue;
 		}
-		tick_end(s, time_now_ns());
+		tick_end(s);
 		renewed += places_serial(s->store.places) != serial;
 		serial = places_serial(s->store.places);
 		p = sampler_take(s);
