@@ -168,8 +168,7 @@ static bool is_record(const struct fp_input *in, uint64_t at, uint64_t fp)
 {
 	uint64_t word, ra;
 
-	return stack_copy_read(in->copy, at, &word) && word == fp &&
-	       stack_copy_read(in->copy, at + in->word, &ra) &&
+	return read_word(in, at, &word) && word == fp && read_word(in, at + in->word, &ra) &&
 	       fp_is_code(in, ra & ~in->arch->ra_clear);
 }
 
@@ -182,7 +181,7 @@ static uint64_t undo_fp(const struct fp_input *in, uint64_t start, uint64_t end,
 {
 	uint64_t found = fp, word;
 
-	for (uint64_t at = start; at < end && stack_copy_read(in->copy, at, &word); at += in->word)
+	for (uint64_t at = start; at < end && read_word(in, at, &word); at += in->word)
 		if (word >= end && (found == fp || word < found) && is_record(in, word, fp))
 			found = word;
 	return found;
@@ -198,7 +197,7 @@ void landing_pad_undo(const struct fp_input *in, const struct arch_frame *from,
 	assert(in->word == 4 || in->word == 8);
 	if (arch->ra_in_register)
 		return;
-	for (uint64_t at = sp; stack_copy_read(in->copy, at, &word); at += in->word)
+	for (uint64_t at = sp; read_word(in, at, &word); at += in->word)
 		if (word == to->reg[arch->pc] || (innermost && is_landing_pad(in, from, word))) {
 			arch_set(to, arch->sp, at + in->word);
 			return;
@@ -215,9 +214,9 @@ static uint64_t find_context(const struct fp_input *in, uint64_t start, uint64_t
 	if (cfa - start > FRAME_MAX)
 		return 0;
 	for (uint64_t at = start; at + in->word < cfa; at += in->word) {
-		if (!stack_copy_read(in->copy, at, &word))
+		if (!read_word(in, at, &word))
 			break;
-		if (word != cfa || !stack_copy_read(in->copy, at + in->word, &ra))
+		if (word != cfa || !read_word(in, at + in->word, &ra))
 			continue;
 		ra &= ~in->arch->ra_clear;
 		if (fp_is_code(in, ra))

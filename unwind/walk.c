@@ -713,6 +713,14 @@ static int by_doubtful_row(struct walk *w, uint64_t row, enum cfi_doubt doubt)
 	return next;
 }
 
+/* Return the flags of rows by an FDE: it may be derived from code, which other jumps may reach. */
+static uint64_t derived_flags(const struct ehframe *eh, const struct ehframe_fde *fde)
+{
+	if (!eh->derived || fde->offset < eh->derived)
+		return 0;
+	return ROW_DERIVED | (eh->guessed && fde->offset >= eh->guessed ? ROW_GUESS : 0);
+}
+
 /*
  * Unwind by the rule as proftop reads it, where libunwind cannot. A place with a rule that no row
  * expresses is guessed, from then on without a look into the CFI.
@@ -732,20 +740,14 @@ static int by_cfi(struct walk *w, const struct step_input *in)
 	word = row_pack(&rule->row);
 	if (doubt != CFI_SURE && row_kind(word) == ROW_SIMPLE)
 		return by_doubtful_row(w, word, doubt);
+	if (row_kind(word) == ROW_SIMPLE)
+		word |= derived_flags(&in->image->eh, in->fde);
 	rows_put(u->rows, w->place, row_kind(word) == ROW_STEP ? ROW_NO_CFI : word);
 	if (row_kind(word) == ROW_SIMPLE)
 		return by_rows(w, word);
 	if (word & ROW_SWITCH && row_kind(word) == ROW_END)
 		return by_switch(w);
 	return row_kind(word) == ROW_END ? UNWIND_COMPLETE : by_guess(w);
-}
-
-/* Return the flags of rows by an FDE: it may be derived from code, which other jumps may reach. */
-static uint64_t derived_flags(const struct ehframe *eh, const struct ehframe_fde *fde)
-{
-	if (!eh->derived || fde->offset < eh->derived)
-		return 0;
-	return ROW_DERIVED | (eh->guessed && fde->offset >= eh->guessed ? ROW_GUESS : 0);
 }
 
 /* Admit the row of a program that libunwind agreed with before. */

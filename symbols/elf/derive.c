@@ -66,9 +66,10 @@ static void begin_state(const struct derive_cpu *cpu, struct derive_state *s)
 	for (unsigned int r = 0; r < cpu->nr; r++)
 		s->reg[r] = derive_value(DERIVE_ENTRY, (int64_t)r);
 	s->reg[cpu->sp] = derive_value(DERIVE_CFA, cpu->sp_at_entry);
+	s->word = cpu->word;
 	if (cpu->link != DERIVE_ON_STACK)
 		return;
-	s->slot[0] = (struct derive_slot){ derive_value(DERIVE_CFA, -8), RETURN_ADDRESS };
+	s->slot[0] = (struct derive_slot){ derive_value(DERIVE_CFA, -cpu->word), RETURN_ADDRESS };
 	s->nr_slots = 1;
 }
 
@@ -387,26 +388,27 @@ static bool follow_table(struct piece *p, uint32_t off, uint64_t value,
 			 const struct derive_state *s)
 {
 	enum derive_kind kind = derive_kind(value);
-	uint64_t table = (uint64_t)derive_number(value), lo, hi, max;
+	uint64_t table = (uint64_t)derive_number(value), word = p->cpu->word, lo, hi, max;
 	uint32_t nr = 0;
 
 	if (kind != DERIVE_TARGET && kind != DERIVE_ADDRESS)
 		return false;
 	/* It ends where something else begins. */
 	max = first_at(p->in->marks, p->in->nr_marks, table + 1);
-	max = max < p->in->nr_marks ? (p->in->marks[max] - table) / (kind == DERIVE_TARGET ? 4 : 8)
-				    : TABLE_MAX;
+	max = max < p->in->nr_marks
+		      ? (p->in->marks[max] - table) / (kind == DERIVE_TARGET ? 4 : word)
+		      : TABLE_MAX;
 	lo = at(p, function_of(p, off));
 	hi = at(p, function_end(p, off));
 	for (; nr < TABLE_MAX && nr < max; nr++) {
 		int32_t offset;
-		uint64_t to;
+		uint64_t to = 0;
 
 		if (kind == DERIVE_TARGET) {
 			if (!read_data(p, table + 4ULL * nr, &offset, sizeof(offset)))
 				break;
 			to = table + (uint64_t)(int64_t)offset;
-		} else if (!read_data(p, table + 8ULL * nr, &to, sizeof(to))) {
+		} else if (!read_data(p, table + nr * word, &to, word)) {
 			break;
 		}
 		if (to < lo || to >= hi || !inside(p, to))
@@ -640,7 +642,7 @@ static bool has_return_address(const struct derive_cpu *cpu, const struct derive
 	uint64_t link;
 
 	if (cpu->link == DERIVE_ON_STACK)
-		return derive_load(s, derive_value(DERIVE_CFA, -8)) == RETURN_ADDRESS;
+		return derive_load(s, derive_value(DERIVE_CFA, -cpu->word)) == RETURN_ADDRESS;
 	link = derive_value(DERIVE_ENTRY, cpu->link);
 	for (uint32_t i = 0; i < s->nr_slots; i++)
 		if (s->slot[i].value == link)

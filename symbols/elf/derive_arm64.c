@@ -454,6 +454,7 @@ static void step(const struct derive_code *code, uint64_t pc, struct derive_stat
 
 const struct derive_cpu derive_arm64 = {
 	.machine = EM_AARCH64,
+	.word = 8,
 	.step = step,
 	.sp = SP,
 	.fp = FP,

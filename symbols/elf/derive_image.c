@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The code of an ELF file that has no unwind tables -> records of .eh_frame.
+ * The code of an ELF file that has no unwind tables, or wrong ones -> records of .eh_frame.
  *
  * Runs on: the sandbox.
  */
@@ -49,6 +49,7 @@ struct derive_elf {
 	uint64_t total;	 /* bytes in gaps */
 	uint64_t entry;	 /* of the program */
 	uint64_t visits; /* instructions looked at */
+	uint32_t wrong;	 /* tables left out */
 	struct list starts, maybe, endless, marks;
 	struct derive_code *code; /* executable segments */
 	uint32_t nr_code;
@@ -179,7 +180,7 @@ static bool may_sweep(const struct derive_elf *d)
 static void load_code(struct derive_elf *d)
 {
 	const struct image *image = d->image;
-	bool all = may_sweep(d);
+	bool all = d->cpu->word == 4 || may_sweep(d);
 	uint32_t nr = all ? image->nr_segments : d->nr_gaps;
 
 	d->code = calloc(nr + 1, sizeof(*d->code));
@@ -199,7 +200,7 @@ static void load_data(struct derive_elf *d)
 	const struct image *image = d->image;
 
 	d->data = calloc(image->nr_segments + 1, sizeof(*d->data));
-	for (uint32_t i = 0; d->data && d->total >= SWEEP_MIN && i < image->nr_segments; i++) {
+	for (uint32_t i = 0; d->data && i < image->nr_segments; i++) {
 		const struct image_segment *s = &image->segments[i];
 
 		if (!s->exec && s->file_size < DATA_MAX &&
@@ -221,6 +222,236 @@ static const struct derive_code *code_at(const struct derive_elf *d, uint64_t va
 			hi = mid;
 	}
 	return lo < d->nr_code && d->code[lo].vaddr <= vaddr ? &d->code[lo] : NULL;
+}
+
+#define FUNCTION_MAX (64u << 10) /* bytes of one that is compared with its table */
+#define REMEMBER_MAX 8
+#define NO_OFFSET    INT32_MIN /* the CFA is not by the stack pointer */
+
+struct code_byte {
+	int32_t cfa; /* its offset from the stack pointer before an instruction here */
+	bool target; /* a jump leads here */
+};
+
+/* The CFA by the stack pointer, in the table of a function. */
+struct cfa_run {
+	struct ehread r;
+	uint8_t sp, ra;
+	int32_t now, remembered[REMEMBER_MAX];
+	uint32_t depth;
+	uint64_t advance; /* bytes of code behind which @now is true */
+};
+
+static void set_cfa(struct cfa_run *run, uint64_t reg, int64_t off)
+{
+	bool fits = reg == run->sp && off >= 0 && off < FUNCTION_MAX;
+
+	run->now = fits ? (int32_t)off : NO_OFFSET;
+}
+
+/* Run an instruction about a rule. False: it is not known here. */
+static bool run_rule(struct cfa_run *run, uint8_t op)
+{
+	uint64_t reg;
+
+	switch (op) {
+	case 0x05: /* DW_CFA_offset_extended, register, offset_extended_sf */
+	case 0x09:
+	case 0x11:
+		ehread_uleb(&run->r);
+		ehread_uleb(&run->r);
+		return true;
+	case 0x06: /* restore_extended, same_value, GNU_args_size */
+	case 0x08:
+	case 0x2e:
+		ehread_uleb(&run->r);
+		return true;
+	case 0x07: /* undefined: the first function of a stack has no return address */
+		return ehread_uleb(&run->r) != run->ra;
+	case 0x0c: /* def_cfa */
+		reg = ehread_uleb(&run->r);
+		set_cfa(run, reg, (int64_t)ehread_uleb(&run->r));
+		return true;
+	case 0x0d: /* def_cfa_register: its offset is that of the one before */
+		if (ehread_uleb(&run->r) == run->sp)
+			return false;
+		run->now = NO_OFFSET;
+		return true;
+	case 0x0e: /* def_cfa_offset */
+		reg = ehread_uleb(&run->r);
+		if (run->now != NO_OFFSET)
+			set_cfa(run, run->sp, (int64_t)reg);
+		return true;
+	case 0x10: /* expression, val_expression */
+	case 0x16:
+		ehread_uleb(&run->r);
+		ehread_block(&run->r, ehread_uleb(&run->r));
+		return true;
+	case 0x0f: /* def_cfa_expression */
+		ehread_block(&run->r, ehread_uleb(&run->r));
+		run->now = NO_OFFSET;
+		return true;
+	}
+	return false;
+}
+
+/* Run an instruction of a table. False: it is not known here. */
+static bool run_cfa(struct cfa_run *run)
+{
+	uint8_t op = (uint8_t)ehread_fixed(&run->r, 1);
+
+	run->advance = 0;
+	switch (op >> 6) {
+	case 1:
+		run->advance = op & 63;
+		return true;
+	case 2:
+		ehread_uleb(&run->r);
+		return true;
+	case 3:
+		return true;
+	}
+	switch (op) {
+	case 0x00:
+		return true;
+	case 0x02:
+	case 0x03:
+	case 0x04:
+		run->advance = ehread_fixed(&run->r, 1u << (op - 2));
+		return true;
+	case 0x0a:
+		if (run->depth == REMEMBER_MAX)
+			return false;
+		run->remembered[run->depth++] = run->now;
+		return true;
+	case 0x0b:
+		if (!run->depth)
+			return false;
+		run->now = run->remembered[--run->depth];
+		return true;
+	}
+	return run_rule(run, op);
+}
+
+/*
+ * Get the offset of the CFA from the stack pointer at each byte of a function, and behind it, as
+ * its table has it. False: not known.
+ */
+static bool read_offsets(const struct derive_elf *d, const struct ehframe_fde *fde,
+			 struct code_byte *at)
+{
+	const struct ehframe *eh = &d->image->eh;
+	struct ehframe_record rec;
+	struct cfa_run run = { .sp = d->cpu->sp_dwarf, .ra = d->cpu->ra_dwarf, .now = NO_OFFSET };
+	uint64_t loc = 0;
+
+	if (ehframe_read(eh, fde->offset, &rec) || rec.cie.signal || rec.cie.code_align != 1)
+		return false;
+	run.r = (struct ehread){ eh->bytes + rec.cie.insns, eh->bytes + rec.cie.insns_end, false };
+	while (run.r.pos < run.r.end && !run.r.bad)
+		if (!run_cfa(&run))
+			return false;
+	run.r = (struct ehread){ eh->bytes + rec.insns, eh->bytes + rec.insns_end, run.r.bad };
+	while (run.r.pos < run.r.end && !run.r.bad) {
+		int32_t before = run.now;
+
+		if (!run_cfa(&run) || run.advance > fde->size - loc)
+			return false;
+		for (; run.advance; run.advance--)
+			at[loc++].cfa = before;
+	}
+	for (; loc < fde->size; loc++)
+		at[loc].cfa = run.now;
+	at[loc].cfa = NO_OFFSET;
+	return !run.r.bad;
+}
+
+/* Return the distance that the direct jump @in leads to in the function; its size: none. */
+static uint64_t jumps_to(const struct ehframe_fde *fde, const struct derive_insn *in)
+{
+	bool jumps = in->flow == DERIVE_BRANCH || in->flow == DERIVE_JUMP;
+
+	return jumps ? MIN(in->target - fde->start, (uint64_t)fde->size) : fde->size;
+}
+
+static void mark_targets(struct derive_elf *d, const struct derive_code *code,
+			 const struct ehframe_fde *fde, struct code_byte *at)
+{
+	struct derive_insn in;
+
+	for (uint64_t off = 0; off < fde->size; off += MAX(in.size, 1)) {
+		d->cpu->step(code, fde->start + off, NULL, &in);
+		d->visits++;
+		at[jumps_to(fde, &in)].target = true;
+	}
+}
+
+/* Return whether the code of a function moves the stack pointer otherwise than its table says. */
+static bool contradicts(struct derive_elf *d, const struct derive_code *code,
+			const struct ehframe_fde *fde, const struct code_byte *at)
+{
+	const struct derive_cpu *cpu = d->cpu;
+	bool reached = true;
+	struct derive_insn in;
+
+	for (uint64_t off = 0; off < fde->size; off += in.size) {
+		struct derive_state s = { .word = cpu->word };
+		int32_t now = at[off].cfa, there, next;
+		int64_t moved;
+
+		s.reg[cpu->sp] = derive_value(DERIVE_CFA, -(int64_t)now);
+		cpu->step(code, fde->start + off, &s, &in);
+		moved = -derive_number(s.reg[cpu->sp]);
+		if (in.flow == DERIVE_BAD)
+			return false;
+		reached |= at[off].target;
+		there = at[jumps_to(fde, &in)].cfa;
+		next = at[MIN(off + in.size, (uint64_t)fde->size)].cfa;
+		if (reached && now != NO_OFFSET && there != NO_OFFSET && there != now)
+			return true;
+		/* Behind a call that does not return there may be other code. */
+		reached &= in.flow == DERIVE_ON || in.flow == DERIVE_BRANCH;
+		/* Where none moves, a table may count words that were pushed before the function.
+		 */
+		if (reached && now != NO_OFFSET && next != NO_OFFSET &&
+		    derive_kind(s.reg[cpu->sp]) == DERIVE_CFA && moved != now && moved != next)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Leave out the tables that the code contradicts: glibc's assembler for i386 pushes registers of
+ * which they say nothing, or behind a jump they go on as if it were none.
+ */
+static void drop_wrong(struct derive_elf *d)
+{
+	struct ehframe *eh = &d->image->eh;
+	struct code_byte *at = malloc(FUNCTION_MAX * sizeof(*at));
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; at && i < eh->nr_fdes; i++) {
+		struct ehframe_fde fde;
+		const struct derive_code *code;
+		bool known = ehframe_at(eh, i, &fde) && fde.size < FUNCTION_MAX &&
+			     d->visits < VISITS_MAX / 2;
+
+		code = known ? code_at(d, fde.start) : NULL;
+		if (code && fde.start + fde.size - code->vaddr <= code->size) {
+			memset(at, 0, (fde.size + 1) * sizeof(*at));
+			mark_targets(d, code, &fde, at);
+			known = read_offsets(d, &fde, at);
+			if (known && contradicts(d, code, &fde, at)) {
+				add(&d->starts, fde.start);
+				d->wrong++;
+				continue;
+			}
+		}
+		eh->fdes[nr++] = eh->fdes[i];
+	}
+	if (at)
+		eh->nr_fdes = nr;
+	free(at);
 }
 
 /* Note the addresses that the code in [@pc, @end) calls and computes; @sure: an instruction begins
@@ -328,9 +559,8 @@ static void find_starts(struct derive_elf *d)
 			add(&d->starts, image->symbols[i].vaddr);
 	if (may_sweep(d))
 		sweep_all(d);
-	if (d->total >= SWEEP_MIN) {
+	if (d->total >= SWEEP_MIN && d->cpu->word == 8)
 		elffile_relative(d->f, add_relative, d);
-	}
 }
 
 static void put(struct derive_elf *d, uint64_t v, unsigned int size)
@@ -377,7 +607,7 @@ static void put_cie(struct derive_elf *d, struct records *to)
 	put(d, 0, 8);
 	put(d, 1, 2); /* version, no augmentation */
 	put_uleb(d, 1);
-	put_sleb(d, -8);
+	put_sleb(d, -d->cpu->word);
 	put(d, d->cpu->ra_dwarf, 1);
 	put(d, 0x0c, 1); /* DW_CFA_def_cfa */
 	put_uleb(d, d->cpu->sp_dwarf);
@@ -461,7 +691,7 @@ static void put_cfa(struct derive_elf *d, const struct derive_row *row)
 	} else {
 		put(d, 0x12, 1); /* DW_CFA_def_cfa_sf */
 		put_uleb(d, row->reg);
-		put_sleb(d, row->off / -8);
+		put_sleb(d, row->off / -d->cpu->word);
 	}
 }
 
@@ -480,15 +710,15 @@ static void put_saved(struct derive_elf *d, const struct derive_row *row)
 			put_uleb(d, reg);
 			continue;
 		case DERIVE_AT_CFA:
-			if (off % 8)
+			if (off % d->cpu->word)
 				break;
 			if (off <= 0) {
 				put(d, 0x80u | reg, 1);
-				put_uleb(d, (uint64_t)(off / -8));
+				put_uleb(d, (uint64_t)(off / -d->cpu->word));
 			} else {
 				put(d, 0x11, 1); /* DW_CFA_offset_extended_sf */
 				put_uleb(d, reg);
-				put_sleb(d, off / -8);
+				put_sleb(d, off / -d->cpu->word);
 			}
 			continue;
 		case DERIVE_AT_SP:
@@ -652,21 +882,32 @@ static int derive_all(struct derive_elf *d)
 int derive_image(struct image *image, const struct elffile *f)
 {
 	struct derive_elf d = { .image = image, .f = f };
+	bool narrow = f->machine == EM_386 && f->elf_class == ELFCLASS32;
 	int rc = 0;
 
 	assert(image->nr_segments || !image->segments);
-	if (f->machine == EM_X86_64)
+	if (narrow)
+		d.cpu = &derive_i386;
+	else if (f->machine == EM_X86_64 && f->elf_class == ELFCLASS64)
 		d.cpu = &derive_x86;
-	else if (f->machine == EM_AARCH64)
+	else if (f->machine == EM_AARCH64 && f->elf_class == ELFCLASS64)
 		d.cpu = &derive_arm64;
-	if (f->elf_class != ELFCLASS64 || !d.cpu || image->eh.derived ||
-	    elffile_read(f, offsetof(Elf64_Ehdr, e_entry), &d.entry, sizeof(d.entry)))
+	if (!d.cpu || image->eh.derived ||
+	    elffile_read(f, offsetof(Elf64_Ehdr, e_entry), &d.entry, d.cpu->word))
 		return 0;
 	add(&d.starts, d.entry);
-	find_code(&d);
-	if (d.total >= TOTAL_MIN && d.total <= CODE_MAX) {
+	if (narrow) {
 		load_code(&d);
 		load_data(&d);
+	}
+	if (narrow && !elffile_waits(f))
+		drop_wrong(&d);
+	find_code(&d);
+	if (d.wrong || (d.total >= TOTAL_MIN && d.total <= CODE_MAX)) {
+		if (!narrow)
+			load_code(&d);
+		if (!narrow && d.total >= SWEEP_MIN)
+			load_data(&d);
 		if (!elffile_waits(f))
 			rc = derive_all(&d);
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The effects of instructions of x86-64 on the stack pointer, its copies and the saved registers.
+ * The effects of instructions of x86-64 and i386 on the stack pointer, its copies and the saved
+ * registers.
  *
  * Any thread. Not capstone: rows need the exact length, the registers that are written and the
  * bytes that are stored, nothing else; a table of 512 letters has that, and is there on each
@@ -15,8 +16,9 @@
 #define ALL  0xffffu
 #define NONE 0xffu
 
-/* The caller may lose these: rax rcx rdx rsi rdi r8-r11. */
-#define CALL_CLOBBERS 0x0fc7u
+/* The caller may lose these: rax rcx rdx rsi rdi r8-r11; on i386 the first three. */
+#define CALL_CLOBBERS	   0x0fc7u
+#define CALL_CLOBBERS_I386 0x0007u
 
 /* Letters: the bytes behind an opcode. '.' nothing, 'm' ModRM, 'M' and imm8, 'Z' and imm32, 'i'
  * imm8, 'w' imm16, 'z' imm32, 'v' imm32 or imm64, 'a' an address, 'e' imm16 and imm8, 'j' rel8, 'J'
@@ -57,6 +59,7 @@ static const char two_bytes[257] = "mmmmx.....x.xm.M"
 
 struct x86 {
 	const uint8_t *at, *end;
+	bool narrow; /* i386; wide: all of a register */
 	bool bad, wide, p66, f2, f3, addr32, has_rex, vex, evex;
 	uint8_t r, x, b;	 /* high bits of register numbers */
 	uint8_t map, op, vector; /* vector: bytes */
@@ -130,7 +133,7 @@ static uint8_t read_prefixes(struct x86 *i)
 		case 0xf0:
 			break;
 		default:
-			if ((byte & 0xf0) != 0x40)
+			if ((byte & 0xf0) != 0x40 || i->narrow)
 				return byte;
 			set_rex(i, byte);
 			/* REX is the last one. */
@@ -164,7 +167,7 @@ static void read_vex(struct x86 *i, uint8_t byte)
 		i->map = a & (byte == 0x62 ? 7 : 31);
 		b = (uint8_t)take(i, 1);
 	}
-	i->wide = byte != 0xc5 && b & 0x80;
+	i->wide = byte != 0xc5 && b & 0x80 && !i->narrow;
 	i->other = (uint8_t)~b >> 3 & 15;
 	set_pp(i, b & 3);
 	i->vector = b & 4 ? 32 : 16;
@@ -207,7 +210,7 @@ static void read_modrm(struct x86 *i)
 		if (i->index == SP)
 			i->index = NONE;
 	} else if (low == 5 && !i->mod) {
-		i->rip = true;
+		i->rip = !i->narrow;
 	}
 	if (low == 5 && !i->mod) {
 		i->base = NONE;
@@ -247,10 +250,10 @@ static void read_operands(struct x86 *i)
 		break;
 	case 'v':
 		/* without REX.W the upper half becomes 0 */
-		i->imm = i->wide ? take_signed(i, 8) : (int64_t)take(i, z);
+		i->imm = i->wide && !i->narrow ? take_signed(i, 8) : (int64_t)take(i, z);
 		break;
 	case 'a':
-		take(i, i->addr32 ? 4 : 8);
+		take(i, i->addr32 || i->narrow ? 4 : 8);
 		break;
 	case 'e':
 		take(i, 3);
@@ -262,14 +265,47 @@ static void read_operands(struct x86 *i)
 	}
 }
 
+/* Return the letter of an opcode of one byte. */
+static char letter_of(const struct x86 *i, uint8_t byte)
+{
+	if (!i->narrow)
+		return one_byte[byte];
+	if ((byte & 0xf0) == 0x40)
+		return '.'; /* inc, dec */
+	switch (byte) {
+	case 0x27: /* decimal numbers */
+	case 0x2f:
+	case 0x37:
+	case 0x3f:
+		return '.';
+	case 0xd4:
+	case 0xd5:
+		return 'i';
+	}
+	return one_byte[byte];
+}
+
+/* Return whether @byte begins a prefix of vectors: on i386 some of these are instructions. */
+static bool begins_vex(const struct x86 *i, uint8_t byte)
+{
+	if (i->at >= i->end)
+		return false;
+	if (byte == 0x8f)
+		return (*i->at & 31) >= 8;
+	return (byte == 0xc4 || byte == 0xc5 || byte == 0x62) && (!i->narrow || *i->at >= 0xc0);
+}
+
 static void decode(struct x86 *i)
 {
 	uint8_t byte = read_prefixes(i);
 
+	if (i->narrow) {
+		i->bad |= i->addr32; /* addresses of 16 bits */
+		i->wide = !i->p66;
+	}
 	i->base = i->index = i->other = NONE;
 	i->vector = 16;
-	if (byte == 0xc4 || byte == 0xc5 || byte == 0x62 ||
-	    (byte == 0x8f && i->at < i->end && (*i->at & 31) >= 8)) {
+	if (begins_vex(i, byte)) {
 		read_vex(i, byte);
 	} else if (byte == 0x0f) {
 		i->map = 1;
@@ -281,7 +317,7 @@ static void decode(struct x86 *i)
 		i->letter = i->map == 1 ? two_bytes[i->op] : i->map == 2 ? 'm' : 'M';
 	} else {
 		i->op = byte;
-		i->letter = one_byte[byte];
+		i->letter = letter_of(i, byte);
 	}
 	if (!i->bad)
 		read_operands(i);
@@ -434,6 +470,8 @@ static uint32_t written(const struct x86 *i)
 
 	switch (i->map) {
 	case 0:
+		if (i->narrow && (op & 0xf0) == 0x40)
+			return 1u << (op & 7); /* inc, dec */
 		return written_by(i, one_byte_writes[i->op]);
 	case 1:
 		return written_behind_0f(i, two_bytes_write[i->op]);
@@ -468,7 +506,7 @@ static uint32_t x87_stores(const struct x86 *i)
 static uint32_t stores_one_byte(const struct x86 *i)
 {
 	uint8_t op = i->op, sub = i->reg & 7;
-	uint32_t size = i->wide ? 8 : i->p66 ? 2 : 4;
+	uint32_t word = i->narrow ? 4 : 8, size = i->wide ? word : i->p66 ? 2 : 4;
 
 	if (!(op & 1))
 		size = 1;
@@ -495,7 +533,7 @@ static uint32_t stores_one_byte(const struct x86 *i)
 	case 0x8c:
 		return 2;
 	case 0x8f:
-		return 8;
+		return word;
 	case 0xf6:
 	case 0xf7:
 		return sub == 2 || sub == 3 ? size : 0;
@@ -537,7 +575,7 @@ static uint32_t stores_two_bytes(const struct x86 *i)
 	case 0xe7:
 		return i->vector;
 	case 0x7e:
-		return i->f3 ? 0 : i->wide ? 8 : 4;
+		return i->f3 ? 0 : i->wide && !i->narrow ? 8 : 4;
 	case 0xba:
 		return sub == 4 ? 0 : 8;
 	case 0xae:
@@ -574,7 +612,7 @@ static uint32_t stores(const struct x86 *i)
 
 static void set_sp(struct derive_state *s, uint64_t value)
 {
-	derive_set_sp(s, SP, RED_ZONE, value);
+	derive_set_sp(s, SP, s->word == 8 ? RED_ZONE : 0, value);
 }
 
 /* Return the known part of the address of the memory operand. */
@@ -621,8 +659,8 @@ static void store(const struct x86 *i, struct derive_state *s, uint64_t next, ui
 
 static void push(struct derive_state *s, uint64_t value)
 {
-	set_sp(s, derive_add(s->reg[SP], -8));
-	derive_put(s, s->reg[SP], 8, value);
+	set_sp(s, derive_add(s->reg[SP], -s->word));
+	derive_put(s, s->reg[SP], s->word, value);
 }
 
 static uint64_t pop(struct derive_state *s)
@@ -630,7 +668,7 @@ static uint64_t pop(struct derive_state *s)
 	uint64_t value = derive_load(s, s->reg[SP]);
 	uint64_t zero = derive_value(DERIVE_NUMBER, 0);
 
-	set_sp(s, derive_add(s->reg[SP], 8));
+	set_sp(s, derive_add(s->reg[SP], s->word));
 	s->is_root |= s->reg[SP] == derive_value(DERIVE_CFA, 0) && s->reg[FP] == zero;
 	return value;
 }
@@ -676,9 +714,11 @@ static bool apply_move(const struct x86 *i, struct derive_state *s, uint64_t nex
 		else if (i->wide)
 			set(s, i->reg,
 			    derive_load(s, address(i, s, next))
-				    ?: table_of(i, s, 8, DERIVE_ADDRESS));
+				    ?: table_of(i, s, s->word, DERIVE_ADDRESS));
 		return i->wide;
 	case 0x63:
+		if (i->narrow) /* arpl */
+			return false;
 		set(s, i->reg, i->wide ? table_of(i, s, 4, DERIVE_OFFSET) : 0);
 		return true;
 	case 0x8d:
@@ -795,10 +835,12 @@ static void apply(const struct x86 *i, struct derive_state *s, uint64_t next)
 			set(s, (uint8_t)r, 0);
 }
 
-static void apply_call(struct derive_state *s)
+static void apply_call(const struct x86 *i, struct derive_state *s)
 {
+	uint32_t lost = i->narrow ? CALL_CLOBBERS_I386 : CALL_CLOBBERS;
+
 	for (unsigned int r = 0; r < 16; r++)
-		if (CALL_CLOBBERS >> r & 1)
+		if (lost >> r & 1)
 			set(s, (uint8_t)r, 0);
 	derive_forget_below(s, SP, 0);
 }
@@ -845,11 +887,11 @@ static enum derive_flow flow_of(const struct x86 *i)
 	return DERIVE_ON;
 }
 
-static void step(const struct derive_code *code, uint64_t pc, struct derive_state *s,
-		 struct derive_insn *out)
+static void step_in(const struct derive_code *code, uint64_t pc, struct derive_state *s,
+		    struct derive_insn *out, bool narrow)
 {
 	uint64_t at = pc - code->vaddr, next;
-	struct x86 i = { .at = code->bytes + MIN(at, code->size) };
+	struct x86 i = { .at = code->bytes + MIN(at, code->size), .narrow = narrow };
 	const uint8_t *begin = i.at;
 
 	i.end = begin + MIN(15u, code->size - MIN(at, code->size));
@@ -870,19 +912,32 @@ static void step(const struct derive_code *code, uint64_t pc, struct derive_stat
 	if (!s)
 		return;
 	if (out->flow == DERIVE_JUMP_TO && (i.reg & 7) == 4)
-		out->value = i.mod == 3 ? s->reg[i.rm] : table_of(&i, s, 8, DERIVE_ADDRESS);
+		out->value = i.mod == 3 ? s->reg[i.rm] : table_of(&i, s, s->word, DERIVE_ADDRESS);
 	if (out->flow == DERIVE_CALL && out->target == next)
 		push(s, derive_value(DERIVE_NUMBER, (int64_t)next));
 	else if (out->flow == DERIVE_CALL || out->flow == DERIVE_CALL_TO)
-		apply_call(s);
+		apply_call(&i, s);
 	else
 		apply(&i, s, next);
+}
+
+static void step(const struct derive_code *code, uint64_t pc, struct derive_state *s,
+		 struct derive_insn *out)
+{
+	step_in(code, pc, s, out, false);
+}
+
+static void step_i386(const struct derive_code *code, uint64_t pc, struct derive_state *s,
+		      struct derive_insn *out)
+{
+	step_in(code, pc, s, out, true);
 }
 
 static const uint8_t dwarf[] = { 0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15 };
 
 const struct derive_cpu derive_x86 = {
 	.machine = EM_X86_64,
+	.word = 8,
 	.step = step,
 	.sp = SP,
 	.fp = FP,
@@ -896,4 +951,21 @@ const struct derive_cpu derive_x86 = {
 	.saved = { 3, 5, 12, 13, 14, 15 },
 	.saved_dwarf = { 3, 6, 12, 13, 14, 15 },
 	.dwarf = dwarf,
+};
+
+const struct derive_cpu derive_i386 = {
+	.machine = EM_386,
+	.word = 4,
+	.step = step_i386,
+	.sp = SP,
+	.fp = FP,
+	.nr = 8,
+	.align = 1,
+	.link = DERIVE_ON_STACK,
+	.sp_at_entry = -4,
+	.sp_dwarf = 4,
+	.ra_dwarf = 8,
+	.nr_saved = 4,
+	.saved = { 3, 5, 6, 7 },
+	.saved_dwarf = { 3, 5, 6, 7 },
 };

@@ -149,6 +149,7 @@ struct derive_state {
 	uint64_t reg[DERIVE_REGS]; /* by the number in instructions */
 	struct derive_slot slot[DERIVE_SLOTS];
 	uint32_t nr_slots;
+	uint8_t word;	  /* bytes of an address */
 	bool is_root;	  /* no function called this one */
 	uint32_t changes; /* counted: no row changes without one */
 };
@@ -184,6 +185,7 @@ struct derive_insn {
 /* Facts about a CPU. */
 struct derive_cpu {
 	uint16_t machine; /* e_machine */
+	uint8_t word;	  /* bytes of an address */
 	/* Step over the instruction at @pc of @code; @s is changed by it if not NULL. */
 	void (*step)(const struct derive_code *code, uint64_t pc, struct derive_state *s,
 		     struct derive_insn *out);
@@ -197,7 +199,7 @@ struct derive_cpu {
 
 #define DERIVE_ON_STACK 0xff
 
-extern const struct derive_cpu derive_x86, derive_arm64;
+extern const struct derive_cpu derive_x86, derive_i386, derive_arm64;
 
 enum derive_cfa {
 	DERIVE_NO_CFA,
@@ -295,13 +297,13 @@ static inline void derive_put(struct derive_state *s, uint64_t at, uint32_t size
 	for (uint32_t i = 0; i < s->nr_slots; i++) {
 		int64_t after = derive_number(s->slot[i].at) - derive_number(at);
 
-		if (derive_kind(s->slot[i].at) != derive_kind(at) || after <= -8 ||
+		if (derive_kind(s->slot[i].at) != derive_kind(at) || after <= -s->word ||
 		    after >= (int64_t)size)
 			s->slot[nr++] = s->slot[i];
 	}
 	s->changes += nr != s->nr_slots || value;
 	s->nr_slots = nr;
-	if (size == 8 && value && nr < DERIVE_SLOTS)
+	if (size == s->word && value && nr < DERIVE_SLOTS)
 		s->slot[s->nr_slots++] = (struct derive_slot){ at, value };
 }
 

@@ -83,7 +83,7 @@ static int compare(const char *path)
 		return 1;
 	}
 	without->eh = (struct ehframe){ .bytes = NULL };
-	t.arch = arch_of(with->machine);
+	t.arch = with->machine == EM_386 ? &arch_i386 : arch_of(with->machine);
 	if (!t.arch || derive_image(without, &f)) {
 		printf("%s: no rows\n", path);
 		return 1;

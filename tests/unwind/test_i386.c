@@ -6,6 +6,8 @@
 
 #include <elf.h>
 #include <linux/perf_event.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "tests/prelude_rcu.h"
 #include "tests/unwind/make_eh.h"
@@ -23,10 +25,11 @@ static const uint8_t framed[] = { 0x41, 0x0e, 8, 0x85, 2, 0x42, 0x0d, 5 };
 static const uint8_t aligned[] = { 0x0f, 3, 0x75, 0x7c, 0x06, 0x10, 5, 2, 0x75, 0 };
 static const uint8_t root[] = { 0x07, 8 };
 
+static const uint8_t cie[] = { 0x14, 0,	   0, 0, 0,    0,    0, 0, 1,	 'z', 'R', 0,
+			       1,    0x7c, 8, 1, 0x1b, 0x0c, 4, 4, 0x88, 1,   0,   0 };
+
 static struct image *make_image(void)
 {
-	static const uint8_t cie[] = { 0x14, 0,	   0, 0, 0,    0,    0, 0, 1,	 'z', 'R', 0,
-				       1,    0x7c, 8, 1, 0x1b, 0x0c, 4, 4, 0x88, 1,   0,   0 };
 	static struct eh_section section;
 	struct image *image = xcalloc(1, sizeof(*image));
 	uint8_t *bytes;
@@ -95,6 +98,94 @@ TEST(test_stack)
 	}
 	unwind_free(u);
 	world_free(&w);
+}
+
+#define CODE_AT (EH_VADDR - 0x400)
+
+/* A file of i386: @code at CODE_AT, with a table for each of two functions of 32 bytes. */
+static struct image *read_file(const uint8_t *code, const struct eh_section *eh)
+{
+	static const char names[] = "\0.eh_frame\0.text";
+	static uint8_t bytes[0x2000];
+	Elf32_Ehdr *head = (Elf32_Ehdr *)bytes;
+	Elf32_Shdr *sh = (Elf32_Shdr *)(bytes + 0x200);
+	struct image *image;
+	int fd = memfd_create("i386", MFD_CLOEXEC);
+
+	memcpy(head->e_ident, ELFMAG, SELFMAG);
+	head->e_ident[EI_CLASS] = ELFCLASS32;
+	head->e_ident[EI_DATA] = ELFDATA2LSB;
+	head->e_ident[EI_VERSION] = EV_CURRENT;
+	head->e_machine = EM_386;
+	head->e_phoff = sizeof(*head);
+	head->e_phentsize = sizeof(Elf32_Phdr);
+	head->e_phnum = 1;
+	head->e_shoff = 0x200;
+	head->e_shentsize = sizeof(*sh);
+	head->e_shnum = 4;
+	head->e_shstrndx = 3;
+	*(Elf32_Phdr *)(head + 1) = (Elf32_Phdr){ .p_type = PT_LOAD,
+						  .p_vaddr = EH_VADDR - 0x1400,
+						  .p_filesz = sizeof(bytes),
+						  .p_memsz = sizeof(bytes),
+						  .p_flags = PF_R | PF_X };
+	sh[1] = (Elf32_Shdr){ .sh_name = 11,
+			      .sh_type = SHT_PROGBITS,
+			      .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+			      .sh_addr = CODE_AT,
+			      .sh_offset = 0x1000,
+			      .sh_size = 64 };
+	sh[2] = (Elf32_Shdr){ .sh_name = 1,
+			      .sh_type = SHT_PROGBITS,
+			      .sh_flags = SHF_ALLOC,
+			      .sh_addr = EH_VADDR,
+			      .sh_offset = 0x1400,
+			      .sh_size = (Elf32_Word)eh->size };
+	sh[3] = (Elf32_Shdr){ .sh_type = SHT_STRTAB, .sh_offset = 0x400, .sh_size = sizeof(names) };
+	memcpy(bytes + 0x400, names, sizeof(names));
+	memcpy(bytes + 0x1000, code, 64);
+	memcpy(bytes + 0x1400, eh->bytes, eh->size);
+	assert_int_equal(pwrite(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
+	assert_int_equal(image_read_fd(&image, fd, sizeof(bytes), NULL), 0);
+	close(fd);
+	return image;
+}
+
+static int cfa_at(const struct image *image, uint64_t pc, bool *derived)
+{
+	struct cfi_row row;
+	struct ehframe_fde fde;
+
+	assert_true(ehframe_find(&image->eh, pc, &fde));
+	assert_int_equal(cfi_row_at(&arch_i386, &image->eh, fde.offset, pc, &row), CFI_OK);
+	assert_false(row.cfa_is_fp);
+	*derived = image->eh.derived && fde.offset >= image->eh.derived;
+	return row.cfa_off;
+}
+
+/* glibc's memcpy() pushes a register of which its table says nothing: its code decides. */
+TEST(test_wrong_table)
+{
+	static const uint8_t pushes[] = { 0x41, 0x0e, 8, 0x83, 2, 0x42, 0x0e, 4 };
+	uint8_t code[64] = { 0x89, 0xf8, 0x50, 0xf3, 0xa5, 0x58, 0xc3 };
+	struct eh_section eh = { .size = sizeof(cie) };
+	struct image *image;
+	bool derived;
+
+	memcpy(eh.bytes, cie, sizeof(cie));
+	/* push %ebx; pop %ebx; nop; ret: with a table that is right. */
+	memcpy(code + 32, (const uint8_t[]){ 0x53, 0x41, 0x5b, 0xc3 }, 4);
+	eh_fde(&eh, 0, CODE_AT, 32, NULL, 0);
+	eh_fde(&eh, 0, CODE_AT + 32, 32, pushes, sizeof(pushes));
+	eh_put(&eh, 0, 4);
+	image = read_file(code, &eh);
+	assert_int_equal(cfa_at(image, CODE_AT, &derived), 4);
+	assert_int_equal(cfa_at(image, CODE_AT + 3, &derived), 8);
+	assert_true(derived);
+	assert_int_equal(cfa_at(image, CODE_AT + 6, &derived), 4);
+	assert_int_equal(cfa_at(image, CODE_AT + 33, &derived), 8);
+	assert_false(derived);
+	image_free(image);
 }
 
 int main(void)
