@@ -288,7 +288,7 @@ static int add_points(struct profile_annotate *a, const struct assemble_input *i
 					       .total = c->weight };
 
 		if (!vaddr_of(in, place, object_id, a->code_of, image, &point.vaddr) ||
-		    point.vaddr < l->vaddr || point.vaddr - l->vaddr >= l->size ||
+		    !listing_covers(l, point.vaddr) ||
 		    (a->code_of != a->function && !has_part(in, place, a->function)))
 			continue;
 		point.task = points_task(in, c->task);

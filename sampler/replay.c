@@ -112,7 +112,8 @@ static uint64_t offset_in(const struct object *object, const struct place *place
 	if (!image ||
 	    (object->identity.kind == OBJECT_FILE && !image_vaddr(image, place->offset, &vaddr)))
 		return UINT64_MAX;
-	return vaddr + gap - symbol->start;
+	/* A part of the function may be before it. */
+	return vaddr >= symbol->start ? vaddr + gap - symbol->start : UINT64_MAX;
 }
 
 static uint32_t add(struct frames *f, const struct sampler_frame *frame)

@@ -66,11 +66,13 @@ struct reading {
 	bool kcore_below; /* below where.root */
 	uint16_t machine; /* e_machine; EM_NONE: this machine's */
 	bool wide;
-	struct script_want script; /* where.identity.kind is OBJECT_SCRIPT */
+	struct script_want script;		  /* where.identity.kind is OBJECT_SCRIPT */
+	uint64_t part_offsets[LISTING_PARTS_MAX]; /* in its file, of the listing's parts */
 	/* Result, partly set before; the listing has no instructions yet. */
 	struct listing *l;
-	uint8_t *bytes;
+	uint8_t *bytes; /* of the function, then of its parts */
 	uint32_t nr_bytes;
+	uint32_t part_bytes[LISTING_PARTS_MAX];
 	struct reading_row *rows; /* in order of address */
 	uint32_t nr_rows, max_rows;
 	int64_t built_ns;	     /* last change of the file */
@@ -91,8 +93,15 @@ static void refuse(struct reading *r, const char *why, const char *fix)
 /* Allocate the code as far as it is shown; false without memory. */
 static bool make_room(struct reading *r)
 {
+	uint64_t size;
+
 	r->nr_bytes = (uint32_t)MIN(r->l->size, (uint64_t)CODE_SIZE_MAX);
-	r->bytes = malloc(MAX(r->nr_bytes, 1u));
+	size = r->nr_bytes;
+	for (uint32_t i = 0; i < r->l->nr_parts; i++) {
+		r->part_bytes[i] = (uint32_t)MIN(r->l->parts[i].size, (uint64_t)CODE_SIZE_MAX);
+		size += r->part_bytes[i];
+	}
+	r->bytes = malloc(MAX(size, 1u));
 	if (!r->bytes)
 		refuse(r, "out of memory", NULL);
 	return r->bytes;
@@ -156,6 +165,20 @@ static bool is_of_build(const struct reading *r, const struct untrusted_file *fi
 		!memcmp(is->build_id, id->build_id, id->build_id_size));
 }
 
+/* Read the code of the function in the file, and that of its parts. */
+static void read_code(struct reading *r, int fd)
+{
+	uint8_t *at = r->bytes + r->nr_bytes;
+
+	for (uint32_t i = 0; i < r->l->nr_parts; i++) {
+		ssize_t got = pread(fd, at, r->part_bytes[i], (off_t)r->part_offsets[i]);
+
+		r->part_bytes[i] = got > 0 ? (uint32_t)got : 0;
+		at += r->part_bytes[i];
+	}
+	cut(r, pread(fd, r->bytes, r->nr_bytes, (off_t)r->offset), "cannot read the file", NULL);
+}
+
 static void read_file(struct reading *r)
 {
 	struct untrusted_file file;
@@ -168,8 +191,7 @@ static void read_file(struct reading *r)
 	if (!is_of_build(r, &file))
 		refuse_file(r, -ESTALE);
 	else if (make_room(r))
-		cut(r, pread(file.fd, r->bytes, r->nr_bytes, (off_t)r->offset),
-		    "cannot read the file", NULL);
+		read_code(r, file.fd);
 	close(file.fd);
 	r->built_ns = file.mtime_ns;
 	if (is_replaced(&r->where))
@@ -321,14 +343,28 @@ static const char *why_no_lines(int code)
 		     : "no debug information: install its -dbgsym package, or build with -g";
 }
 
+/* List the ranges of the function's code in order of address. Return their number. */
+static uint32_t ranges_of(const struct listing *l, struct listing_part ranges[])
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < l->nr_parts && l->parts[i].vaddr < l->vaddr; i++)
+		ranges[nr++] = l->parts[i];
+	ranges[nr++] = (struct listing_part){ l->vaddr, l->size };
+	for (uint32_t i = nr - 1; i < l->nr_parts; i++)
+		ranges[nr++] = l->parts[i];
+	return nr;
+}
+
 /* Find the line of each part of the code. */
 static void read_rows(struct reading *r)
 {
+	struct listing_part ranges[LISTING_PARTS_MAX + 1];
 	struct dwarf_sandbox *file = NULL;
 	int rc = dwarf_object_open(&r->where, false, &file);
 
-	if (!rc)
-		rc = dwarf_sandbox_lines(file, r->l->vaddr, r->l->size, tell_line, r);
+	for (uint32_t i = 0, nr = ranges_of(r->l, ranges); i < nr && !rc; i++)
+		rc = dwarf_sandbox_lines(file, ranges[i].vaddr, ranges[i].size, tell_line, r);
 	dwarf_sandbox_close(file);
 	if (rc)
 		r->l->no_source = why_no_lines(rc);
@@ -506,7 +542,7 @@ static uint32_t name_of(void *ctx, uint64_t vaddr, char *buf, size_t size)
 	s = symtab_at(a->d->symtab, found.symbol);
 	if (!s)
 		return LISTING_NONE;
-	if (vaddr == found.start || s->made_up)
+	if (vaddr <= found.start || s->made_up) /* before it: in a part of the function */
 		snprintf(buf, size, "%s", s->name.str);
 	else
 		snprintf(buf, size, "%s+0x%llx", s->name.str,
@@ -525,20 +561,32 @@ static uint16_t our_machine(void)
 static void disassemble(struct code_desk *d, struct reading *r)
 {
 	struct answer a = { .d = d, .object = objects_at(d->images->objects, r->where.object) };
-	const struct disasm_code c = {
-		.bytes = r->bytes,
-		.nr_bytes = r->nr_bytes,
-		.vaddr = r->l->vaddr,
-		.machine = r->machine ? r->machine : our_machine(),
-		.wide = r->wide,
-		.name = name_of,
-		.ctx = &a,
-	};
+	struct disasm_code c[LISTING_PARTS_MAX + 1];
+	struct listing_part ranges[LISTING_PARTS_MAX + 1];
+	uint32_t nr = ranges_of(r->l, ranges), part = 0;
+	const uint8_t *at = r->bytes + r->nr_bytes;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		bool whole = ranges[i].vaddr == r->l->vaddr;
+
+		c[i] = (struct disasm_code){
+			.bytes = whole ? r->bytes : at,
+			.nr_bytes = whole ? r->nr_bytes : r->part_bytes[part],
+			.vaddr = ranges[i].vaddr,
+			.begin = r->l->vaddr,
+			.machine = r->machine ? r->machine : our_machine(),
+			.wide = r->wide,
+			.name = name_of,
+			.ctx = &a,
+		};
+		if (!whole)
+			at += r->part_bytes[part++];
+	}
 
 	/* Acquire: pairs with the releases of the loader. */
 	a.image = atomic_load_explicit(&a.object->image, memory_order_acquire);
 	r->l->nr_bytes = r->nr_bytes;
-	if (disasm(r->l, &c))
+	if (disasm(r->l, c, nr))
 		r->l->why = "out of memory";
 }
 
@@ -582,6 +630,28 @@ static uint64_t extent_in_image(const struct image *image, uint64_t vaddr)
 	if (symbol && symbol->vaddr <= vaddr && vaddr - symbol->vaddr < symbol->size)
 		return symbol->vaddr + symbol->size - vaddr;
 	return ehframe_find(&image->eh, vaddr, &fde) ? fde.start + fde.size - vaddr : 0;
+}
+
+/* Find the parts of the function in @image: those right behind are joined. */
+static void find_parts(struct reading *r, const struct image *image)
+{
+	struct listing *l = r->l;
+	const struct image_symbol *function = image_find(image, l->vaddr), *s;
+
+	for (uint32_t i = 0; function && i < image->nr_symbols; i++) {
+		struct listing_part *last = l->nr_parts ? &l->parts[l->nr_parts - 1] : NULL;
+
+		s = &image->symbols[i];
+		if (!s->whole || image_whole(image, s) != function)
+			continue;
+		if (s->vaddr == l->vaddr + l->size)
+			l->size += s->size;
+		else if (last && s->vaddr == last->vaddr + last->size)
+			last->size += s->size;
+		else if (l->nr_parts < LISTING_PARTS_MAX &&
+			 image_offset(image, s->vaddr, &r->part_offsets[l->nr_parts]))
+			l->parts[l->nr_parts++] = (struct listing_part){ s->vaddr, s->size };
+	}
 }
 
 /* Find kernel code made at run time: its extent, if it is still the sampled code. */
@@ -675,7 +745,7 @@ static void take_dumped_lines(struct code_desk *d, struct reading *r, struct obj
 				       .wide = r->wide };
 	struct listing *l = listing_new(SYMBOL_NONE);
 
-	if (!l || disasm(l, &c)) {
+	if (!l || disasm(l, &c, 1)) {
 		listing_put(l);
 		return;
 	}
@@ -766,6 +836,8 @@ static void begin(struct code_desk *d, uint32_t id, const struct symbol *of,
 		finish(d, r);
 		return;
 	}
+	if (object->identity.kind == OBJECT_FILE)
+		find_parts(r, image);
 	load_where(&r->where, d->images->objects, object, d->images->no_proc, d->images->root);
 	r->offset = object->identity.kind == OBJECT_KERNEL
 			    ? recorded_kernel_now(&d->naming->kernel.recorded, l->vaddr)

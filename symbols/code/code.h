@@ -74,6 +74,13 @@ struct listing_instance {
 	uint64_t addr;
 };
 
+#define LISTING_PARTS_MAX 16U
+
+/* A range of code. */
+struct listing_part {
+	uint64_t vaddr, size;
+};
+
 struct listing {
 	atomic_uint refs; /* acquire and release in listing_put() */
 	uint32_t symbol;
@@ -81,7 +88,11 @@ struct listing {
 	uint32_t asked_last;  /* of a script: the last sampled line when it was read */
 	bool script;	      /* of lines: one entry of insns per line, its number as address */
 	uint64_t vaddr, size; /* in its object; @size 0: unknown */
-	struct listing_insn *insns; /* in order of address, without gaps; none: see why */
+	/* Its code elsewhere, in order of address. */
+	struct listing_part parts[LISTING_PARTS_MAX];
+	uint32_t nr_parts;
+	/* In order of address, without gaps in a part; none: see why. */
+	struct listing_insn *insns;
 	uint32_t nr_insns, max_insns;
 	uint32_t nr_bytes; /* bytes here; less than @size if that is long */
 	struct listing_file *files;
@@ -100,6 +111,16 @@ struct listing {
 void listing_put(struct listing *l);
 /* Return the instruction at @vaddr; LISTING_NONE outside. */
 uint32_t listing_at(const struct listing *l, uint64_t vaddr);
+
+/* Return whether the function has code at @vaddr. */
+static inline bool listing_covers(const struct listing *l, uint64_t vaddr)
+{
+	bool covers = vaddr - l->vaddr < l->size;
+
+	for (uint32_t i = 0; i < l->nr_parts; i++)
+		covers |= vaddr - l->parts[i].vaddr < l->parts[i].size;
+	return covers;
+}
 
 static inline const char *listing_text(const struct listing *l, uint32_t text)
 {

@@ -103,10 +103,15 @@ static int set_callee(struct work *w, struct listing_insn *out, const struct dec
 	return set_text(w->l, out, "%-7.*s %s", d->is.mnemonic_size, d->mnemonic, name);
 }
 
+static uint64_t begin_of(const struct disasm_code *c)
+{
+	return c->begin ? c->begin : c->vaddr;
+}
+
 static int add_insn(struct work *w, uint32_t at, const struct decoded *d)
 {
 	const struct disasm_code *c = w->c;
-	uint64_t to = d->is.target - c->vaddr;
+	uint64_t to = d->is.target - begin_of(c);
 	struct listing_insn *out;
 
 	if (!d->is.mnemonic_size)
@@ -116,7 +121,8 @@ static int add_insn(struct work *w, uint32_t at, const struct decoded *d)
 		return -ENOMEM;
 	out->jump = d->is.jump;
 	out->call = d->is.call;
-	if (d->is.target && to >= c->nr_bytes)
+	if (d->is.target && d->is.target - c->vaddr >= c->nr_bytes &&
+	    !listing_covers(w->l, d->is.target))
 		return set_callee(w, out, d);
 	if (d->is.target) {
 		/*
@@ -124,8 +130,8 @@ static int add_insn(struct work *w, uint32_t at, const struct decoded *d)
 		 * known.
 		 */
 		out->target = (uint32_t)to;
-		return set_text(w->l, out, "%-7.*s +0x%x", d->is.mnemonic_size, d->mnemonic,
-				out->target);
+		return set_text(w->l, out, "%-7.*s %c0x%" PRIx64, d->is.mnemonic_size, d->mnemonic,
+				(int64_t)to < 0 ? '-' : '+', (int64_t)to < 0 ? -to : to);
 	}
 	return set_text(w->l, out, d->is.operands_size ? "%-7.*s %.*s" : "%.*s%.*s",
 			d->is.mnemonic_size, d->mnemonic, d->is.operands_size, d->operands);
@@ -200,11 +206,11 @@ static int put_bytes(struct listing *l, const struct disasm_code *c)
 }
 
 /* Convert offsets of jumps to instructions; a target in the middle of one: none. */
-static void find_targets(struct listing *l, uint64_t vaddr)
+static void find_targets(struct listing *l, uint64_t begin)
 {
 	for (uint32_t i = 0; i < l->nr_insns; i++) {
 		struct listing_insn *insn = &l->insns[i];
-		uint64_t to = vaddr + insn->target;
+		uint64_t to = begin + (uint64_t)(int64_t)(int32_t)insn->target;
 
 		if (insn->target == LISTING_NONE)
 			continue;
@@ -214,13 +220,21 @@ static void find_targets(struct listing *l, uint64_t vaddr)
 	}
 }
 
-int disasm(struct listing *l, const struct disasm_code *c)
+int disasm(struct listing *l, const struct disasm_code *c, uint32_t nr)
 {
-	int rc = decode(l, c);
+	int rc = 0;
 
-	if (rc && rc != -ENOMEM)
-		rc = put_bytes(l, c);
-	find_targets(l, c->vaddr);
+	for (uint32_t i = 0; i < nr && !rc; i++) {
+		uint32_t nr_before = l->nr_insns;
+
+		rc = decode(l, &c[i]);
+		if (rc && rc != -ENOMEM) {
+			l->nr_insns = nr_before;
+			rc = put_bytes(l, &c[i]);
+		}
+	}
+	if (nr)
+		find_targets(l, begin_of(c));
 	return rc;
 }
 

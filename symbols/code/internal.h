@@ -43,6 +43,7 @@ struct disasm_code {
 	const uint8_t *bytes;
 	uint32_t nr_bytes;
 	uint64_t vaddr;
+	uint64_t begin;	  /* of the function, from which offsets are counted; 0: @vaddr */
 	uint16_t machine; /* e_machine */
 	bool wide;	  /* 64 bits */
 	/*
@@ -53,8 +54,11 @@ struct disasm_code {
 	void *ctx;
 };
 
-/* Append the instructions of @c to @l, which has none yet. 0 or -ENOMEM. */
-int disasm(struct listing *l, const struct disasm_code *c);
+/*
+ * Add the instructions of the @nr parts of a function, in order of address, to @l, which has none
+ * yet. 0 or -ENOMEM.
+ */
+int disasm(struct listing *l, const struct disasm_code *c, uint32_t nr);
 
 /*
  * The source of a function of a language: its lines as a listing, one entry per

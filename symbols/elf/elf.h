@@ -407,11 +407,12 @@ struct image_segment { /* PT_LOAD */
 
 struct image_symbol { /* sorted by vaddr, then by preference; one per address */
 	uint64_t vaddr;
-	uint64_t size; /* up to the next symbol when the table has 0 */
-	uint32_t name; /* offset in names; NUL-terminated there */
-	uint16_t rank; /* among symbols of one address; see elfsym.c */
-	uint8_t back;  /* number of symbols before this one that may cover its start */
-	bool stub;     /* of a PLT: named after the function it calls, and "@plt" */
+	uint32_t size;	/* up to the next symbol when the table has 0 */
+	uint32_t whole; /* of a part of a function: index + 1 of the function; 0: it is whole */
+	uint32_t name;	/* offset in names; NUL-terminated there */
+	uint16_t rank;	/* among symbols of one address; see elfsym.c */
+	uint8_t back;	/* number of symbols before this one that may cover its start */
+	bool stub;	/* of a PLT: named after the function it calls, and "@plt" */
 };
 
 struct image {
@@ -461,8 +462,14 @@ const struct image_segment *image_segment_at(const struct image *image, uint64_t
 bool image_vaddr(const struct image *image, uint64_t offset, uint64_t *vaddr);
 /* Convert a vaddr to a file offset; false: in no file-backed part of a segment. */
 bool image_offset(const struct image *image, uint64_t vaddr, uint64_t *offset);
-/* Find the symbol that covers @vaddr; NULL: none. */
+/* Find the symbol that covers @vaddr, of a function or of a part of one; NULL: none. */
 const struct image_symbol *image_find(const struct image *image, uint64_t vaddr);
+/* Return the function that @s is a part of, or @s. */
+static inline const struct image_symbol *image_whole(const struct image *image,
+						     const struct image_symbol *s)
+{
+	return s && s->whole ? &image->symbols[s->whole - 1] : s;
+}
 /*
  * Return the name, *@size foreign bytes: borrowed from the image, or for a stub
  * written to @buf.
@@ -551,6 +558,8 @@ struct elfsym {
 	uint32_t dynstr; /* offset of the names of the dynamic symbols */
 	size_t dynstr_size;
 	uint64_t nr_bytes_scanned; /* of names: a limit for tables with overlapping names */
+	uint32_t *sources;	   /* the number of symbols before each file of the source */
+	uint32_t nr_sources, max_sources;
 };
 
 void elfsym_fini(struct elfsym *t);
@@ -563,8 +572,8 @@ int elfsym_expect(const struct elffile *f, uint32_t type);
  */
 int elfsym_add(struct elfsym *t, const struct elffile *f, uint32_t type, uint64_t bias);
 /*
- * Sort, keep the best symbol of each address, set missing sizes. The executable sections (or
- * segments) of @f bound them.
+ * Sort, keep the best symbol of each address, set missing sizes, find the functions that others are
+ * parts of. The executable sections (or segments) of @f bound them.
  */
 int elfsym_finish(struct elfsym *t, const struct elffile *f);
 

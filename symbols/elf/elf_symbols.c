@@ -277,6 +277,7 @@ int elfloop_add_parts(struct elfsym *t, const struct elffile *f, const struct eh
 /* The lowest four bits are from rank_by_name(). */
 #define RANK_TABLE (1U << 4) /* in a symbol table, where names vary */
 
+#define RANK_BOUND    (3U << 8) /* seen by other files: weak, global */
 #define RANK_SIZE     (1U << 10)
 #define RANK_FUNC     (1U << 11) /* above all ranks of mere labels */
 #define NAME_RANK_MAX 15U
@@ -292,7 +293,14 @@ void elfsym_fini(struct elfsym *t)
 {
 	free(t->symbols);
 	free(t->names);
+	free(t->sources);
 	*t = (struct elfsym){ 0 };
+}
+
+/* A symbol has 32 bits for the size of its code. */
+static uint32_t clamp(uint64_t size)
+{
+	return (uint32_t)MIN(size, UINT32_MAX);
 }
 
 /* Reserve @nr more symbols. */
@@ -404,12 +412,21 @@ static uint16_t rank_of(const Elf64_Sym *sym)
 	       (ELF64_ST_TYPE(sym->st_info) != STT_NOTYPE ? RANK_FUNC : 0);
 }
 
+/* Note that the next symbols are of another file of the source: without memory they are of one. */
+static void begin_source(struct elfsym *t)
+{
+	if (array_reserve(&t->sources, &t->max_sources, t->nr_sources + 1ull))
+		t->sources[t->nr_sources++] = t->nr;
+}
+
 /* Add @sym if it is a function with a name; memory is reserved. */
 static void add_symbol(struct elfsym *t, const struct elffile *f, const Elf64_Sym *sym, size_t base,
 		       uint64_t bias)
 {
 	const char *name;
 
+	if (ELF64_ST_TYPE(sym->st_info) == STT_FILE)
+		begin_source(t);
 	if (!is_code(f, sym) || sym->st_name >= t->names_size - base)
 		return;
 	name = t->names + base + sym->st_name;
@@ -418,7 +435,7 @@ static void add_symbol(struct elfsym *t, const struct elffile *f, const Elf64_Sy
 	assert(t->nr < t->max);
 	t->symbols[t->nr++] = (struct image_symbol){
 		.vaddr = sym->st_value + bias,
-		.size = sym->st_size,
+		.size = clamp(sym->st_size),
 		.name = (uint32_t)(base + sym->st_name),
 		.rank = rank_of(sym),
 	};
@@ -479,6 +496,7 @@ int elfsym_add(struct elfsym *t, const struct elffile *f, uint32_t type, uint64_
 	}
 	if (!rc && !(batch = malloc(sizeof(*batch))))
 		rc = -ENOMEM;
+	begin_source(t);
 	for (uint64_t i = 0; i < nr && !rc; i += BATCH) {
 		size_t here = MIN(nr - i, BATCH);
 
@@ -509,7 +527,7 @@ int elfsym_add_named(struct elfsym *t, uint64_t vaddr, uint64_t size, const char
 		return rc;
 	t->symbols[t->nr++] = (struct image_symbol){
 		.vaddr = vaddr,
-		.size = size,
+		.size = clamp(size),
 		.name = (uint32_t)t->names_size,
 		.rank = RANK_FUNC,
 	};
@@ -533,7 +551,7 @@ static int elfsym_add_stub(struct elfsym *t, uint64_t vaddr, uint64_t size, uint
 	if (!rc)
 		t->symbols[t->nr++] = (struct image_symbol){
 			.vaddr = vaddr,
-			.size = size,
+			.size = clamp(size),
 			.name = (uint32_t)(t->dynstr + function),
 			.rank = RANK_FUNC,
 			.stub = true,
@@ -667,8 +685,8 @@ static void keep_best(struct elfsym *t, const struct range *ranges, uint32_t nr_
 		if (!end || (!(s.rank & RANK_FUNC) && s.vaddr < covered))
 			continue;
 		if (last && !last->size)
-			last->size = MIN(last_end, s.vaddr) - last->vaddr;
-		s.size = MIN(s.size, end - s.vaddr);
+			last->size = clamp(MIN(last_end, s.vaddr) - last->vaddr);
+		s.size = clamp(MIN(s.size, end - s.vaddr));
 		if (s.rank & RANK_FUNC)
 			covered = MAX(covered, s.vaddr + s.size);
 		nested = s.vaddr < reach ? nested + 1 : 0;
@@ -679,8 +697,247 @@ static void keep_best(struct elfsym *t, const struct range *ranges, uint32_t nr_
 		last_end = end;
 	}
 	if (kept && !t->symbols[kept - 1].size)
-		t->symbols[kept - 1].size = last_end - t->symbols[kept - 1].vaddr;
+		t->symbols[kept - 1].size = clamp(last_end - t->symbols[kept - 1].vaddr);
 	t->nr = kept;
+}
+
+/*
+ * Parts of functions: code that a function jumps to and that has a symbol, "f.cold" of gcc,
+ * "f.cold.0" and "f.warm" of BOLT, "f.__part.1", "f.cold" and "f.eh" of clang's sections of basic
+ * blocks. A clone is no part: code calls "f.isra.0", "f.part.0" and "f.constprop.0", which may have
+ * parts.
+ *
+ * The function is the one of that name in the same file of the source, else the one that all files
+ * see: many files may have a static function of that name, and a part is local.
+ */
+
+/* The name of a function that has parts. */
+struct part_base {
+	uint32_t name, size;
+	uint32_t local, source; /* the last local one, and its file; PART_NONE */
+	uint32_t global;	/* PART_NONE: none */
+	bool many;		/* local ones */
+};
+
+/* A symbol with such a name, or of a part; in the order of the table. */
+struct part_mention {
+	uint32_t symbol, base, source;
+	uint32_t whole; /* of a part, a symbol; PART_NONE */
+	bool is_part;
+};
+
+/* A part found, by addresses. */
+struct part_link {
+	uint64_t part, whole;
+	uint32_t name; /* of the part */
+};
+
+struct parts {
+	struct elfsym *t;
+	struct hashset set; /* of bases */
+	struct part_base *bases;
+	struct part_mention *list;
+	struct part_link *links;
+	uint32_t nr_bases, max_bases, nr, max, nr_links, max_links;
+};
+
+#define PART_NONE UINT32_MAX
+
+/* Return the size of @name without the suffix of a part; 0: it has none. */
+static size_t without_suffix(const char *name, size_t size)
+{
+	static const struct {
+		const char *text;
+		bool plain, numbered;
+	} suffixes[] = {
+		{ ".cold", true, true },
+		{ ".warm", true, true },
+		{ ".__part", false, true },
+		{ ".eh", true, false },
+	};
+	size_t end = size;
+	bool numbered;
+
+	while (end && isdigit((unsigned char)name[end - 1]))
+		end--;
+	numbered = end && end < size && name[end - 1] == '.';
+	end = numbered ? end - 1 : size;
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		size_t n = strlen(suffixes[i].text);
+
+		if ((numbered ? suffixes[i].numbered : suffixes[i].plain) && end > n &&
+		    !memcmp(name + end - n, suffixes[i].text, n))
+			return end - n;
+	}
+	return 0;
+}
+
+/* Return the size of the name of the function that @name is a part of; 0: it is no part. */
+static size_t size_of_base(const char *name, size_t size)
+{
+	size_t base = 0;
+
+	while ((size = without_suffix(name, size)))
+		base = size;
+	return base;
+}
+
+static uint32_t find_base(const struct parts *p, const char *name, size_t size, uint64_t hash)
+{
+	uint32_t at = 0, id;
+
+	while ((id = hashset_next(&p->set, hash, &at)) != HASHSET_NONE)
+		if (p->bases[id].size == size &&
+		    !memcmp(p->t->names + p->bases[id].name, name, size))
+			return id;
+	return PART_NONE;
+}
+
+/* Note the names of functions that have parts. 0 or -ENOMEM. */
+static int find_bases(struct parts *p)
+{
+	for (uint32_t i = 0; i < p->t->nr; i++) {
+		const struct image_symbol *s = &p->t->symbols[i];
+		const char *name = p->t->names + s->name;
+		size_t size = s->stub ? 0 : size_of_base(name, size_of_name(p->t, s));
+		uint64_t hash = size ? keyhash_name(name, size) : 0;
+
+		if (!size || find_base(p, name, size, hash) != PART_NONE)
+			continue;
+		if (!array_reserve(&p->bases, &p->max_bases, p->nr_bases + 1ull) ||
+		    hashset_reserve(&p->set, 1))
+			return -ENOMEM;
+		p->bases[p->nr_bases] = (struct part_base){ .name = s->name,
+							    .size = (uint32_t)size,
+							    .local = PART_NONE,
+							    .source = PART_NONE,
+							    .global = PART_NONE };
+		hashset_add(&p->set, hash, p->nr_bases++);
+	}
+	return 0;
+}
+
+/* Collect the parts and all functions that they may be of. 0 or -ENOMEM. */
+static int find_mentions(struct parts *p)
+{
+	uint32_t source = 0;
+
+	for (uint32_t i = 0; i < p->t->nr; i++) {
+		const struct image_symbol *s = &p->t->symbols[i];
+		const char *name = p->t->names + s->name;
+		size_t size = s->stub ? 0 : size_of_name(p->t, s), base = size_of_base(name, size);
+		uint32_t id;
+
+		while (source < p->t->nr_sources && p->t->sources[source] <= i)
+			source++;
+		size = base ? base : size;
+		id = size ? find_base(p, name, size, keyhash_name(name, size)) : PART_NONE;
+		if (id == PART_NONE)
+			continue;
+		if (!array_reserve(&p->list, &p->max, p->nr + 1ull))
+			return -ENOMEM;
+		p->list[p->nr++] = (struct part_mention){ i, id, source, PART_NONE, base };
+	}
+	return 0;
+}
+
+/* Note function @m under its name. */
+static void note_function(struct parts *p, const struct part_mention *m)
+{
+	struct part_base *b = &p->bases[m->base];
+
+	if (p->t->symbols[m->symbol].rank & RANK_BOUND) {
+		b->global = m->symbol;
+		return;
+	}
+	b->many |= b->local != PART_NONE && b->local != m->symbol;
+	b->local = m->symbol;
+	b->source = m->source;
+}
+
+/* Find the function of each part: before it in the table, then behind it. */
+static void find_wholes(struct parts *p)
+{
+	for (uint32_t i = 0; i < p->nr; i++) {
+		struct part_mention *m = &p->list[i];
+
+		if (!m->is_part)
+			note_function(p, m);
+		else if (p->bases[m->base].source == m->source)
+			m->whole = p->bases[m->base].local;
+	}
+	for (uint32_t i = p->nr; i-- > 0;) {
+		struct part_mention *m = &p->list[i];
+		const struct part_base *b = &p->bases[m->base];
+
+		if (!m->is_part)
+			note_function(p, m);
+		else if (m->whole != PART_NONE)
+			continue;
+		else if (b->source == m->source)
+			m->whole = b->local;
+		else if (b->global != PART_NONE || !b->many)
+			m->whole = b->global != PART_NONE ? b->global : b->local;
+	}
+}
+
+/* Keep what was found by address: the symbols are sorted next. 0 or -ENOMEM. */
+static int link_parts(struct parts *p)
+{
+	const struct image_symbol *s = p->t->symbols;
+
+	for (uint32_t i = 0; i < p->nr; i++) {
+		const struct part_mention *m = &p->list[i];
+
+		if (m->whole == PART_NONE)
+			continue;
+		if (!array_reserve(&p->links, &p->max_links, p->nr_links + 1ull))
+			return -ENOMEM;
+		p->links[p->nr_links++] = (struct part_link){ s[m->symbol].vaddr, s[m->whole].vaddr,
+							      s[m->symbol].name };
+	}
+	return 0;
+}
+
+static int find_parts(struct parts *p)
+{
+	int rc = find_bases(p);
+
+	if (!rc && p->nr_bases)
+		rc = find_mentions(p);
+	find_wholes(p);
+	return rc ? rc : link_parts(p);
+}
+
+/* Return the symbol that begins at @vaddr; t->nr: none. */
+static uint32_t index_of(const struct elfsym *t, uint64_t vaddr)
+{
+	uint32_t i = search_split(t->nr, k, t->symbols[k].vaddr < vaddr);
+
+	return i < t->nr && t->symbols[i].vaddr == vaddr ? i : t->nr;
+}
+
+/* Set the functions of the parts that were kept. */
+static void set_wholes(const struct parts *p)
+{
+	struct elfsym *t = p->t;
+
+	for (uint32_t i = 0; i < p->nr_links; i++) {
+		const struct part_link *l = &p->links[i];
+		uint32_t part = index_of(t, l->part), whole = index_of(t, l->whole);
+
+		if (part < t->nr && whole < t->nr && part != whole &&
+		    t->symbols[part].name == l->name)
+			t->symbols[part].whole = whole + 1;
+	}
+}
+
+static void parts_fini(struct parts *p)
+{
+	hashset_fini(&p->set);
+	free(p->bases);
+	free(p->list);
+	free(p->links);
 }
 
 /* Free unused memory. */
@@ -689,6 +946,9 @@ static void shrink(struct elfsym *t)
 	struct image_symbol *fit = reallocarray(t->symbols, MAX(t->nr, 1U), sizeof(*fit));
 	char *names = t->names_size ? realloc(t->names, t->names_size) : NULL;
 
+	free(t->sources);
+	t->sources = NULL;
+	t->nr_sources = t->max_sources = 0;
 	if (fit) {
 		t->symbols = fit;
 		t->max = t->nr;
@@ -703,13 +963,19 @@ int elfsym_finish(struct elfsym *t, const struct elffile *f)
 {
 	struct range *ranges;
 	uint32_t nr_ranges;
+	struct parts parts = { .t = t };
 	int rc = code_ranges(f, &ranges, &nr_ranges);
 
 	if (rc)
 		return rc;
-	rc = sort_by_number(t->symbols, t->nr, sizeof(*t->symbols));
+	rc = find_parts(&parts);
 	if (!rc)
+		rc = sort_by_number(t->symbols, t->nr, sizeof(*t->symbols));
+	if (!rc) {
 		keep_best(t, ranges, nr_ranges);
+		set_wholes(&parts);
+	}
+	parts_fini(&parts);
 	free(ranges);
 	shrink(t);
 	return rc;

@@ -178,7 +178,7 @@ static bool symbols_ok(const uint8_t *bytes, uint32_t nr, uint64_t names_size)
 		const struct image_symbol *s = (const void *)(bytes + i * sizeof(*s));
 
 		if (bytes[i * sizeof(*s) + offsetof(struct image_symbol, stub)] > 1 ||
-		    s->name >= names_size || s->back > MIN(i, IMAGE_NESTED_MAX) ||
+		    s->name >= names_size || s->back > MIN(i, IMAGE_NESTED_MAX) || s->whole > nr ||
 		    (i && s->vaddr <= before) || s->size > UINT64_MAX - s->vaddr)
 			return false;
 		before = s->vaddr;
@@ -602,7 +602,7 @@ static void bound_by_fdes(struct elfsym *t, const struct image *image)
 		struct ehframe_fde fde;
 
 		if (!s->size && ehframe_find(&image->eh, s->vaddr, &fde))
-			s->size = fde.start + fde.size - s->vaddr;
+			s->size = (uint32_t)MIN(fde.start + fde.size - s->vaddr, UINT32_MAX);
 	}
 }
 

@@ -487,14 +487,14 @@ void naming_fini(struct naming *n)
 }
 
 /*
- * Return the symbol at @vaddr. A signal handler returns to the start of its restorer, no code has
- * called it: the look-up pc is the byte before.
+ * Return the symbol of the function at @vaddr. A signal handler returns to the start of its
+ * restorer, no code has called it: the look-up pc is the byte before.
  */
 static const struct image_symbol *symbol_at(const struct image *image, uint64_t vaddr,
 					    bool *restorer)
 {
 	*restorer = image->sigreturn_size && vaddr + 1 - image->sigreturn <= image->sigreturn_size;
-	return image_find(image, *restorer ? image->sigreturn : vaddr);
+	return image_whole(image, image_find(image, *restorer ? image->sigreturn : vaddr));
 }
 
 /*

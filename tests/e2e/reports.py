@@ -20,6 +20,8 @@ CHAINS = {
     "bigframe": ["main", "bigframe", "work"],
     # The process and not the thread names it, or none are found.
     "named": ["works_by_name", "work"],
+    # Its call is in the cold part of divide().
+    "divided": ["main", "divided", "divide", "work"],
 }
 LEAVES = {"hot", "warm"}
 # Mode: functions of libc, and their callers.

@@ -358,6 +358,28 @@ static void many(void)
 		run_code(pages[i]);
 }
 
+__attribute__((cold, noinline)) static void complain(void)
+{
+	sink++;
+}
+
+/* The call of a cold function is moved away: "divide.cold". */
+NOINLINE static void divide(unsigned long nr)
+{
+	if (nr > 1) {
+		complain();
+		work(0);
+	}
+	sink += nr;
+}
+
+static void divided(void)
+{
+	divide(sink);
+	divide(2);
+	NOT_A_TAIL_CALL();
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -366,7 +388,8 @@ int main(int argc, char **argv)
 	} modes[] = { { "leader", leader },	{ "nested", nested },	{ "fault", fault },
 		      { "detached", detached }, { "clone", clones },	{ "sleepers", sleepers },
 		      { "bigframe", bigframe }, { "entry", entry },	{ "many", many },
-		      { "named", named },	{ "reading", reading }, { "locking", locking } };
+		      { "named", named },	{ "reading", reading }, { "locking", locking },
+		      { "divided", divided } };
 
 	if (argc != 3)
 		return 2;

@@ -157,6 +157,58 @@ static void copy_program(const char *path)
 	close(to);
 }
 
+__attribute__((cold, noinline)) static int complain(int n)
+{
+	return (int)strtol("7", NULL, 10) + n;
+}
+
+/* GCC moves the call of a cold function away. */
+#ifndef __clang__
+__attribute__((optimize("O2")))
+#endif
+__attribute__((noinline)) static int
+divided_function(int n)
+{
+	if (n > 1000)
+		n = complain(n) * 3;
+	return n ^ 5;
+}
+
+TEST(test_own_function_in_parts, setup, teardown)
+{
+	struct fixture *f = *state;
+	uint32_t symbol = symbol_at(f, (uint64_t)(uintptr_t)&divided_function, "divided_function");
+	struct listing *l = listing_of(f, symbol);
+	uint32_t nr_elsewhere = 0, nr_jumps = 0;
+
+	assert_int_equal(divided_function(3), 6);
+	assert_null(l->why);
+	for (uint32_t i = 0; i < l->nr_insns; i++) {
+		const struct listing_insn *insn = &l->insns[i];
+		bool elsewhere = insn->vaddr - l->vaddr >= l->size;
+
+		assert_true(listing_covers(l, insn->vaddr));
+		assert_int_equal(listing_at(l, insn->vaddr), i);
+		if (insn->target != LISTING_NONE)
+			nr_jumps += elsewhere !=
+				    (l->insns[insn->target].vaddr - l->vaddr >= l->size);
+		nr_elsewhere += elsewhere;
+	}
+	assert_int_equal(nr_elsewhere > 0, l->nr_parts > 0);
+#ifdef HAVE_CAPSTONE
+	/* At least from one to the other. */
+	if (l->nr_parts)
+		assert_true(nr_jumps);
+#endif
+	if (l->nr_parts) {
+		uint64_t here = (uint64_t)(uintptr_t)&divided_function;
+
+		assert_int_equal(symbol_at(f, here + (l->parts[0].vaddr - l->vaddr), NULL), symbol);
+		assert_null(strstr(listing_text(l, l->insns[0].text), "divided_function"));
+	}
+	listing_put(l);
+}
+
 /*
  * A program's file is replaced while it runs: with the right to read its memory the mapped code is
  * shown, with a note; otherwise a reason.

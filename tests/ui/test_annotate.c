@@ -69,7 +69,7 @@ static struct listing *listing_of(uint32_t function, bool bytes, bool lines)
 		return l;
 	}
 	l->nr_bytes = sizeof(code);
-	assert_int_equal(disasm(l, &c), 0);
+	assert_int_equal(disasm(l, &c, 1), 0);
 	if (lines)
 		add_lines(l);
 	else

@@ -54,6 +54,12 @@ static inline uint64_t annotate_low(uint64_t id)
 	return id & ((1ULL << ANNOTATE_SHIFT) - 1);
 }
 
+/* Return the offset of an instruction; a part of the function may be before it. */
+static inline int64_t annotate_offset(uint64_t id)
+{
+	return (int64_t)(id << (64 - ANNOTATE_SHIFT)) >> (64 - ANNOTATE_SHIFT);
+}
+
 /* The column that sorts by address. */
 #define VIEW_ANNOTATE_BY_OFFSET 5
 
@@ -211,7 +217,9 @@ static void draw_offset(const struct ui_state *st, const struct row *row, struct
 			     (struct style){ ROLE_TITLE, 0 });
 	else if (kind == ANNOTATE_INSN || kind == ANNOTATE_POINT)
 		canvas_right(c, at.row, at.col, at.cols,
-			     text_format(buf, sizeof(buf), "+0x%" PRIx64, annotate_low(row->id)),
+			     text_format(buf, sizeof(buf), "%c0x%" PRIx64,
+					 annotate_offset(row->id) < 0 ? '-' : '+',
+					 (uint64_t)llabs(annotate_offset(row->id))),
 			     (struct style){ ROLE_DIM, 0 });
 	else if (annotate_source(st, row, &file, &line) && line)
 		canvas_right(c, at.row, at.col, at.cols, text_format(buf, sizeof(buf), "%u", line),
@@ -228,7 +236,7 @@ static void draw_address(const struct ui_state *st, const struct row *row, struc
 	if (l && !l->script && (kind == ANNOTATE_INSN || kind == ANNOTATE_POINT))
 		canvas_right(c, at.row, at.col, at.cols,
 			     text_format(buf, sizeof(buf), "%" PRIx64,
-					 l->vaddr + annotate_low(row->id)),
+					 l->vaddr + (uint64_t)annotate_offset(row->id)),
 			     (struct style){ ROLE_DIM, 0 });
 }
 
@@ -835,7 +843,7 @@ static struct row *add_row(struct list *list, enum annotate_kind kind, uint64_t 
 
 	if (!row)
 		return NULL;
-	row->id = (uint64_t)kind << ANNOTATE_SHIFT | low;
+	row->id = (uint64_t)kind << ANNOTATE_SHIFT | annotate_low(low);
 	row->index = index;
 	/* The limit concerns shares of all samples, not of one function. */
 	row->total = 1;

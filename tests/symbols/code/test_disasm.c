@@ -26,7 +26,7 @@ TEST(test_any_bytes)
 		c.nr_bytes = (uint32_t)(rand() % (int)sizeof(bytes)) + 1;
 		for (uint32_t i = 0; i < c.nr_bytes; i++)
 			bytes[i] = (uint8_t)rand();
-		assert_int_equal(disasm(l, &c), 0);
+		assert_int_equal(disasm(l, &c, 1), 0);
 		assert_true(l->nr_insns > 0);
 		for (uint32_t i = 0; i < l->nr_insns; i++) {
 			const struct listing_insn *insn = &l->insns[i];
@@ -76,7 +76,7 @@ TEST(test_goes_where)
 				 .ctx = &asked };
 	struct listing *l = listing_new(1);
 
-	assert_int_equal(disasm(l, &c), 0);
+	assert_int_equal(disasm(l, &c, 1), 0);
 	assert_int_equal(l->nr_insns, 5);
 	assert_int_equal(l->insns[0].target, 0);
 	assert_true(l->insns[0].jump && !l->insns[0].call);

@@ -399,6 +399,69 @@ TEST(test_sizes_and_gaps)
 	image_free(image);
 }
 
+static void assert_whole(const struct image *image, uint64_t offset, const char *name,
+			 uint64_t start)
+{
+	const struct image_symbol *s = image_whole(image, image_find(image, TEXT_VADDR + offset));
+
+	assert_non_null(s);
+	if (!name_is(image, s, name) || s->vaddr != TEXT_VADDR + start)
+		fail_msg("0x%x: %s, not %s", (unsigned int)offset, image->names + s->name, name);
+}
+
+/* A part that a function jumps to is of that function; a clone is not. */
+TEST(test_parts_of_functions)
+{
+	struct image *image;
+	struct made m;
+
+	made_init(&m);
+	made_symbol(&m, "one.c", 0, 0, STB_LOCAL, STT_FILE);
+	made_symbol(&m, "top.cold", 0x100, 16, STB_LOCAL, STT_FUNC);
+	made_symbol(&m, "same", 0x110, 16, STB_LOCAL, STT_FUNC);
+	made_symbol(&m, "same.cold", 0x120, 16, STB_LOCAL, STT_FUNC);
+	made_symbol(&m, "top.isra.0.cold", 0x130, 16, STB_LOCAL, STT_FUNC);
+	made_symbol(&m, "top.isra.0", 0x140, 16, STB_LOCAL, STT_FUNC);
+	made_symbol(&m, "top.part.0", 0x150, 16, STB_LOCAL, STT_FUNC);
+	made_symbol(&m, "two.c", 0, 0, STB_LOCAL, STT_FILE);
+	made_symbol(&m, "same.cold.3", 0x160, 16, STB_LOCAL, STT_FUNC);
+	made_symbol(&m, "same", 0x170, 16, STB_LOCAL, STT_FUNC);
+	made_symbol(&m, "three.c", 0, 0, STB_LOCAL, STT_FILE);
+	made_symbol(&m, "top", 0x180, 16, STB_LOCAL, STT_FUNC);
+	made_symbol(&m, "same.cold", 0x190, 16, STB_LOCAL, STT_FUNC); /* of neither */
+	made_symbol(&m, "lone.cold", 0x1a0, 16, STB_LOCAL, STT_FUNC);
+	made_symbol(&m, ".cold", 0x1b0, 16, STB_LOCAL, STT_FUNC);
+	made_symbol(&m, "lto.cold", 0x1c0, 16, STB_LOCAL, STT_FUNC);
+	made_symbol(&m, "four.c", 0, 0, STB_LOCAL, STT_FILE);
+	made_symbol(&m, "lto", 0x1d0, 16, STB_LOCAL, STT_FUNC);
+	made_symbol(&m, "top", 0x200, 16, STB_GLOBAL, STT_FUNC);
+	made_symbol(&m, "_Z3topv", 0x210, 16, STB_GLOBAL, STT_FUNC);
+	made_symbol(&m, "_Z3topv.__part.12", 0x220, 16, STB_LOCAL, STT_FUNC);
+	made_symbol(&m, "_Z3topv.eh", 0x230, 16, STB_LOCAL, STT_FUNC);
+	made_symbol(&m, "_Z3topv.warm", 0x240, 16, STB_LOCAL, STT_FUNC);
+	made_symbol(&m, "_Z3topv.cold.0.__part.1", 0x250, 16, STB_LOCAL, STT_FUNC);
+	made_symbol(&m, "_Z3topv.colder", 0x260, 16, STB_LOCAL, STT_FUNC);
+	made_symbol(&m, "better", 0x270, 16, STB_GLOBAL, STT_FUNC);
+	made_symbol(&m, "worse", 0x270, 16, STB_WEAK, STT_FUNC);
+	made_symbol(&m, "worse.cold", 0x280, 16, STB_LOCAL, STT_FUNC);
+	image = made_image(&m);
+	assert_whole(image, 0x10f, "top", 0x200);
+	assert_whole(image, 0x12f, "same", 0x110);
+	assert_whole(image, 0x13f, "top.isra.0", 0x140);
+	assert_whole(image, 0x15f, "top.part.0", 0x150);
+	assert_whole(image, 0x16f, "same", 0x170);
+	assert_whole(image, 0x19f, "same.cold", 0x190);
+	assert_whole(image, 0x1af, "lone.cold", 0x1a0);
+	assert_whole(image, 0x1bf, ".cold", 0x1b0);
+	assert_whole(image, 0x1cf, "lto", 0x1d0);
+	for (uint64_t part = 0x210; part < 0x260; part += 0x10)
+		assert_whole(image, part, "_Z3topv", 0x210);
+	assert_whole(image, 0x260, "_Z3topv.colder", 0x260);
+	assert_whole(image, 0x280, "better", 0x270);
+	assert_whole(image, 0x18f, "top", 0x180);
+	image_free(image);
+}
+
 /* A second table with its addresses moved, as of a debug file that was prelinked apart. */
 TEST(test_bias_and_merge)
 {

@@ -486,7 +486,7 @@ static struct listing *listing_of(const struct disasm_code *c)
 {
 	struct listing *l = listing_new(1);
 
-	assert_int_equal(disasm(l, c), 0);
+	assert_int_equal(disasm(l, c, 1), 0);
 	check_listing(l, c);
 	return l;
 }
