@@ -57,6 +57,26 @@ TEST(test_governed_rate)
 	free(s);
 }
 
+/* A rate that may be more than the machine carries is reached in steps; without a screen it is not.
+ */
+TEST(test_high_rate_in_steps)
+{
+	struct sampler_config config = { .nr_events = 1 };
+	struct rates r = { .asked_hz = { 50000 } };
+
+	rates_govern(&r, &config);
+	assert_true(r.governor.climbs);
+	assert_int_equal((int)(r.governor.factor * 50000 + 0.5), GOVERNOR_STALL_HZ);
+	config.exact_ticks = true;
+	rates_govern(&r, &config);
+	assert_false(r.governor.climbs);
+	assert_true(r.governor.factor == 1);
+	config.exact_ticks = false;
+	r.asked_hz[0] = 997;
+	rates_govern(&r, &config);
+	assert_false(r.governor.climbs);
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);

@@ -827,6 +827,14 @@ TEST(test_target_commands)
 	assert_int_equal(s->nr_events, 2);
 	assert_string_equal(s->events[1].name, "cpu-clock:u");
 
+	type(b, ":record run.data\r");
+	assert_string_equal(s->record, "run.data");
+	type(b, ":record -\r");
+	assert_non_null(strstr(look(b), "standard output is the screen"));
+	assert_string_equal(s->record, "run.data");
+	type(b, ":record\r");
+	assert_string_equal(s->record, "-");
+
 	type(b, ":target pid 0\r");
 	assert_non_null(strstr(look(b), "invalid list of process ids"));
 	type(b, ":target user no-such\r");

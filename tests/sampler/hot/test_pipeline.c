@@ -337,6 +337,35 @@ TEST(test_deferred_chain_is_truncated, setup, teardown)
 	assert_int_equal(stack.stop, UNWIND_TRUNCATED);
 }
 
+/* A wait with a stack that has no root ends in the frame that says so; one of the kernel has no
+ * callers to miss. */
+TEST(test_wait_without_root, setup, teardown)
+{
+	const uint64_t deferred[] = { (uint64_t)-640, 7 }, kernel[] = { IN_KERNEL, LEAF, CALLER };
+	struct fixture *f = *state;
+	struct record_sample s = sample_in(PERF_RECORD_MISC_USER, USER_LEAF, deferred, 2);
+	uint32_t *kinds = f->tables.wait_places, nr, stack;
+	const uint32_t *places;
+
+	map_program(f);
+	for (uint32_t i = 0; i < WAIT_NR; i++)
+		kinds[i] = PLACE_NONE;
+	kinds[WAIT_ASLEEP] = places_intern(f->tables.places, OBJECT_ID_UNKNOWN, 1);
+	kinds[WAIT_CUT] = places_intern(f->tables.places, OBJECT_ID_UNKNOWN, 2);
+	pipeline_resolve(f->pipeline, &s, 1);
+	stack = pipeline_count_wait(f->pipeline, &f->stats, &s, 0);
+	places = stacks_at(f->tables.stacks, stack, &nr);
+	assert_int_equal(nr, 3);
+	assert_int_equal(places[0], kinds[WAIT_ASLEEP]);
+	assert_int_equal(places[2], kinds[WAIT_CUT]);
+	s = sample_in(PERF_RECORD_MISC_KERNEL, LEAF, kernel, 3);
+	pipeline_resolve(f->pipeline, &s, 0);
+	stack = pipeline_count_wait(f->pipeline, &f->stats, &s, 0);
+	places = stacks_at(f->tables.stacks, stack, &nr);
+	assert_int_equal(nr, 3);
+	assert_int_not_equal(places[2], kinds[WAIT_CUT]);
+}
+
 /* Handle a sample in user code of a process that nothing is known of. */
 static void sample_unknown(struct fixture *f)
 {
