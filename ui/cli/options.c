@@ -1041,7 +1041,7 @@ static const struct argp_option *argp_table(void)
 				s->help, s->group
 			};
 	}
-	*row = (struct argp_option){ NULL };
+	*row = (struct argp_option){ .name = NULL };
 	return rows;
 }
 
