@@ -158,7 +158,7 @@ static struct entry *entry_of(struct details *d, uint32_t key, pid_t pid, uint64
 
 	if (e->key)
 		return e;
-	/* A machine may have started a moment ago; one that is full is swept at once. */
+	/* A machine may have started a moment ago; one that is full is swept now. */
 	if (!d->swept_ns)
 		d->swept_ns = now_ns - SWEEP_NS;
 	if (now_ns >= d->swept_ns + d->keep_ns && d->nr) {
