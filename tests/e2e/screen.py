@@ -407,19 +407,28 @@ def answer_times(t, nr=12):
     return sorted(times)[nr // 2]
 
 
+def ask_rate(t, hz, answer):
+    t.press("f")
+    t.press(str(hz))
+    t.press("Enter")
+    if t.wait_for(answer) is None:
+        wrong(f"{hz} Hz: no answer", t.screen())
+
+
 def carry_rate():
     """A rate that this machine may not carry leaves it time for the screen."""
     t = Terminal(f"{PROFTOP} -F 997 -e cpu-clock", 140, 40)
     t.need_rows()
-    before = answer_times(t)
-    t.press("f")
-    t.press("50000")
-    t.press("Enter")
-    if t.wait_for(r"Freq 50[ ,]000 Hz requested|in steps|rate raised") is None:
-        wrong("50000 Hz: no answer", t.screen())
-    after = answer_times(t)
-    print(f"f 50000: a key takes {1000 * after:.0f} ms, at the rate before {1000 * before:.0f} ms")
-    if after > max(0.25, 4 * before):
+    # Other work of the machine comes and goes: one of three looks has to be right.
+    for _ in range(3):
+        before = answer_times(t)
+        ask_rate(t, 50000, r"Freq 50[ ,]000 Hz requested|in steps|rate raised")
+        after = answer_times(t)
+        print(f"f 50000: a key takes {1000 * after:.0f} ms, at the rate before {1000 * before:.0f} ms")
+        if after <= max(0.25, 4 * before):
+            break
+        ask_rate(t, 997, r"Freq 997 Hz")
+    else:
         wrong(f"50000 Hz: a key takes {1000 * after:.0f} ms instead of {1000 * before:.0f}")
     t.close()
 

@@ -691,7 +691,7 @@ TEST(test_collect)
 	struct sampler_config c = config_of("cpu-clock");
 	struct profile *all = NULL;
 	struct sampler *s;
-	uint64_t taken = 0;
+	uint64_t taken = 0, first = 0, last = 0, collected;
 
 	s = live_start(&c);
 	profile_free(live_wait(s));
@@ -699,13 +699,16 @@ TEST(test_collect)
 	while (!all) {
 		struct profile *p = live_wait(s);
 
-		taken += p->account.taken - p->account.lost;
+		last = p->account.taken - p->account.lost;
+		first = first ? first : last;
+		taken += last;
 		profile_free(p);
 		all = sampler_take_collected(s);
 	}
-	/* The collection begins and ends within a tick. */
-	if (all->account.complete < taken / 10 * 7)
-		fail_msg("%lu of %lu samples", all->account.complete, taken);
+	/* The collection begins and ends within a tick, which is a long one on a loaded machine. */
+	collected = all->account.taken - all->account.lost;
+	if (!collected || collected + first + last < taken)
+		fail_msg("%lu of %lu samples", collected, taken);
 	profile_free(all);
 	sampler_free(s);
 }
