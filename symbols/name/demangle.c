@@ -157,10 +157,21 @@ static bool demangle_may(const char *name, size_t size)
 }
 
 static size_t demangle_d(const char *name, char *buf, size_t buf_size);
+static bool older_write(const char *name, char *out, size_t size);
+
+/* Demangle a name of C++; 0 also if it may cost too much. */
+static size_t demangle_cplus(const char *name, size_t size, char *buf, size_t buf_size)
+{
+	/* Its recursion limit refuses all names over 1 KiB; DEMANGLE_NAME_MAX is the limit here. */
+	return may_explode(name, size)
+		       ? 0
+		       : run(cplus_demangle_v3_callback, DMGL_ANSI | DMGL_NO_RECURSE_LIMIT, name,
+			     buf, buf_size);
+}
 
 size_t demangle(const char *name, size_t size, char *buf, size_t buf_size)
 {
-	char copy[DEMANGLE_NAME_MAX + 1];
+	char copy[DEMANGLE_NAME_MAX + 1], older[DEMANGLE_NAME_MAX + 1];
 	size_t out, rust;
 
 	assert(name || !size);
@@ -176,11 +187,9 @@ size_t demangle(const char *name, size_t size, char *buf, size_t buf_size)
 	out = rust ? demangle_rust(copy, rust, buf, buf_size) : 0;
 	if (out)
 		return out;
-	if (may_explode(copy, size))
-		return 0;
-	/* Its recursion limit refuses all names over 1 KiB; DEMANGLE_NAME_MAX is the limit here. */
-	out = run(cplus_demangle_v3_callback, DMGL_ANSI | DMGL_NO_RECURSE_LIMIT, copy, buf,
-		  buf_size);
+	out = demangle_cplus(copy, size, buf, buf_size);
+	if (!out && copy[1] == 'Z' && older_write(copy, older, sizeof(older)))
+		out = demangle_cplus(older, strlen(older), buf, buf_size);
 	return add_suffix(copy + strcspn(copy, "."), buf, out, buf_size);
 }
 
@@ -439,6 +448,898 @@ static size_t demangle_d(const char *name, char *buf, size_t buf_size)
 		;
 	buf[d.size] = '\0';
 	return d.size;
+}
+
+/*
+ * C++20: names of clang 18 and gcc 14 and later are written as older compilers write them.
+ *
+ * In these names template arguments have the kind of their parameter before them ("Tn" and a type,
+ * "Tk" and a concept), constraints follow arguments and parameters ("Q" and an expression), friends
+ * have an "F" (Itanium C++ ABI, 5.1; cxx-abi issues 24 and 167). libiberty of binutils 2.40 refuses
+ * them. They are left out: the name is the same, but a substitution is then another number, or has
+ * to be written in full, so that the whole grammar is followed, twice: to find what substitutions
+ * refer to, and to write. The signature is not shown and is left out.
+ *
+ * Any thread. The name is hostile: nesting, steps and the size written are limited; what is not
+ * known is refused.
+ */
+
+#define OLDER_DEPTH_MAX	 256U
+#define OLDER_STEPS_MAX	 20000U
+#define COMPONENTS_MAX	 512U
+#define COMPONENT_ABSENT UINT16_MAX
+
+enum component_kind { COMPONENT_TYPE, COMPONENT_PREFIX, COMPONENT_TEMPLATE };
+
+/* What a substitution may refer to. */
+struct component {
+	uint16_t from, to; /* in the name */
+	uint16_t number;   /* as written; COMPONENT_ABSENT: not yet */
+	uint8_t kind;	   /* enum component_kind */
+};
+
+struct older {
+	const char *name, *pos;
+	const char *stop; /* the end of what is written in full, if more may follow there; NULL */
+	char *out;
+	size_t size, max;
+	struct component list[COMPONENTS_MAX];
+	uint32_t nr, nr_written;
+	unsigned int depth, steps, muted;
+	bool writing, bad;
+};
+
+static void older_type(struct older *o);
+static void older_expression(struct older *o);
+static void older_encoding(struct older *o);
+static void older_arguments(struct older *o);
+static void older_name(struct older *o);
+static void older_prefix(struct older *o);
+static void older_constraint(struct older *o);
+
+static void older_put(struct older *o, const char *text, size_t size)
+{
+	if (!o->writing || o->muted)
+		return;
+	o->bad |= size > o->max - o->size;
+	if (o->bad)
+		return;
+	memcpy(o->out + o->size, text, size);
+	o->size += size;
+}
+
+/* Write the next @size bytes of the name. */
+static void older_copy(struct older *o, size_t size)
+{
+	o->bad |= strnlen(o->pos, size) < size;
+	if (o->bad)
+		return;
+	older_put(o, o->pos, size);
+	o->pos += size;
+}
+
+/* Leave out the next @size bytes, which are there. */
+static void older_drop(struct older *o, size_t size)
+{
+	o->pos += size;
+}
+
+/* Write @c, which has to be next. */
+static void older_expect(struct older *o, char c)
+{
+	o->bad |= *o->pos != c;
+	older_copy(o, 1);
+}
+
+static void older_copy_all(struct older *o, const char *letters)
+{
+	older_copy(o, strspn(o->pos, letters));
+}
+
+/* Return whether there is more before @end, within the limits. */
+static bool older_more(struct older *o, char end)
+{
+	o->bad |= ++o->steps > OLDER_STEPS_MAX || !*o->pos;
+	return !o->bad && *o->pos != end;
+}
+
+static bool older_enter(struct older *o)
+{
+	o->bad |= ++o->steps > OLDER_STEPS_MAX || o->depth >= OLDER_DEPTH_MAX;
+	o->depth += !o->bad;
+	return !o->bad;
+}
+
+static bool older_is(const struct older *o, const char *text)
+{
+	return !strncmp(o->pos, text, strlen(text));
+}
+
+/* Is the next letter one of @letters? */
+static bool older_any(const struct older *o, const char *letters)
+{
+	return *o->pos && strchr(letters, *o->pos);
+}
+
+/* Write a substitution. */
+static void older_put_number(struct older *o, uint32_t number)
+{
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	char text[8], *p = text + sizeof(text);
+
+	*--p = '_';
+	for (; number; number = (number - 1) / 36)
+		*--p = digits[(number - 1) % 36];
+	*--p = 'S';
+	older_put(o, p, (size_t)(text + sizeof(text) - p));
+}
+
+/*
+ * What begins at @from, written from @at on, may be referred to: note it. If it was written before,
+ * refer to that.
+ */
+static void older_note(struct older *o, const char *from, size_t at, enum component_kind kind)
+{
+	const uint16_t begin = (uint16_t)(from - o->name), end = (uint16_t)(o->pos - o->name);
+	uint32_t i = 0;
+
+	if (o->bad || (o->writing && o->muted))
+		return;
+	if (!o->writing) {
+		o->bad |= o->nr == COMPONENTS_MAX;
+		if (!o->bad)
+			o->list[o->nr++] = (struct component){ begin, end, COMPONENT_ABSENT, kind };
+		return;
+	}
+	while (i < o->nr && (o->list[i].from != begin || o->list[i].to != end))
+		i++;
+	if (i == o->nr) {
+		o->bad = true;
+	} else if (o->list[i].number == COMPONENT_ABSENT) {
+		o->list[i].number = (uint16_t)o->nr_written++;
+	} else {
+		o->size = at;
+		older_put_number(o, o->list[i].number);
+	}
+}
+
+/* Write component @c, which was left out before, from its place in the name. */
+static void older_in_full(struct older *o, struct component *c, bool in_prefix)
+{
+	const char *back = o->pos, *stop = o->stop;
+	bool nested = false;
+
+	o->pos = o->name + c->from;
+	if (c->kind == COMPONENT_TYPE && in_prefix && *o->pos == 'N') {
+		o->pos += 1 + strspn(o->pos + 1, "rVKRO");
+		o->stop = o->name + c->to - 1;
+		older_prefix(o);
+		c->number = (uint16_t)o->nr_written++;
+		o->pos += *o->pos == 'E';
+	} else if (c->kind == COMPONENT_TYPE) {
+		o->bad |= in_prefix && !isdigit((unsigned char)*o->pos) && !older_any(o, "STD");
+		o->stop = *o->pos == 'T' ? o->name + c->to : NULL;
+		older_type(o);
+	} else if (c->kind == COMPONENT_PREFIX) {
+		/* Arguments may follow; else the last name is that of a type. */
+		nested = !in_prefix;
+		if (nested)
+			older_put(o, "N", 1);
+		o->stop = o->name + c->to;
+		older_prefix(o);
+		c->number = (uint16_t)o->nr_written++;
+	} else {
+		o->stop = o->name + c->to;
+		older_name(o);
+	}
+	o->bad |= o->pos != o->name + c->to;
+	o->pos = back;
+	o->stop = stop;
+	if (!nested)
+		return;
+	if (*o->pos == 'I')
+		older_arguments(o);
+	older_put(o, "E", 1);
+}
+
+/*
+ * "S_", "S0_", and so on: write it with the number as it is now. Return whether arguments of a
+ * template follow.
+ */
+static bool older_substitution(struct older *o, bool in_prefix)
+{
+	bool arguments;
+	uint32_t number = 0;
+	const char *p = o->pos + 1;
+
+	for (; isdigit((unsigned char)*p) || (*p >= 'A' && *p <= 'Z'); p++)
+		number = MIN(number * 36 + (uint32_t)(*p <= '9' ? *p - '0' : *p - 'A' + 10),
+			     COMPONENTS_MAX);
+	number += p > o->pos + 1;
+	o->bad |= *p != '_' || number >= o->nr;
+	if (o->bad)
+		return false;
+	o->pos = p + 1;
+	arguments = *o->pos == 'I';
+	if (!o->writing || o->muted)
+		return arguments;
+	if (o->list[number].number != COMPONENT_ABSENT) {
+		older_put_number(o, o->list[number].number);
+	} else if (older_enter(o)) {
+		older_in_full(o, &o->list[number], in_prefix);
+		o->depth--;
+	}
+	return arguments;
+}
+
+/* The same, or one of the abbreviations of std's types. */
+static bool older_s(struct older *o, bool in_prefix)
+{
+	if (!o->pos[1] || !strchr("absiod", o->pos[1]))
+		return older_substitution(o, in_prefix);
+	older_copy(o, 2);
+	return *o->pos == 'I';
+}
+
+static void older_source_name(struct older *o)
+{
+	size_t size, digits = strspn(o->pos, "0123456789");
+	const char *text = identifier(o->pos, &size);
+
+	o->bad |= !text;
+	if (text)
+		older_copy(o, digits + size);
+}
+
+/* "Tk" and a concept, "Tn" and a type, and others: the kind of a parameter. Left out. */
+static void older_parameter(struct older *o)
+{
+	const char kind = o->pos[1];
+
+	if (!older_enter(o))
+		return;
+	o->muted++;
+	older_copy(o, 2);
+	if (kind == 'n') {
+		older_type(o);
+	} else if (kind == 'k') {
+		older_name(o);
+	} else if (kind == 'p' && *o->pos == 'T') {
+		older_parameter(o);
+	} else if (kind == 't') {
+		while (older_more(o, 'E') && *o->pos == 'T')
+			older_parameter(o);
+		older_constraint(o);
+		older_expect(o, 'E');
+	} else {
+		o->bad |= kind != 'y';
+	}
+	o->muted--;
+	o->depth--;
+}
+
+static bool older_is_parameter(const struct older *o)
+{
+	return *o->pos == 'T' && o->pos[1] && strchr("yntpk", o->pos[1]);
+}
+
+/* A constraint: left out. */
+static void older_constraint(struct older *o)
+{
+	if (*o->pos != 'Q')
+		return;
+	o->muted++;
+	older_copy(o, 1);
+	older_expression(o);
+	o->muted--;
+}
+
+/* A lambda: behind "Ul". Its parameters of templates are known, but for concepts. */
+static void older_lambda(struct older *o)
+{
+	while (older_more(o, 'E') && older_is_parameter(o)) {
+		const char kind = o->pos[1];
+
+		if (kind == 'k') {
+			older_put(o, "Ty", 2);
+			older_parameter(o);
+			continue;
+		}
+		o->bad |= kind == 't';
+		older_copy(o, 2);
+		if (kind == 'n')
+			older_type(o);
+	}
+	older_constraint(o);
+	while (older_more(o, 'E') && *o->pos != 'Q')
+		older_type(o);
+	older_constraint(o);
+	older_expect(o, 'E');
+	older_copy_all(o, "0123456789");
+	older_expect(o, '_');
+}
+
+static void older_operator(struct older *o)
+{
+	if (older_is(o, "cv")) {
+		older_copy(o, 2);
+		older_type(o);
+	} else if (older_is(o, "li") || (*o->pos == 'v' && isdigit((unsigned char)o->pos[1]))) {
+		older_copy(o, 2);
+		older_source_name(o);
+	} else {
+		older_copy(o, 2);
+	}
+}
+
+/* A name without what it is in. */
+static void older_unqualified(struct older *o)
+{
+	const char *p;
+
+	if (*o->pos == 'F') /* a friend */
+		older_drop(o, 1);
+	older_copy(o, *o->pos == 'L');
+	p = o->pos;
+	if (isdigit((unsigned char)*p)) {
+		older_source_name(o);
+	} else if (older_is(o, "Ul")) {
+		older_copy(o, 2);
+		older_lambda(o);
+	} else if (older_is(o, "Ut")) {
+		older_copy(o, 2);
+		older_copy_all(o, "0123456789");
+		older_expect(o, '_');
+	} else if (*p == 'C' && p[1] == 'I') {
+		older_copy(o, 3);
+		older_type(o);
+	} else if ((*p == 'C' || *p == 'D') && isdigit((unsigned char)p[1])) {
+		older_copy(o, 2);
+	} else if (*p >= 'a' && *p <= 'z') {
+		older_operator(o);
+	} else {
+		o->bad = true;
+	}
+	while (!o->bad && *o->pos == 'B') {
+		older_copy(o, 1);
+		older_source_name(o);
+	}
+}
+
+/* "T_", "T0_"; "TL0__" is in constraints only. */
+static void older_template_param(struct older *o)
+{
+	older_copy(o, 1);
+	if (*o->pos == 'L') {
+		o->bad |= !o->muted && o->writing;
+		older_copy(o, 1);
+		older_copy_all(o, "0123456789");
+		older_expect(o, '_');
+	}
+	older_copy_all(o, "0123456789");
+	older_expect(o, '_');
+}
+
+static void older_decltype(struct older *o)
+{
+	older_copy(o, 2);
+	older_expression(o);
+	older_expect(o, 'E');
+}
+
+/* The names of a nested name, up to its "E" or the stop. */
+static void older_prefix(struct older *o)
+{
+	const char *from = o->pos, *stop = o->stop;
+	size_t at = o->size;
+
+	o->stop = NULL;
+	while (older_more(o, 'E') && o->pos != stop) {
+		bool fresh = true;
+
+		if (older_is(o, "St")) {
+			older_copy(o, 2);
+			fresh = false;
+		} else if (*o->pos == 'S') {
+			older_s(o, true);
+			fresh = false;
+		} else if (*o->pos == 'T') {
+			older_template_param(o);
+		} else if (older_is(o, "Dt") || older_is(o, "DT")) {
+			older_decltype(o);
+		} else if (*o->pos == 'I') {
+			older_arguments(o);
+		} else if (*o->pos == 'M') {
+			older_copy(o, 1);
+			fresh = false;
+		} else {
+			older_unqualified(o);
+		}
+		if (fresh && *o->pos != 'E' && o->pos != stop)
+			older_note(o, from, at, COMPONENT_PREFIX);
+	}
+}
+
+/* A name in a function: behind "Z". */
+static void older_local(struct older *o)
+{
+	older_encoding(o);
+	older_expect(o, 'E');
+	if (*o->pos == 's') {
+		older_copy(o, 1);
+	} else {
+		if (*o->pos == 'd') {
+			older_copy(o, 1);
+			older_copy_all(o, "0123456789");
+			older_expect(o, '_');
+		}
+		older_name(o);
+	}
+	if (older_is(o, "__")) {
+		older_copy(o, 2);
+		older_copy_all(o, "0123456789");
+		older_expect(o, '_');
+	} else if (*o->pos == '_') {
+		older_copy(o, 2);
+	}
+}
+
+static void older_name(struct older *o)
+{
+	const char *from = o->pos, *stop = o->stop;
+	size_t at = o->size;
+
+	if (!older_enter(o))
+		return;
+	o->stop = NULL;
+	if (*o->pos == 'N') {
+		older_copy(o, 1);
+		if (*o->pos == 'H') /* a function with an explicit object */
+			older_drop(o, 1);
+		older_copy_all(o, "rVK");
+		older_copy(o, *o->pos == 'R' || *o->pos == 'O');
+		older_prefix(o);
+		older_expect(o, 'E');
+	} else if (*o->pos == 'Z') {
+		older_copy(o, 1);
+		older_local(o);
+	} else if (*o->pos == 'S' && o->pos[1] != 't') {
+		older_s(o, false);
+		if (*o->pos == 'I')
+			older_arguments(o);
+	} else {
+		older_copy(o, older_is(o, "St") ? 2 : 0);
+		older_unqualified(o);
+		if (*o->pos == 'I' || o->pos == stop)
+			older_note(o, from, at, COMPONENT_TEMPLATE);
+		if (*o->pos == 'I' && o->pos != stop)
+			older_arguments(o);
+	}
+	o->depth--;
+}
+
+/* One of a literal's forms, behind "L". */
+static void older_literal(struct older *o)
+{
+	older_copy(o, 1);
+	if (older_is(o, "_Z")) {
+		older_copy(o, 2);
+		older_encoding(o);
+	} else {
+		older_type(o);
+		older_copy_all(o, "0123456789abcdefn_");
+	}
+	older_expect(o, 'E');
+}
+
+static void older_argument(struct older *o)
+{
+	if (!older_enter(o))
+		return;
+	if (older_is_parameter(o))
+		older_parameter(o);
+	if (*o->pos == 'L') {
+		older_literal(o);
+	} else if (*o->pos == 'X') {
+		older_copy(o, 1);
+		older_expression(o);
+		older_expect(o, 'E');
+	} else if (*o->pos == 'J') {
+		older_copy(o, 1);
+		while (older_more(o, 'E'))
+			older_argument(o);
+		older_expect(o, 'E');
+	} else {
+		older_type(o);
+	}
+	o->depth--;
+}
+
+static void older_arguments(struct older *o)
+{
+	older_expect(o, 'I');
+	while (older_more(o, 'E') && *o->pos != 'Q')
+		older_argument(o);
+	older_constraint(o);
+	older_expect(o, 'E');
+}
+
+/* A function type, at "F". */
+static void older_function(struct older *o)
+{
+	older_expect(o, 'F');
+	older_copy(o, *o->pos == 'Y');
+	while (older_more(o, 'E') && !((*o->pos == 'R' || *o->pos == 'O') && o->pos[1] == 'E'))
+		older_type(o);
+	older_copy_all(o, "RO");
+	older_expect(o, 'E');
+}
+
+/* A type of those that begin with "D". Return whether it may be referred to. */
+static bool older_type_d(struct older *o)
+{
+	const char kind = o->pos[1];
+
+	if (kind == 't' || kind == 'T') {
+		older_decltype(o);
+		return true;
+	}
+	if (kind == 'p') {
+		older_copy(o, 2);
+		older_type(o);
+		return true;
+	}
+	if (kind == 'k' || kind == 'K') { /* a type that a concept constrains */
+		older_put(o, kind == 'k' ? "Da" : "Dc", 2);
+		o->muted++;
+		older_copy(o, 2);
+		older_name(o);
+		o->muted--;
+		return false;
+	}
+	if (kind == 'v') {
+		older_copy(o, 2);
+		older_copy_all(o, "0123456789");
+		older_expect(o, '_');
+		older_type(o);
+		return true;
+	}
+	older_copy(o, 2);
+	if (kind == 'F' || kind == 'B' || kind == 'U') {
+		older_copy_all(o, "0123456789");
+		o->bad |= !older_any(o, "_xb");
+		older_copy(o, 1);
+	} else {
+		o->bad |= !kind || !strchr("nacdefhius", kind);
+	}
+	return false;
+}
+
+/* Qualifiers of a type, and exceptions of a function. */
+static void older_qualifiers(struct older *o)
+{
+	while (older_more(o, '\0')) {
+		if (older_any(o, "rVK") || older_is(o, "Do")) {
+			older_copy(o, 1 + (*o->pos == 'D'));
+		} else if (older_is(o, "DO")) {
+			older_copy(o, 2);
+			older_expression(o);
+			older_expect(o, 'E');
+		} else if (older_is(o, "Dw")) {
+			older_copy(o, 2);
+			while (older_more(o, 'E'))
+				older_type(o);
+			older_expect(o, 'E');
+		} else {
+			return;
+		}
+	}
+}
+
+/* An array, or a pointer to a member; at "A", "M". */
+static void older_of_two(struct older *o)
+{
+	bool array = *o->pos == 'A';
+
+	older_copy(o, 1);
+	if (!array)
+		older_type(o);
+	else if (isdigit((unsigned char)*o->pos) || *o->pos == '_')
+		older_copy_all(o, "0123456789");
+	else
+		older_expression(o);
+	if (array)
+		older_expect(o, '_');
+	older_type(o);
+}
+
+/* A type with its parts. Return whether it may be referred to. */
+static bool older_type_parts(struct older *o, const char *from, size_t at)
+{
+	if (older_any(o, "rVK") || older_is(o, "Do") || older_is(o, "DO") || older_is(o, "Dw")) {
+		older_qualifiers(o);
+		if (*o->pos == 'F')
+			older_function(o);
+		else
+			older_type(o);
+	} else if (older_any(o, "PROCG")) {
+		older_copy(o, 1);
+		older_type(o);
+	} else if (*o->pos == 'F') {
+		older_function(o);
+	} else if (older_any(o, "AM")) {
+		older_of_two(o);
+	} else if (*o->pos == 'D') {
+		return older_type_d(o);
+	} else if (*o->pos == 'T') {
+		older_template_param(o);
+		if (*o->pos == 'I' && o->pos != o->stop) {
+			older_note(o, from, at, COMPONENT_TYPE);
+			older_arguments(o);
+		}
+	} else if (*o->pos == 'S' && o->pos[1] != 't') {
+		bool arguments = older_s(o, false);
+
+		if (*o->pos == 'I')
+			older_arguments(o);
+		return arguments;
+	} else {
+		o->bad |= !older_any(o, "NZS123456789");
+		older_name(o);
+	}
+	return true;
+}
+
+static void older_type(struct older *o)
+{
+	const char *from = o->pos;
+	size_t at = o->size;
+
+	if (!older_enter(o))
+		return;
+	if (older_any(o, "vwbcahstijlmxynofdegz"))
+		older_copy(o, 1);
+	else if (older_type_parts(o, from, at))
+		older_note(o, from, at, COMPONENT_TYPE);
+	o->depth--;
+}
+
+static void older_expressions(struct older *o, char end)
+{
+	while (older_more(o, end))
+		older_expression(o);
+	older_expect(o, end);
+}
+
+/* The last part of a name that is looked up when the template is used. */
+static void older_base(struct older *o)
+{
+	if (older_is(o, "on")) {
+		older_copy(o, 2);
+		older_operator(o);
+	} else if (older_is(o, "dn")) {
+		older_copy(o, 2);
+		if (isdigit((unsigned char)*o->pos))
+			older_source_name(o);
+		else
+			older_type(o);
+	} else {
+		older_source_name(o);
+	}
+	if (*o->pos == 'I')
+		older_arguments(o);
+}
+
+/* The same with what it is in; behind "sr". */
+static void older_unresolved(struct older *o)
+{
+	bool many = *o->pos == 'N' || isdigit((unsigned char)*o->pos);
+
+	older_copy(o, *o->pos == 'N');
+	if (!isdigit((unsigned char)*o->pos))
+		older_type(o);
+	while (many && older_more(o, 'E'))
+		older_base(o);
+	if (many)
+		older_expect(o, 'E');
+	older_base(o);
+}
+
+/* Requirements, behind "rq" and "rQ": constraints only. */
+static void older_requirements(struct older *o, bool with_types)
+{
+	o->bad |= o->writing && !o->muted;
+	while (with_types && older_more(o, '_'))
+		older_type(o);
+	older_copy(o, with_types);
+	while (older_more(o, 'E')) {
+		const char kind = *o->pos;
+
+		older_copy(o, 1);
+		if (kind == 'T')
+			older_type(o);
+		else
+			older_expression(o);
+		o->bad |= !strchr("TXQ", kind);
+		older_copy(o, kind == 'X' && *o->pos == 'N');
+		if (kind == 'X' && *o->pos == 'R') {
+			older_copy(o, 1);
+			older_name(o);
+		}
+	}
+	older_expect(o, 'E');
+}
+
+/* A parameter of the function, or a fold; at "f". */
+static void older_f(struct older *o)
+{
+	bool left = o->pos[1] == 'L' && isdigit((unsigned char)o->pos[2]);
+	const char kind = o->pos[1];
+
+	older_copy(o, 2);
+	if (kind == 'p' && *o->pos == 'T') {
+		older_copy(o, 1);
+	} else if (kind == 'p' || left) {
+		if (left) {
+			older_copy_all(o, "0123456789");
+			older_expect(o, 'p');
+		}
+		older_copy_all(o, "rVK");
+		older_copy_all(o, "0123456789");
+		older_expect(o, '_');
+	} else {
+		o->bad |= !kind || !strchr("lrLR", kind);
+		older_copy(o, 2);
+		older_expression(o);
+		if (kind == 'L' || kind == 'R')
+			older_expression(o);
+	}
+}
+
+/* Return the number of operands of an operator; 0: not one of those. */
+static unsigned int operands_of(const char *op)
+{
+	static const char *const of[] = { "", "psngaddecontppmmawsznxtespdldatw",
+					  "plmimldvrmanoreoaSpLmIlsrseqneltgtlegessaaoocmpmixdsaNoR"
+					  "mLdVrMeOlSrS",
+					  "qu" };
+
+	for (unsigned int nr = 1; nr < ARRAY_SIZE(of); nr++)
+		for (const char *p = of[nr]; *p; p += 2)
+			if (!strncmp(p, op, 2))
+				return nr;
+	return 0;
+}
+
+/* An expression that has a type first. */
+static void older_typed(struct older *o)
+{
+	bool conversion = older_is(o, "cv"), list = older_is(o, "tl");
+
+	older_copy(o, 2);
+	older_type(o);
+	conversion = conversion && *o->pos == '_';
+	older_copy(o, conversion);
+	if (conversion || list)
+		older_expressions(o, 'E');
+	else
+		older_expression(o);
+}
+
+static void older_expression(struct older *o)
+{
+	const char *p = o->pos;
+
+	if (!older_enter(o))
+		return;
+	if (*p == 'L') {
+		older_literal(o);
+	} else if (*p == 'T') {
+		older_template_param(o);
+	} else if (*p == 'f') {
+		older_f(o);
+	} else if (isdigit((unsigned char)*p) || older_is(o, "on") || older_is(o, "dn")) {
+		older_base(o);
+	} else if (older_is(o, "gs")) {
+		older_copy(o, 2);
+		older_expression(o);
+	} else if (older_is(o, "sr")) {
+		older_copy(o, 2);
+		older_unresolved(o);
+	} else if (older_is(o, "rq") || older_is(o, "rQ")) {
+		older_copy(o, 2);
+		older_requirements(o, p[1] == 'Q');
+	} else if (older_is(o, "il") || older_is(o, "cl") || older_is(o, "cp")) {
+		older_copy(o, 2);
+		older_expressions(o, 'E');
+	} else if (older_is(o, "st") || older_is(o, "ti") || older_is(o, "at")) {
+		older_copy(o, 2);
+		older_type(o);
+	} else if (older_is(o, "cv") || older_is(o, "tl") || older_is(o, "dc") ||
+		   older_is(o, "sc") || older_is(o, "cc") || older_is(o, "rc")) {
+		older_typed(o);
+	} else if (older_is(o, "dt") || older_is(o, "pt")) {
+		older_copy(o, 2);
+		older_expression(o);
+		if (older_is(o, "sr"))
+			older_expression(o);
+		else
+			older_base(o);
+	} else if (older_is(o, "sZ")) {
+		older_copy(o, 2);
+		older_expression(o);
+	} else if (older_is(o, "sP")) {
+		older_copy(o, 2);
+		while (older_more(o, 'E'))
+			older_argument(o);
+		older_expect(o, 'E');
+	} else if (older_is(o, "tr")) {
+		older_copy(o, 2);
+	} else {
+		unsigned int nr = operands_of(p);
+
+		o->bad |= !nr;
+		older_copy(o, 2);
+		older_copy(o, (older_is(o, "_") && (!strncmp(p, "pp", 2) || !strncmp(p, "mm", 2))));
+		for (; nr && !o->bad; nr--)
+			older_expression(o);
+	}
+	o->depth--;
+}
+
+/* A function in which a name is: with its parameters, which are shown. */
+static void older_encoding(struct older *o)
+{
+	if (!older_enter(o))
+		return;
+	older_name(o);
+	while (!o->bad && *o->pos && !older_any(o, "EQ."))
+		older_type(o);
+	older_constraint(o);
+	o->depth--;
+}
+
+/* Go through the name once. */
+static void older_pass(struct older *o, bool writing)
+{
+	o->writing = writing;
+	o->pos = o->name + 2;
+	older_put(o, "_Z", 2);
+	if (older_is(o, "Th")) { /* a thunk: its offset, and the function */
+		older_copy(o, 2);
+		older_copy_all(o, "n0123456789");
+		older_expect(o, '_');
+	}
+	older_name(o);
+	/* Parameters are not shown; without any, it is no function. */
+	if (*o->pos && *o->pos != '.')
+		older_put(o, "vv", 2);
+	older_put(o, "", 1);
+}
+
+/* Return whether a name may be one of C++20: there is something to leave out. */
+static bool older_may(const char *name)
+{
+	static const char *const marks[] = { "Tn", "Tk", "Ty", "Tp", "Tt", "Q", "F", "NH", "Dk" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
+		if (strstr(name, marks[i]))
+			return true;
+	return false;
+}
+
+/* Write @name ("_Z") as older compilers do. False: it is unknown syntax, or too long. */
+static bool older_write(const char *name, char *out, size_t size)
+{
+	struct older o = { .name = name, .out = out, .max = size };
+
+	if (!older_may(name))
+		return false;
+	older_pass(&o, false);
+	o.steps = 0;
+	if (!o.bad)
+		older_pass(&o, true);
+	return !o.bad;
 }
 
 /*

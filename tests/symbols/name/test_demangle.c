@@ -94,6 +94,94 @@ TEST(test_names)
 	}
 }
 
+/*
+ * C++20, by clang 19 and g++ 14 from one program, with the kinds of parameters and constraints: as
+ * llvm-cxxfilt 19 has them, but for lambdas, the word "friend", and some that it cannot read.
+ */
+TEST(test_names_with_constraints)
+{
+	static const struct {
+		const char *mangled, *name; /* NULL: shown raw */
+	} cases[] = {
+		{ "_ZN1n3conITkNS_1CEiEET_S1_", "n::con<int>" },
+		{ "_ZN1n4con2ITkNS_4SameIiEEiEET_S2_", "n::con2<int>" },
+		{ "_ZN1n5autopITkNS_1CEiTkSt8integraliEEiT_T0_", "n::autop<int, int>" },
+		{ "_ZN1n4enifIiTnNSt9enable_ifIXsr3stdE13is_integral_vIT_EEiE4typeELi0EEEiS2_"
+		  "St6vectorIS2_SaIS2_EE",
+		  "n::enif<int, 0>" },
+		{ "_ZN1n3reqIiQ1CIT_EEES1_S1_", "n::req<int>" },
+		{ "_ZN1n4req3INS_1SEQrQT__XplfL0p_Li1EXcldtfL0p_3fooERSt7same_asIiETNS2_"
+		  "4typeEQLb1EEEEiS2_",
+		  "n::req3<n::S>" },
+		{ "_ZN1n2ntITnDaLi3EEEiv", "n::nt<3>" },
+		{ "_ZN1n3nt2ITnDcLi3EEEiv", "n::nt2<3>" },
+		{ "_ZN1n3nt3ITnDkNS_1CELc120EEEiv", "n::nt3<(char)120>" },
+		{ "_ZN1n3nt4IlTnT_Ll3EEEiv", "n::nt4<long, 3l>" },
+		{ "_ZN1n4packIJiiEQfraa1CIT_EEEiDpS1_", "n::pack<int, int>" },
+		{ "_ZN1n5pack2ITpTkNS_1CEJiiEEEiDpT_", "n::pack2<int, int>" },
+		{ "_ZN1n5pack4ITpTnDaJLi1ELc50EEEEiv", "n::pack4<1, (char)50>" },
+		{ "_ZN1n1KIiEF3fr2ES1_Q1CIT_E", "n::K<int>::fr2" },
+		{ "_ZN1n1KIiE1mITkSt8integraliEEiT_", "n::K<int>::m<int>" },
+		{ "_ZN1n2ClIiLi0EEcvT_ITkSt8integraliEEv", "n::Cl<int, 0>::operator int<int>" },
+		{ "_ZN1n2ClIiLi0EEplITkSt8integraliEEiT_", "n::Cl<int, 0>::operator+<int>" },
+		{ "_ZN1n2ClIiLi0EE3go2IiTnNSt9enable_ifIXgtstT_Li1EEiE4typeELi0EEEiS4_", "n::Cl<"
+											 "int, "
+											 "0>::go2<"
+											 "int, "
+											 "0>" },
+		{ "_ZN1n2clIZ4mainEUlTkNS_1CET_E_EEiS1_", "n::cl<main::{lambda<typename "
+							  "$T0>($T0)#1}>" },
+		{ "_ZZ4mainENKUlTkN1n1CET_E_clIiEEDaS0_", "main::{lambda<typename "
+							  "$T0>($T0)#1}::operator()<int>" },
+		{ "_ZZN1n3lamIiTnNSt9enable_ifIXsr3stdE13is_integral_vIT_"
+		  "EEiE4typeELi0EEEiSt6vectorIS2_SaIS2_EEENKUlS2_E_clIlEEDaS2_",
+		  "n::lam<int, 0>(std::vector<int, std::allocator<int> "
+		  ">)::{lambda(auto:1)#1}::operator()<long>" },
+		{ "_ZN1n7refbackISt6vectorIiSaIiEEiTnNSt9enable_ifIXsr3stdE9is_same_vIT_S1_IT0_"
+		  "SaIS6_EEEEPS8_E4typeELPS3_0ES3_EEiS5_T2_",
+		  "n::refback<std::vector<int, std::allocator<int> >, int, (std::vector<int, "
+		  "std::allocator<int> >*)0, std::vector<int, std::allocator<int> > >" },
+		{ "_ZN1z1GIiEC2ITkSt14convertible_toIT_ElTnNSt9enable_ifIXntsr3stdE9is_same_vIS4_"
+		  "iEEDnE4typeELDn0EEEOS4_",
+		  "z::G<int>::G<long, (decltype(nullptr))0>" },
+		{ "_ZNSt6ranges8ref_viewISt6vectorIiSaIiEEEC2ITkNSt8__detail16__different_fromINS0_"
+		  "IT_EEEERS3_Qaa14convertible_toITL0__RS8_ErqXcl6_S_funcl7declvalISC_EEEEEEOS8_",
+		  "std::ranges::ref_view<std::vector<int, std::allocator<int> > "
+		  ">::ref_view<std::vector<int, std::allocator<int> >&>" },
+		{ "_ZStFeqITkSt11common_withIT_ENSt6ranges14transform_viewINS2_11filter_viewINS2_"
+		  "8ref_viewISt6vectorIiSaIiEEEEZ4mainE3$_0EEZ4mainE3$_1E9_"
+		  "IteratorILb0EEEEbRKSt16counted_iteratorISF_ERKSG_IS1_E",
+		  "std::operator==<std::ranges::transform_view<std::ranges::filter_view<std::"
+		  "ranges::ref_view<std::vector<int, std::allocator<int> > >, main::$_0>, "
+		  "main::$_1>::_Iterator<false> >" },
+		{ "_ZNH1z1X1fERS0_i", "z::X::f" },
+		{ "_ZNH1z1X1gIRS0_EEiOT_", "z::X::g<z::X&>" },
+		{ "_ZNH1z3$_4clIS0_EEiRKT_i", "z::$_4::operator()<z::$_4>" },
+		/* Not whole, not known, a substitution of what is not there. */
+		{ "_ZN1n3conITkNS_1CEiET_S1_", NULL },
+		{ "_ZN1n3conITkNS_1CE", NULL },
+		{ "_ZN1n3conITn", NULL },
+		{ "_ZN1n2ntITnDyLi3EEEiv", NULL },
+		{ "_ZN1n3conITkNS_1CES7_EET_S1_", NULL },
+		{ "_ZN1n3reqIiQ1CIT_ES1_", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char out[OUT_SIZE] = "", *friend;
+		size_t size =
+			demangle(cases[i].mangled, strlen(cases[i].mangled), out, sizeof(out));
+
+		/* Of newer binutils. */
+		friend = strstr(out, "[friend]");
+		if (friend)
+			memmove(friend, friend + 8, strlen(friend + 8) + 1);
+		if (cases[i].name)
+			assert_string_equal(out, cases[i].name);
+		else
+			assert_int_equal(size, 0);
+	}
+}
+
 /* The name has the given size, without a NUL behind it; NULs inside are refused. */
 TEST(test_bounds)
 {
