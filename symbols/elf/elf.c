@@ -24,6 +24,7 @@
 #define NOTES_SIZE_MAX	 (64U << 10)
 #define RELA_MAX	 (1U << 20)
 #define RELA_PIECE	 512U
+#define CHAIN_MAX	 4096U	     /* symbols of one hash */
 #define PIECE		 (4UL << 20) /* bytes per read: the step of the progress */
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -298,6 +299,8 @@ static void read_build_id(struct elffile *f)
 	}
 }
 
+static void make_sections(struct elffile *f);
+
 /* Read the headers of @f. */
 static int open_headers(struct elffile *f, struct err *e)
 {
@@ -315,6 +318,7 @@ static int open_headers(struct elffile *f, struct err *e)
 		return rc;
 	}
 	read_build_id(f);
+	make_sections(f);
 	return 0;
 }
 
@@ -362,6 +366,67 @@ const Elf64_Shdr *elffile_section_of_type(const struct elffile *f, uint32_t type
 	return NULL;
 }
 
+/* Return the number of symbols that a DT_GNU_HASH reaches, up to the end of its last chain; 0. */
+static uint64_t count_by_hash(const struct elffile *f, uint64_t table)
+{
+	uint32_t head[4], last = 0, word = 0; /* chains, first symbol, words of the filter */
+	uint64_t offset;
+	void *chains;
+
+	if (!elffile_read_at(f, table, head, sizeof(head)) || head[0] > ELFSYM_SYMBOLS_MAX)
+		return 0;
+	table += sizeof(head) + head[2] * sizeof(uint64_t);
+	if (!elffile_offset(f, table, head[0] * sizeof(last), &offset) ||
+	    elffile_read_alloc(f, offset, head[0] * sizeof(last), &chains))
+		return 0;
+	for (uint32_t i = 0; i < head[0]; i++)
+		last = MAX(last, ((const uint32_t *)chains)[i]);
+	free(chains);
+	table += head[0] * sizeof(last);
+	for (uint32_t i = 0; i < CHAIN_MAX && last >= head[1] && last < ELFSYM_SYMBOLS_MAX; i++) {
+		if (!elffile_read_at(f, table + (last - head[1]) * sizeof(word), &word,
+				     sizeof(word)))
+			return 0;
+		last++;
+		if (word & 1)
+			return last;
+	}
+	return 0;
+}
+
+/*
+ * Without section headers (sstrip), make those of the dynamic symbols and of their names: the
+ * loader of programs finds them by the dynamic section.
+ */
+static void make_sections(struct elffile *f)
+{
+	struct elffile_dynamic d;
+	Elf64_Shdr symbols = { .sh_type = SHT_DYNSYM,
+			       .sh_link = 2,
+			       .sh_entsize = sizeof(Elf64_Sym) };
+	Elf64_Shdr names = { .sh_type = SHT_STRTAB };
+
+	if (f->nr_shdrs)
+		return;
+	elffile_dynamic(f, &d);
+	if (!d.symbols || !d.names || !d.hash)
+		return;
+	symbols.sh_addr = d.symbols;
+	symbols.sh_size = count_by_hash(f, d.hash) * sizeof(Elf64_Sym);
+	names.sh_size = d.names_size;
+	if (!symbols.sh_size ||
+	    !elffile_offset(f, d.symbols, symbols.sh_size, &symbols.sh_offset) ||
+	    !elffile_offset(f, d.names, d.names_size, &names.sh_offset))
+		return;
+	free(f->shdrs);
+	f->shdrs = calloc(3, sizeof(*f->shdrs));
+	if (!f->shdrs)
+		return;
+	f->shdrs[1] = symbols;
+	f->shdrs[2] = names;
+	f->nr_shdrs = 3;
+}
+
 void elffile_dynamic(const struct elffile *f, struct elffile_dynamic *out)
 {
 	Elf64_Dyn *entries;
@@ -381,6 +446,14 @@ void elffile_dynamic(const struct elffile *f, struct elffile_dynamic *out)
 				out->rela = entries[d].d_un.d_ptr;
 			if (entries[d].d_tag == DT_RELACOUNT)
 				out->nr_relative = entries[d].d_un.d_val;
+			if (entries[d].d_tag == DT_SYMTAB)
+				out->symbols = entries[d].d_un.d_ptr;
+			if (entries[d].d_tag == DT_STRTAB)
+				out->names = entries[d].d_un.d_ptr;
+			if (entries[d].d_tag == DT_STRSZ)
+				out->names_size = entries[d].d_un.d_val;
+			if (entries[d].d_tag == DT_GNU_HASH)
+				out->hash = entries[d].d_un.d_ptr;
 		}
 		free(entries);
 		return;

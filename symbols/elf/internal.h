@@ -78,9 +78,11 @@ int elffile_open_parts(struct elffile *f, int fd, uint64_t size, const struct el
 
 /* Some values of the dynamic section; all zero where there is none. */
 struct elffile_dynamic {
-	bool needs_others;    /* linked with other objects */
-	uint64_t rela;	      /* vaddr of its relocations */
-	uint64_t nr_relative; /* number of relative relocations, which are first */
+	bool needs_others;	       /* linked with other objects */
+	uint64_t rela;		       /* vaddr of its relocations */
+	uint64_t nr_relative;	       /* number of relative relocations, which are first */
+	uint64_t symbols, names, hash; /* vaddrs; hash: DT_GNU_HASH */
+	uint64_t names_size;
 };
 
 void elffile_dynamic(const struct elffile *f, struct elffile_dynamic *out);

@@ -24,6 +24,7 @@
 #include "symbols/sandbox/sandbox.h"
 
 #define PERFMAP_ENTRIES_MAX (2U << 20)
+#define OPEN_SIZE_MAX	    (1U << 20) /* of an entry without a size */
 
 /* Bytes of a table: names, entries, and two spans for each entry. */
 #define PERFMAP_FLAT_MAX (64U + PERFMAP_SIZE_MAX + PERFMAP_ENTRIES_MAX * 3U * 24U)
@@ -114,7 +115,8 @@ static int add_line(struct perfmap *map, const char *p, const char *end)
 		end--;
 	p = read_hex(fields_skip_blanks(p, end), end, &e.start);
 	p = p ? read_hex(p, end, &size) : NULL;
-	if (!p || p == end || !size || __builtin_add_overflow(e.start, size, &e.end)) {
+	if (!p || p == end || (!size && e.start > UINT64_MAX - OPEN_SIZE_MAX) ||
+	    __builtin_add_overflow(e.start, size, &e.end)) {
 		map->nr_bad++;
 		return 0;
 	}
@@ -154,6 +156,7 @@ static int parse_lines(struct perfmap *map, const char *text, size_t size)
 struct sweep {
 	const struct entry *entries;
 	uint32_t *order; /* entries by start */
+	uint32_t nr;	 /* of them */
 	uint32_t *heap;	 /* open entries; the latest on top */
 	uint32_t nr_heap;
 };
@@ -203,6 +206,34 @@ static void add_span(struct perfmap *map, uint64_t start, uint64_t end, uint32_t
 		map->spans[map->nr_spans++] = (struct perfmap_span){ start, end, entry, 0 };
 }
 
+/*
+ * End entries of size 0 at the next start, at the latest after OPEN_SIZE_MAX or at the end of the
+ * last page; one inside another entry is only a label. Leave labels out of the order.
+ */
+static void end_open(struct perfmap *map, struct sweep *s)
+{
+	const uint32_t nr = map->nr_entries;
+	uint64_t reach = 0;
+
+	for (uint32_t i = 0, end = 0; i < nr;) {
+		uint64_t start = map->entries[s->order[i]].start, next;
+
+		for (; end < nr && map->entries[s->order[end]].start == start; end++)
+			reach = MAX(reach, map->entries[s->order[end]].end);
+		next = end < nr ? map->entries[s->order[end]].start : (start | 4095) + 1;
+		for (; i < end; i++) {
+			struct entry *e = &map->entries[s->order[i]];
+			bool open = e->end == start;
+
+			if (open)
+				e->end = reach > start ? start + 1
+						       : MIN(next, start + OPEN_SIZE_MAX);
+			if (!open || reach <= start)
+				s->order[s->nr++] = s->order[i];
+		}
+	}
+}
+
 /* Each start and each end begins at most one span, so twice the entries are enough. */
 static void run_sweep(struct perfmap *map, struct sweep *s)
 {
@@ -214,17 +245,17 @@ static void run_sweep(struct perfmap *map, struct sweep *s)
 		while (s->nr_heap && entries[s->heap[0]].end <= at)
 			heap_pop(s);
 		if (!s->nr_heap) {
-			if (next == map->nr_entries)
+			if (next == s->nr)
 				return;
 			at = entries[s->order[next]].start;
 		} else {
 			to = entries[s->heap[0]].end;
-			if (next < map->nr_entries)
+			if (next < s->nr)
 				to = MIN(to, entries[s->order[next]].start);
 			add_span(map, at, to, s->heap[0]);
 			at = to;
 		}
-		while (next < map->nr_entries && entries[s->order[next]].start <= at)
+		while (next < s->nr && entries[s->order[next]].start <= at)
 			heap_push(s, s->order[next++]);
 	}
 }
@@ -243,6 +274,7 @@ static int make_spans(struct perfmap *map)
 		for (uint32_t i = 0; i < map->nr_entries; i++)
 			s.order[i] = i;
 		qsort_r(s.order, map->nr_entries, sizeof(*s.order), compare_starts, map->entries);
+		end_open(map, &s);
 		run_sweep(map, &s);
 		fit = reallocarray(map->spans, map->nr_spans, sizeof(*fit));
 		map->spans = fit ? fit : map->spans;

@@ -198,7 +198,7 @@ TEST(test_libc_unwind_tables)
 	whole_close(&w);
 }
 
-/* Without section headers: no symbols, but all segments and unwind tables. */
+/* Without section headers: dynamic symbols, all segments and unwind tables. */
 TEST(test_sectionless)
 {
 	struct image *with, *without;
@@ -215,8 +215,8 @@ TEST(test_sectionless)
 	assert_int_equal(without->nr_segments, with->nr_segments);
 	assert_int_equal(without->eh.nr_fdes, with->eh.nr_fdes);
 	assert_true(without->eh.vaddr == with->eh.vaddr);
-	assert_int_equal(without->nr_symbols, 0);
-	assert_string_equal(without->source, "none");
+	assert_in_range(without->nr_symbols, 1500, with->nr_symbols);
+	assert_string_equal(without->source, ".dynsym");
 	assert_int_equal(without->build_id_size, 20);
 	assert_memory_equal(without->build_id, with->build_id, 20);
 	image_free(with);
@@ -959,6 +959,84 @@ TEST(test_extended_numbers)
 	assert_int_equal(elffile_open(&f, -1, m.bytes, sizeof(m.bytes), NULL), 0);
 	assert_int_equal(f.nr_shdrs, 0);
 	elffile_close(&f);
+}
+
+/* A file without section headers, with a dynamic section: AT_EH and TEXT_VADDR + 0x1000 on. */
+static void made_dynamic(struct made *m)
+{
+	static const char names[] = "\0imported\0one\0two";
+	const uint64_t vaddr = TEXT_VADDR + (AT_EH - AT_TEXT);
+	const Elf64_Dyn dynamic[] = {
+		{ DT_SYMTAB, { .d_ptr = vaddr + 0x200 } },
+		{ DT_STRTAB, { .d_ptr = vaddr + 0x400 } },
+		{ DT_STRSZ, { .d_val = sizeof(names) } },
+		{ DT_GNU_HASH, { .d_ptr = vaddr + 0x600 } },
+		{ DT_NULL, { .d_val = 0 } },
+	};
+	const Elf64_Sym symbols[] = {
+		{ 0 },
+		{ .st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC) },
+		{ .st_name = 10,
+		  .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+		  .st_shndx = 9,
+		  .st_value = TEXT_VADDR + 0x100,
+		  .st_size = 16 },
+		{ .st_name = 14,
+		  .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+		  .st_shndx = 9,
+		  .st_value = TEXT_VADDR + 0x200,
+		  .st_size = 16 },
+	};
+	/* Two chains, the first symbol in one, a word of the filter; the chains' begins; they end.
+	 */
+	const uint32_t hash[] = { 2, 2, 1, 0, 0, 0, 2, 3, 1, 1 };
+	Elf64_Ehdr *eh = (Elf64_Ehdr *)m->bytes;
+
+	made_init(m);
+	eh->e_shoff = eh->e_shnum = 0;
+	*made_segment(m, 1) = (Elf64_Phdr){
+		.p_type = PT_DYNAMIC,
+		.p_offset = AT_EH,
+		.p_vaddr = vaddr,
+		.p_filesz = sizeof(dynamic),
+	};
+	memcpy(m->bytes + AT_EH, dynamic, sizeof(dynamic));
+	memcpy(m->bytes + AT_EH + 0x200, symbols, sizeof(symbols));
+	memcpy(m->bytes + AT_EH + 0x400, names, sizeof(names));
+	memcpy(m->bytes + AT_EH + 0x600, hash, sizeof(hash));
+}
+
+/* As after sstrip(1): the dynamic symbols are found as the loader of programs finds them. */
+TEST(test_no_section_headers)
+{
+	static const struct {
+		uint32_t word, value;
+	} damages[] = {
+		{ 0, UINT32_MAX }, /* chains */
+		{ 0, 1U << 20 },   /* the same, less than the limit */
+		{ 1, 4 },	   /* the first symbol is behind the last */
+		{ 2, UINT32_MAX }, /* the filter */
+		{ 7, UINT32_MAX }, /* the begin of a chain */
+		{ 9, 0 },	   /* a chain without an end */
+	};
+	struct made m;
+	struct image *image;
+
+	made_dynamic(&m);
+	image = made_image(&m);
+	assert_string_equal(image->source, ".dynsym");
+	assert_name(image, 0x10f, "one");
+	assert_name(image, 0x20f, "two");
+	assert_int_equal(image->nr_symbols, 2);
+	image_free(image);
+	for (size_t i = 0; i < ARRAY_SIZE(damages); i++) {
+		made_dynamic(&m);
+		memcpy(m.bytes + AT_EH + 0x600 + damages[i].word * sizeof(uint32_t),
+		       &damages[i].value, sizeof(uint32_t));
+		image = made_image(&m);
+		assert_int_equal(image->nr_symbols, 0);
+		image_free(image);
+	}
 }
 
 /* Sections upon each other, upon the headers, and around the end of all numbers. */

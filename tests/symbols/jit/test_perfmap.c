@@ -79,13 +79,13 @@ TEST(test_bad_lines)
 		"1000",
 		"1000 10",
 		"1000 10 ",
-		"1000 0 empty",
 		"g000 10 x",
 		"1000 1g x",
 		"0x 10 x",
 		"11112222333344445 10 x",
 		"1000 11112222333344445 x",
 		"ffffffffffffffff 2 wraps",
+		"ffffffffffffffff 0 at_the_end",
 		"-1000 10 x",
 		"1000,10,x",
 		" ",
@@ -104,6 +104,33 @@ TEST(test_bad_lines)
 		assert_at(map, 0x5008, "good", 0x5000);
 		perfmap_free(map);
 	}
+}
+
+/* Without a size an entry is as long as there is nothing else, up to a limit. */
+TEST(test_size_0)
+{
+	struct perfmap *map = parse("1000 0 first\n1100 0 second\n1180 0x40 sized\n"
+				    "1190 0 label\n2000 0 twice\n2000 0 again\n"
+				    "3000 0 old\n3000 80 new\n9000000 0 last\n");
+
+	assert_int_equal(perfmap_nr_bad(map), 0);
+	assert_at(map, 0xfff, NULL, 0);
+	assert_at(map, 0x10ff, "first", 0x1000);
+	assert_at(map, 0x1100, "second", 0x1100);
+	assert_at(map, 0x117f, "second", 0x1100);
+	assert_at(map, 0x1190, "sized", 0x1180);
+	assert_at(map, 0x11bf, "sized", 0x1180);
+	assert_at(map, 0x11c0, NULL, 0);
+	assert_at(map, 0x2fff, "again", 0x2000);
+	assert_at(map, 0x307f, "new", 0x3000);
+	assert_at(map, 0x3080, NULL, 0);
+	assert_at(map, 0x9000fff, "last", 0x9000000);
+	assert_at(map, 0x9001000, NULL, 0);
+	perfmap_free(map);
+	map = parse("1000 0 alone\n5000000 0 far\n");
+	assert_at(map, 0x100fff, "alone", 0x1000);
+	assert_at(map, 0x101000, NULL, 0);
+	perfmap_free(map);
 }
 
 TEST(test_unfinished)
