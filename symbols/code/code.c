@@ -632,7 +632,7 @@ static uint64_t extent_in_image(const struct image *image, uint64_t vaddr)
 	return ehframe_find(&image->eh, vaddr, &fde) ? fde.start + fde.size - vaddr : 0;
 }
 
-/* Find the parts of the function in @image: those right behind are joined. */
+/* Find the parts of the function in @image: parts right behind are joined. */
 static void find_parts(struct reading *r, const struct image *image)
 {
 	struct listing *l = r->l;

@@ -395,7 +395,7 @@ static uint64_t count_by_hash(const struct elffile *f, uint64_t table)
 }
 
 /*
- * Without section headers (sstrip), make those of the dynamic symbols and of their names: the
+ * Without section headers (sstrip), make headers of the dynamic symbols and their names: the
  * loader of programs finds them by the dynamic section.
  */
 static void make_sections(struct elffile *f)

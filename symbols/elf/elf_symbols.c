@@ -881,7 +881,7 @@ static void find_wholes(struct parts *p)
 	}
 }
 
-/* Keep what was found by address: the symbols are sorted next. 0 or -ENOMEM. */
+/* Keep the parts found by address: the symbols are sorted next. 0 or -ENOMEM. */
 static int link_parts(struct parts *p)
 {
 	const struct image_symbol *s = p->t->symbols;

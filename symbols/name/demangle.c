@@ -457,11 +457,11 @@ static size_t demangle_d(const char *name, char *buf, size_t buf_size)
  * "Tk" and a concept), constraints follow arguments and parameters ("Q" and an expression), friends
  * have an "F" (Itanium C++ ABI, 5.1; cxx-abi issues 24 and 167). libiberty of binutils 2.40 refuses
  * them. They are left out: the name is the same, but a substitution is then another number, or has
- * to be written in full, so that the whole grammar is followed, twice: to find what substitutions
- * refer to, and to write. The signature is not shown and is left out.
+ * to be written in full, so that the whole grammar is followed, twice: to find the components that
+ * substitutions refer to, and to write. The signature is not shown and is left out.
  *
- * Any thread. The name is hostile: nesting, steps and the size written are limited; what is not
- * known is refused.
+ * Any thread. The name is hostile: nesting, steps and the size written are limited; unknown syntax
+ * is refused.
  */
 
 #define OLDER_DEPTH_MAX	 256U
@@ -471,7 +471,7 @@ static size_t demangle_d(const char *name, char *buf, size_t buf_size)
 
 enum component_kind { COMPONENT_TYPE, COMPONENT_PREFIX, COMPONENT_TEMPLATE };
 
-/* What a substitution may refer to. */
+/* A part of the name that a substitution may refer to. */
 struct component {
 	uint16_t from, to; /* in the name */
 	uint16_t number;   /* as written; COMPONENT_ABSENT: not yet */
@@ -480,7 +480,7 @@ struct component {
 
 struct older {
 	const char *name, *pos;
-	const char *stop; /* the end of what is written in full, if more may follow there; NULL */
+	const char *stop; /* the end of a component that is written in full; NULL */
 	char *out;
 	size_t size, max;
 	struct component list[COMPONENTS_MAX];
@@ -575,7 +575,7 @@ static void older_put_number(struct older *o, uint32_t number)
 }
 
 /*
- * What begins at @from, written from @at on, may be referred to: note it. If it was written before,
+ * Note the component that begins at @from and was written from @at on. If it was written before,
  * refer to that.
  */
 static void older_note(struct older *o, const char *from, size_t at, enum component_kind kind)
@@ -772,7 +772,7 @@ static void older_operator(struct older *o)
 	}
 }
 
-/* A name without what it is in. */
+/* A name without its scope. */
 static void older_unqualified(struct older *o)
 {
 	const char *p;
@@ -975,7 +975,7 @@ static void older_function(struct older *o)
 	older_expect(o, 'E');
 }
 
-/* A type of those that begin with "D". Return whether it may be referred to. */
+/* A type that begins with "D". Return whether it may be referred to. */
 static bool older_type_d(struct older *o)
 {
 	const char kind = o->pos[1];
@@ -1130,7 +1130,7 @@ static void older_base(struct older *o)
 		older_arguments(o);
 }
 
-/* The same with what it is in; behind "sr". */
+/* The same with its scope; behind "sr". */
 static void older_unresolved(struct older *o)
 {
 	bool many = *o->pos == 'N' || isdigit((unsigned char)*o->pos);
@@ -1196,7 +1196,7 @@ static void older_f(struct older *o)
 	}
 }
 
-/* Return the number of operands of an operator; 0: not one of those. */
+/* Return the number of operands of an operator; 0: unknown. */
 static unsigned int operands_of(const char *op)
 {
 	static const char *const of[] = { "", "psngaddecontppmmawsznxtespdldatw",

@@ -787,7 +787,7 @@ static uint64_t find_site(const struct call_question *q)
  */
 static const struct stub {
 	uint16_t machine;
-	uint8_t size, after; /* bytes, and those before the return address */
+	uint8_t size, after; /* bytes, and the bytes before the return address */
 	uint8_t bytes[20];
 	unsigned int frame; /* as in the answer */
 } stubs[] = {
