@@ -405,9 +405,13 @@ struct image_segment { /* PT_LOAD */
 	bool exec;
 };
 
+/* Bits of a rank: of a symbol table, where names vary; with a size there. */
+#define IMAGE_RANK_TABLE (1U << 4)
+#define IMAGE_RANK_SIZE	 (1U << 10)
+
 struct image_symbol { /* sorted by vaddr, then by preference; one per address */
 	uint64_t vaddr;
-	uint32_t size;	/* up to the next symbol when the table has 0 */
+	uint32_t size;	/* up to the next symbol when the table has 0; see image_find() */
 	uint32_t whole; /* of a part of a function: index + 1 of the function; 0: it is whole */
 	uint32_t name;	/* offset in names; NUL-terminated there */
 	uint16_t rank;	/* among symbols of one address; see elfsym.c */

@@ -275,10 +275,7 @@ int elfloop_add_parts(struct elfsym *t, const struct elffile *f, const struct eh
  */
 
 /* The lowest four bits are from rank_by_name(). */
-#define RANK_TABLE (1U << 4) /* in a symbol table, where names vary */
-
-#define RANK_BOUND    (3U << 8) /* seen by other files: weak, global */
-#define RANK_SIZE     (1U << 10)
+#define RANK_BOUND    (3U << 8)	 /* seen by other files: weak, global */
 #define RANK_FUNC     (1U << 11) /* above all ranks of mere labels */
 #define NAME_RANK_MAX 15U
 #define BATCH	      2048U
@@ -407,8 +404,8 @@ static uint16_t rank_of(const Elf64_Sym *sym)
 		[STB_GNU_UNIQUE] = 2U << 8,
 	};
 
-	return bind_rank[ELF64_ST_BIND(sym->st_info)] | RANK_TABLE |
-	       (sym->st_size ? RANK_SIZE : 0) |
+	return bind_rank[ELF64_ST_BIND(sym->st_info)] | IMAGE_RANK_TABLE |
+	       (sym->st_size ? IMAGE_RANK_SIZE : 0) |
 	       (ELF64_ST_TYPE(sym->st_info) != STT_NOTYPE ? RANK_FUNC : 0);
 }
 
@@ -612,7 +609,7 @@ static uint32_t rank_by_name(const struct elfsym *t, const struct image_symbol *
 	const char *name = t->names + s->name;
 	uint32_t underscores = 0;
 
-	if (!(s->rank & RANK_TABLE))
+	if (!(s->rank & IMAGE_RANK_TABLE))
 		return s->rank;
 	while (underscores < NAME_RANK_MAX && name[underscores] == '_')
 		underscores++;

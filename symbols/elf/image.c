@@ -100,6 +100,20 @@ bool image_offset(const struct image *image, uint64_t vaddr, uint64_t *offset)
 	return s;
 }
 
+/*
+ * Return true if another function begins between @s and @vaddr: unwind tables have more functions
+ * than a symbol table where local symbols were removed, and a symbol without a size would reach
+ * over them (frame_dummy, in front of the first function of a program).
+ */
+static bool ends_before(const struct image *image, const struct image_symbol *s, uint64_t vaddr)
+{
+	struct ehframe_fde fde;
+
+	return (s->rank & (IMAGE_RANK_TABLE | IMAGE_RANK_SIZE)) == IMAGE_RANK_TABLE &&
+	       ehframe_find(&image->eh, vaddr, &fde) && fde.start > s->vaddr &&
+	       (!image->eh.derived || fde.offset < image->eh.derived);
+}
+
 const struct image_symbol *image_find(const struct image *image, uint64_t vaddr)
 {
 	uint32_t lo = search_split(image->nr_symbols, i, image->symbols[i].vaddr <= vaddr);
@@ -111,7 +125,7 @@ const struct image_symbol *image_find(const struct image *image, uint64_t vaddr)
 		const struct image_symbol *s = &image->symbols[i];
 
 		if (vaddr - s->vaddr < s->size)
-			return s;
+			return ends_before(image, s, vaddr) ? NULL : s;
 	}
 	return NULL;
 }

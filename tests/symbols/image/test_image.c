@@ -675,6 +675,27 @@ static void made_table(struct made *m, uint32_t nr, uint64_t start)
 
 /* The file's table is used as far as its FDEs agree; else all records are read.
  */
+/* A symbol without a size ends where the tables have another function; one with a size does not. */
+TEST(test_ends_at_next_function)
+{
+	for (uint64_t size = 0; size < 0x100; size += 0x80) {
+		struct made m;
+		struct image *image;
+
+		made_init(&m);
+		made_symbol(&m, "frame_dummy", 0xf0, size, STB_LOCAL, STT_FUNC);
+		made_symbol(&m, "main", 0x140, 0x10, STB_GLOBAL, STT_FUNC);
+		made_eh_frame(&m);
+		made_header(&m, 0, TEXT_VADDR + (AT_EH - AT_TEXT), 8);
+		image = made_image(&m);
+		assert_name(image, 0xff, "frame_dummy");
+		assert_name(image, 0x100, size ? "frame_dummy" : NULL);
+		assert_name(image, 0x13f, size ? "frame_dummy" : NULL);
+		assert_name(image, 0x140, "main");
+		image_free(image);
+	}
+}
+
 TEST(test_eh_frame_table)
 {
 	const struct {
