@@ -191,6 +191,12 @@ int jitdump_read(struct jitdump *d, const struct jitdump_file *file, uint64_t ma
 const struct jitcode_line *jitdump_line(const struct jitdump *d, const struct jitcode_function *f,
 					uint64_t addr);
 
+/* The fix of names that are missing at the end of a file: to wait helps only while new code is
+ * made. */
+#define JIT_LAST_BLOCK                                                                             \
+	"the program writes it in blocks, the last one at its end: --record until then, and "      \
+	"--replay"
+
 #define PERFMAPS_MAX	    4096U /* processes */
 #define PERFMAPS_MEMORY_MAX (256UL << 20)
 

@@ -1223,9 +1223,7 @@ static void explain(struct object *object, const struct jitdumps_entry *e, int c
 	if (code || !e->opened)
 		return;
 	if (e->wanted && !e->r->dump.state.ended && e->r->dump.state.at < e->r->size)
-		object_explain(object, "the end of its jitdump is not written yet",
-			       "wait: it is written in blocks; or have the program write a perf "
-			       "map");
+		object_explain(object, "the end of its jitdump is not written yet", JIT_LAST_BLOCK);
 	else
 		object_explain(object, e->wanted ? "code missing in its jitdump" : NULL, NULL);
 }

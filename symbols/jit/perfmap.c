@@ -767,7 +767,7 @@ static void explain(struct object *object, const struct perfmaps_entry *e, int c
 		{ -EMLINK, "its perf map is a hard link", "remove the other name" },
 		{ -EINVAL, "its perf map is not a regular file", NULL },
 		{ -EFBIG, "its perf map is too large", "the limit is 64 MiB" },
-		{ -ENODATA, "its perf map has no entry yet", NULL },
+		{ -ENODATA, "its perf map has no entry yet", JIT_LAST_BLOCK },
 		{ -ENOSPC, "perf maps take too much memory", "profile fewer processes" },
 		{ -EPIPE, SANDBOX_BARRED, NULL },
 		{ -ETIME, SANDBOX_BARRED, NULL },

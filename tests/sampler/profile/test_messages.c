@@ -400,6 +400,11 @@ TEST(test_broken_module, setup, teardown)
 {
 	struct profile_module modules[] = { { .id = 7, .name = TEXT("libc.so.6"), .reason = "" },
 					    { .id = 9, .name = TEXT("libjvm.so"), .reason = "" } };
+	const struct {
+		int stop;
+		const char *fix;
+	} nothing[] = { { UNWIND_CFI_REFUSED, "others, as GHC: none" },
+			{ UNWIND_BAD_FRAME, "none: the stack was switched there (OCaml 5" } };
 	struct fixture *f = *state;
 	char key[24];
 
@@ -427,6 +432,15 @@ TEST(test_broken_module, setup, teardown)
 		assert_int_equal(n->module, 0);
 		assert_null(strstr(n->detail, "most in"));
 		f->p.broken_by[i] = 0;
+	}
+	/* Nor is code of GHC, which has such tables, or of OCaml 5, which switches stacks. */
+	for (size_t i = 0; i < ARRAY_SIZE(nothing); i++) {
+		f->p.broken_by[nothing[i].stop] = 360;
+		f->p.broken_in[nothing[i].stop] = 9;
+		snprintf(key, sizeof(key), "broken-%d", nothing[i].stop);
+		tick(f);
+		assert_non_null(strstr(find(f, key)->fix, nothing[i].fix));
+		f->p.broken_by[nothing[i].stop] = 0;
 	}
 	/* Code without a file is not built again. */
 	modules[1].name = TEXT("[anon]");

@@ -169,6 +169,16 @@ TEST(test_grows, setup, teardown)
 	assert_int_equal(jitdumps_refresh(&f->dumps, now + 2 * SECOND), f->memory->id);
 	assert_at(f, f->memory, CODE + 64, "two");
 	assert_true(atomic_load(&f->dumps.memory) > 0);
+	/* The program has written a block of its buffer, which ends in front of a name. */
+	assert_at(f, f->memory, CODE + 128, NULL);
+	jit_load(&made, "three", CODE + 128, 64, 300);
+	made.size = 24;
+	write_file(f, O_APPEND);
+	jitdumps_refresh(&f->dumps, now + 4 * SECOND);
+	assert_at(f, f->memory, CODE + 128, NULL);
+	jitdumps_refresh(&f->dumps, now + 6 * SECOND);
+	assert_why(f->memory, "the end of its jitdump is not written yet");
+	assert_string_equal(atomic_load(&f->memory->fix), JIT_LAST_BLOCK);
 }
 
 /* The address is used again at 300: earlier samples keep their name. */

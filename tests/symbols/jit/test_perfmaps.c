@@ -161,6 +161,7 @@ TEST(test_refused, setup, teardown)
 	append(f->path, "no entry here\n");
 	assert_int_equal(perfmaps_refresh(&f->maps, now += 100 * SECOND), OBJECT_ID_UNKNOWN);
 	assert_why(f->object, "its perf map has no entry yet");
+	assert_string_equal(atomic_load(&f->object->fix), JIT_LAST_BLOCK);
 	assert_int_equal(truncate(f->path, 10LL << 30), 0);
 	assert_int_equal(perfmaps_refresh(&f->maps, now += 100 * SECOND), OBJECT_ID_UNKNOWN);
 	assert_why(f->object, "its perf map is too large");
