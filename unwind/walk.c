@@ -782,6 +782,20 @@ static uint64_t row_without_fp(struct walk *w, const struct cfi_rule *rule, uint
  * Unwind by libunwind with the FDE that covers the look-up pc; or admit a row of
  * a proven program.
  */
+/*
+ * Return the reason to stop after @result. A rule that gets the CFA from memory and leads far away
+ * from here, or below, is that of a function that has switched stacks (OCaml 5 runs main() on its
+ * heap).
+ */
+static int stop_of_rule(const struct walk *w, const struct cfi_rule *rule, enum step_result result)
+{
+	bool far = result == STEP_BELOW
+			   ? w->out->nr > 1
+			   : result == STEP_BEYOND && w->out->wanted - w->copy.sp >= COPY_MAX;
+
+	return far && rule && rule->row.kind == CFI_COMPLEX ? UNWIND_SWITCHED : stop_of(w, result);
+}
+
 static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		   const struct ehframe_fde *fde)
 {
@@ -824,7 +838,7 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		return by_guess(w);
 	w->steps++;
 	/* The rule tells why libunwind ends. */
-	if ((result == STEP_ROOT || result == STEP_FAILED) && !rule)
+	if (result != STEP_CALLER && !rule)
 		step_rule(u->step, &in, &rule);
 	if (result == STEP_ROOT && rule && rule->row.kind == CFI_SWITCH)
 		return by_switch(w);
@@ -835,6 +849,8 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		learn(w, rule, &from, result, flags);
 	if (result == STEP_ROOT && rule && is_zero_no_root(w, row_pack(&rule->row), &from))
 		return WALK_ON;
+	if (result != STEP_CALLER)
+		return stop_of_rule(w, rule, result);
 	next = go_on(w, result, from.reg[u->arch->pc], from.reg[u->arch->sp], signal);
 	if (next == WALK_ON)
 		after_rewrite(w, step_doubt(u->step), &from);

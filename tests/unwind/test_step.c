@@ -45,7 +45,7 @@ static bool signal_seen;
 
 static unsigned int nr_behind;
 
-/* In front of libunwind's: count the functions behind those that our headers declare. */
+/* In front of libunwind's: count the functions behind the last that our headers declare. */
 unw_addr_space_t unw_create_addr_space(unw_accessors_t *a, int byte_order)
 {
 	unw_addr_space_t (*create)(unw_accessors_t *, int) =
