@@ -634,9 +634,6 @@ struct traps {
 	uint32_t nr;
 	uint32_t nr_symbols; /* compared with the names so far */
 	uint64_t tested_ns;  /* end of the last slice that was tested */
-	/* The matches reported since the last tick, which has one message. */
-	char said[256];
-	uint64_t said_seq; /* of that tick */
 };
 
 /* Add a rule; it is armed now. 0 or -ENOSPC. */

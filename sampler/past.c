@@ -477,26 +477,20 @@ static void count_matches(struct sampler *s, const struct trap_hit *last, uint32
 	snprintf(t->what, sizeof(t->what), "%s: %.1f%%", last->rule->text, last->percent);
 }
 
-/* Report matches and their time; with the ones of the same tick: their message is replaced. */
+/* Report the matches of a slice and their time. */
 static void say(struct sampler *s, const struct trap_hit *hit, const char *saved)
 {
-	struct traps *t = &s->traps;
+	char text[512];
 	size_t n;
 
-	if (t->said_seq != s->ticks.seq)
-		t->said[0] = '\0';
-	t->said_seq = s->ticks.seq;
-	n = strlen(t->said);
-	n += (size_t)snprintf(t->said + n, sizeof(t->said) - n, "%s%s: %.1f%%", n ? "; " : "",
-			      hit->rule->text, hit->percent);
-	for (uint32_t i = 0; i < hit->nr_also && n < sizeof(t->said); i++)
-		n += (size_t)snprintf(t->said + n, sizeof(t->said) - n, "; %s: %.1f%%",
+	n = (size_t)snprintf(text, sizeof(text), "%s: %.1f%%", hit->rule->text, hit->percent);
+	for (uint32_t i = 0; i < hit->nr_also && n < sizeof(text); i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "; %s: %.1f%%",
 				      hit->also[i].rule->text, hit->also[i].percent);
-	if (n < sizeof(t->said))
-		n += (size_t)snprintf(t->said + n, sizeof(t->said) - n, " at %s", s->trapped.at);
-	if (saved[0] && n < sizeof(t->said))
-		snprintf(t->said + n, sizeof(t->said) - n, "; %s", saved);
-	mailbox_add(&s->mailbox, "trap: %s", t->said);
+	if (n < sizeof(text))
+		snprintf(text + n, sizeof(text) - n, " at %s%s%s", s->trapped.at,
+			 saved[0] ? "; " : "", saved);
+	mailbox_add(&s->mailbox, "trap: %s", text);
 }
 
 /* Test slice @i, which is that of @in. */

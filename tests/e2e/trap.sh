@@ -45,6 +45,10 @@ fi
 	wrong "--replay --trap: exit $?"
 grep -Eq 'trap: total:burst > 50 for 100ms: [0-9.]+% at \+([2-9]|[1-9][0-9]+)\.[0-9] s' "$TMP/out" ||
 	wrong "no match in the recording: $(cat "$TMP/out")"
+# One that matches later in the same second: each is said once.
+"$PROFTOP" -b -d 2 -n 1 --rows 1 -e cpu-clock --trap 'cpu > 0' --trap 'cpu > 0 for 300ms' >"$TMP/out" || wrong "two traps: exit $?"
+[ "$(grep -o 'cpu > 0: ' "$TMP/out" | wc -l)" = 1 ] && grep -q 'trap: cpu > 0 for 300ms: ' "$TMP/out" ||
+	wrong "two traps in a tick: $(head -20 "$TMP/out")"
 # The list of messages has it, until the traps are removed.
 "$PROFTOP" --replay "$file" --trap 'total:burst > 50 for 100ms' --size 120x30 --script '7' >"$TMP/out"
 grep -Eq 'trap at \+[0-9.]+ s: total:burst > 50 for 100ms: [0-9.]+%' "$TMP/out" ||

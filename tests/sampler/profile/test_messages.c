@@ -692,7 +692,8 @@ TEST(test_unreadable, setup, teardown)
 	f->p.modules = modules;
 	f->p.nr_modules = 2;
 	f->p.window_samples = 1000;
-	expect(f, "lang-unread", "/usr/bin/tclsh8.6, 8.0% of samples: ", MESSAGE_MODULES, 0);
+	expect(f, "lang-unread", "functions of Tcl: 8.0% of samples, /usr/bin/tclsh8.6",
+	       MESSAGE_MODULES, 0);
 	assert_null(strstr(find(f, "lang-unread")->fix, "dbgsym"));
 	f->p.lang.none_by[LANG_VERSION] = 9;
 	tick(f);
