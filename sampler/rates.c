@@ -1304,7 +1304,8 @@ static uint64_t children_before(const struct cpu_times *t, pid_t pid)
 static void note_parents(struct cpu_times *t)
 {
 	for (uint32_t i = 0; i < t->in->nr_parents && !t->in->threads; i++) {
-		struct cpu_clock *c = obtain(t, t->in->parents[i], 0);
+		pid_t pid = t->in->parents[i];
+		struct cpu_clock *c = t->in->cgroup ? find(t, pid, 0) : obtain(t, pid, 0);
 
 		if (!c)
 			continue;

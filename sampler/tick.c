@@ -27,6 +27,7 @@
 #include "sampler/ring/ring.h"
 #include "sampler/waits/waits.h"
 #include "symbols/base/base.h"
+#include "symbols/base/file.h"
 #include "symbols/base/table.h"
 #include "symbols/base/text.h"
 #include "symbols/code/code.h"
@@ -607,15 +608,32 @@ static void choose_clock(const struct sampler *s, struct cpu_times_input *in)
 	}
 }
 
+/* Return the CPU time of a cgroup of version 2 and of the ones below it; 0: unknown. */
+static uint64_t cgroup_ran_ns(int fd)
+{
+	unsigned long long us = 0;
+	char *text = NULL;
+	size_t size;
+
+	if (untrusted_read_at(fd, "cpu.stat", 4096, &text, &size) ||
+	    sscanf(text, "usage_usec %llu", &us) != 1)
+		us = 0;
+	free(text);
+	return us * 1000;
+}
+
 /*
  * Return how long the tasks of the target ran since the last tick, of whatever event: their events
  * are on a CPU with them. Of events that take turns on a counter, the longest one is the nearest.
+ * Of those of a cgroup clocks alone are right.
  */
 static uint64_t take_running(struct sampler *s)
 {
 	uint64_t longest_ns = 0, before_ns = s->ticks.running_ns;
 
-	for (uint32_t e = 0; e < s->config.nr_events; e++) {
+	if (s->target.cgroup_fd >= 0)
+		longest_ns = cgroup_ran_ns(s->target.cgroup_fd);
+	for (uint32_t e = 0; e < s->config.nr_events && !longest_ns; e++) {
 		uint64_t ns = 0;
 
 		for (uint32_t i = 0; i < s->live.nr_threads; i++)
@@ -659,6 +677,7 @@ static void add_cpu_times(struct sampler *s, struct count **counts, uint32_t *nr
 		.now_ns = now_ns,
 		.wait_slot = config_wait_slot(&s->config),
 		.threads = s->target.kind == TARGET_TIDS,
+		.cgroup = s->target.cgroup_fd >= 0,
 		.tick = tick,
 		.all_ns = tick ? take_running(s) : 0,
 		.busy_ns = tick ? take_busy(s) : 0,

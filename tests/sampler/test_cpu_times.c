@@ -37,7 +37,7 @@ struct world {
 	double slices[4096]; /* by their number, as it was added */
 	uint64_t now_ns;
 	uint64_t all_ns; /* of the next tick, by events */
-	bool threads;
+	bool threads, cgroup;
 	/* Sums of what was counted. */
 	double cpu[PIDS], rest[PIDS]; /* by tid, by pid */
 	double all;
@@ -135,6 +135,7 @@ static void slice(struct world *w, const pid_t *tids, const uint64_t *samples, u
 					    .now_ns = w->now_ns + SLICE_NS,
 					    .wait_slot = 1,
 					    .threads = w->threads,
+					    .cgroup = w->cgroup,
 					    .tick = tick,
 					    .all_ns = w->all_ns,
 					    .busy_ns = w->busy_ns,
@@ -472,6 +473,34 @@ static void test_short_children_of_events(void **state)
 	close_world(&w);
 }
 
+/* A process outside of the cgroup that forks, and its child, are none of ours. */
+static void test_cgroup(void **state)
+{
+	struct world w;
+
+	open_world(&w);
+	w.cgroup = true;
+	w.process[4] = w.process[5] = 50 * MS;
+	w.all_ns = 10 * MS;
+	SLICE(&w, true, 4);
+	w.all = 0;
+	for (int i = 0; i < 10; i++) {
+		w.forked = 5;
+		w.process[4] += 10 * MS;
+		w.process[5] += 30 * MS;
+		w.children[5] += 50 * MS;
+		slice(&w, NULL, NULL, 0, true);
+	}
+	assert_float_equal(w.all, 100, 0.01);
+	w.all = 0;
+	w.forked = 4;
+	w.children[4] += 20 * MS;
+	w.all_ns = 20 * MS;
+	slice(&w, NULL, NULL, 0, true);
+	assert_float_equal(w.all, 20, 0.01);
+	close_world(&w);
+}
+
 /* A grandchild that has ended: its counted time is not counted again. */
 static void test_grandchildren(void **state)
 {
@@ -793,6 +822,7 @@ int main(void)
 		cmocka_unit_test(test_threads_that_end),
 		cmocka_unit_test(test_short_children),
 		cmocka_unit_test(test_short_children_of_events),
+		cmocka_unit_test(test_cgroup),
 		cmocka_unit_test(test_grandchildren),
 		cmocka_unit_test(test_first_tick),
 		cmocka_unit_test(test_comes_back),

@@ -423,6 +423,26 @@ TEST(test_tasks)
 	free(f);
 }
 
+/* The times of a cgroup's events go on without its tasks: the time of a clock is its count. */
+TEST(test_time_of_cgroup)
+{
+	struct event events[2] = { parse("cpu-clock"), parse("page-faults") };
+	struct counters_config config = system_config(events, 2);
+	struct counters_value v;
+	struct fake *f = fake_new();
+	struct counters *c;
+
+	config.cgroup_fd = 5;
+	config.cgroup = true;
+	c = open_fake(f, &config);
+	assert_int_equal(counters_read(c, 1, 0, &v), 0);
+	assert_true(v.count > 1000 && v.running_ns == v.count && v.enabled_ns == v.count);
+	assert_int_equal(counters_read(c, 1, 1, &v), 0);
+	assert_int_equal(v.running_ns, 5);
+	counters_close(c);
+	free(f);
+}
+
 TEST(test_tasks_left_out)
 {
 	struct event event = parse("cpu-clock");
