@@ -102,7 +102,8 @@ struct listing {
 	char *texts; /* NUL-terminated each; the first is "" */
 	uint32_t texts_size, texts_max;
 	/* To show; static, may be NULL. */
-	const char *why, *fix; /* the reason for no instructions; how to fix that */
+	const char *why;       /* the reason for no instructions */
+	const char *fix;       /* how to get them, also where bytes are instead of them */
 	const char *origin;    /* origin of the code, unless it is the file */
 	const char *no_source; /* the reason for no lines */
 };

@@ -21,6 +21,17 @@
 #include "symbols/base/text.h"
 #include "symbols/sandbox/sandbox.h"
 
+#ifdef HAVE_CAPSTONE
+#include <capstone/capstone.h>
+
+#define NAME_OF(begin, major) begin #major
+#define NAME(begin, major)    NAME_OF(begin, major)
+#define SONAME		      NAME("libcapstone.so.", CS_API_MAJOR)
+#define INSTALL		      NAME("bytes instead of instructions: install libcapstone", CS_API_MAJOR)
+#else
+#define INSTALL "bytes instead of instructions: build it with libcapstone-dev"
+#endif
+
 /*
  * Messages between disasm.c and its worker, disasm_serve.c. The bytes of the code are in a memfd.
  */
@@ -228,6 +239,8 @@ int disasm(struct listing *l, const struct disasm_code *c, uint32_t nr)
 		uint32_t nr_before = l->nr_insns;
 
 		rc = decode(l, &c[i]);
+		if (rc == -ENOPKG)
+			l->fix = INSTALL;
 		if (rc && rc != -ENOMEM) {
 			l->nr_insns = nr_before;
 			rc = put_bytes(l, &c[i]);
@@ -248,11 +261,6 @@ int disasm(struct listing *l, const struct disasm_code *c, uint32_t nr)
  */
 
 #ifdef HAVE_CAPSTONE
-#include <capstone/capstone.h>
-
-#define SONAME_OF(major) "libcapstone.so." #major
-#define SONAME(major)	 SONAME_OF(major)
-
 static struct disasm_serve_functions {
 	__typeof__(cs_open) *open;
 	__typeof__(cs_close) *close;
@@ -277,7 +285,7 @@ static void load(void)
 	};
 
 	if (!loaded)
-		loaded = library_find(SONAME(CS_API_MAJOR), &cs, list, ARRAY_SIZE(list));
+		loaded = library_find(SONAME, &cs, list, ARRAY_SIZE(list));
 }
 
 /* Return the target of a direct jump or call; 0: unknown. */
@@ -320,7 +328,7 @@ static int open_machine(csh *handle, const struct disasm_request *r)
 
 	load();
 	if (!loaded)
-		return -ENOTSUP;
+		return -ENOPKG;
 	if (r->wide && r->machine == EM_X86_64)
 		rc = cs.open(CS_ARCH_X86, CS_MODE_64, handle);
 	else if (r->wide && r->machine == EM_AARCH64)
@@ -373,7 +381,7 @@ static void load(void)
 static int disasm_serve_decode(struct sandbox_reply *reply, const struct disasm_request *r,
 			       const uint8_t *code)
 {
-	return -ENOTSUP;
+	return -ENOPKG;
 }
 #endif
 

@@ -1047,7 +1047,7 @@ static int load_unit(const struct elffile *f, const struct split_part *part,
 		if (find_unit(&list[INFO], &list[ABBREV], u))
 			return change_unit(&list[INFO], &list[ABBREV], u);
 		free((void *)list[INFO].bytes);
-		list[INFO] = (struct section){ NULL };
+		list[INFO] = (struct section){ .bytes = NULL };
 	}
 	return -ESRCH;
 }

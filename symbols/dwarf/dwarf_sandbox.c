@@ -291,7 +291,7 @@ static bool take_chains(const struct sandbox_answer *from, uint32_t nr, struct d
 	uint32_t sum;
 
 	*out = (struct dwarf_chains){ .texts = from->bytes };
-	*w = (struct wanted){ NULL };
+	*w = (struct wanted){ .name = NULL };
 	if (!take_head(&a, from, &h) || h.nr > nr || !take_lengths(&a, h.nr, out, &sum))
 		return false;
 	if (h.wanted && (!text_at(&a, h.wanted_name, &w->name) ||

@@ -325,6 +325,21 @@ TEST(test_of_user)
 	bench_fini(&b);
 }
 
+/* Without a disassembler there are bytes, and the way to instructions. */
+TEST(test_no_disassembler)
+{
+	struct profile *p = profile_with(true);
+	struct bench b;
+
+	p->annotate->listing->fix = "install libcapstone";
+	bench_init(&b, 80, 24, false);
+	model_take(&b.st, p);
+	press(&b, 'j');
+	press(&b, 'a');
+	assert_non_null(strstr(look(&b), "install libcapstone"));
+	bench_fini(&b);
+}
+
 /* Without code the reason is shown, and nothing breaks. */
 TEST(test_no_code)
 {

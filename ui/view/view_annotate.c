@@ -459,7 +459,7 @@ static void foot_code(const struct listing *l, struct foot *f)
 {
 	if (l->why)
 		foot_text(f, TEXT("Code"), l->why);
-	if (l->why && l->fix)
+	if (l->fix)
 		foot_text(f, TEXT("Fix"), l->fix);
 	if (!l->why && l->origin)
 		foot_text(f, TEXT("Code"), l->origin);
