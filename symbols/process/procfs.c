@@ -788,8 +788,8 @@ static uint64_t find_site(const struct call_question *q)
 static const struct stub {
 	uint16_t machine;
 	uint8_t size, after; /* bytes, and the bytes before the return address */
-	uint8_t bytes[20];
-	unsigned int frame; /* as in the answer */
+	uint8_t bytes[21];   /* and a NUL */
+	unsigned int frame;  /* as in the answer */
 } stubs[] = {
 	/* 3.12 and 3.13: sub $8,%rsp; call *%rcx; add $8,%rsp; ret */
 	{ EM_X86_64, 11, 6, "\x48\x83\xec\x08\xff\xd1\x48\x83\xc4\x08\xc3", 16 },

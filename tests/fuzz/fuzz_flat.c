@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(a.bytes, data, size);
 	if (image_flat_take(&image, &a, 0))
 		return 0;
-	sum += image_walk(image);
+	sum = sum + image_walk(image);
 	image_free(image);
 	return 0;
 }

@@ -60,7 +60,7 @@ static void *spin(void *arg)
 	volatile unsigned long n = 0;
 
 	for (;;)
-		n++;
+		n = n + 1;
 	return NULL;
 }
 

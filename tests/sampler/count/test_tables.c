@@ -346,12 +346,12 @@ TEST(test_cells_grow_in_a_tick)
 TEST(test_cells_limit)
 {
 	struct counts *c;
-	uint32_t nr, added = 0;
 	struct count *counts;
+	uint32_t nr;
 
 	assert_int_equal(counts_new(&c, 64, 256), 0);
 	for (int i = 0; i < 20; i++) {
-		added += fill(c, 10000);
+		fill(c, 10000);
 		assert_true(!counts_crowded(c) || counts_grow(c) || !counts_crowded(c));
 	}
 	assert_false(counts_crowded(c));

@@ -790,7 +790,7 @@ TEST(test_rounds, setup, teardown)
 /* Objects in the header are found for their mappings; a name of two files is not. */
 TEST(test_build_ids, setup, teardown)
 {
-	static const uint8_t one[20] = "one id of 20 bytes..", two[8] = "another";
+	static const uint8_t one[20] = "one id of 20 bytes.", two[8] = "another";
 	struct fixture *f = *state;
 	struct recorder_stats stats;
 	struct perfdata *pd;

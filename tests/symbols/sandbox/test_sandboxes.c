@@ -313,7 +313,7 @@ static void walk_map(const struct perfmap *map, const struct perfmap *want)
 					       !memcmp(a.name, b.name, a.name_size)));
 		}
 		for (uint32_t i = 0; found && i < a.name_size; i++)
-			sum += a.name[i];
+			sum = (char)(sum + a.name[i]);
 	}
 }
 
@@ -696,9 +696,9 @@ static void walk_list(const struct kallsyms *k, const struct kallsyms *want)
 					       a.module_size == b.module_size));
 		}
 		for (uint32_t i = 0; found && i < a.name_size; i++)
-			sum += a.name[i];
+			sum = (char)(sum + a.name[i]);
 		for (uint32_t i = 0; found && a.module && i < a.module_size; i++)
-			sum += a.module[i];
+			sum = (char)(sum + a.module[i]);
 	}
 }
 
