@@ -1098,8 +1098,9 @@ void rates_rebase(struct rates *r, struct counters *counters, uint32_t index, ui
 struct replay_language {
 	uint32_t *codes; /* of recorded functions by number; CODE_NONE: not known */
 	uint32_t nr, max;
-	struct lang_frames frames; /* of the next sample */
-	bool java;		   /* something of a JVM was taken, not settled */
+	struct lang_frames frames;	/* of the next sample */
+	uint8_t stack[LANG_RECORD_MAX]; /* its bytes */
+	bool java;			/* something of a JVM was taken, not settled */
 };
 
 struct replay_waits {

@@ -1041,7 +1041,7 @@ struct symbols {
 	struct naming naming;
 	struct inlines *chains;
 	const struct inlines
-		*shown; /* chains of the builder's places; @chains may be of those before */
+		*shown; /* chains of the places of the builder; @chains may be of older ones */
 	struct lines lines;
 	struct interpreters interpreters;
 	struct script_functions *codes;

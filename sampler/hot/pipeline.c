@@ -556,6 +556,11 @@ static uint32_t kernel_frames(struct pipeline *p, const struct record_sample *s,
 	return nr;
 }
 
+static bool is_of(const struct lang_frames *f, const struct record_sample *s)
+{
+	return f && f->time_ns == s->time_ns && f->pid == s->pid && f->tid == s->tid;
+}
+
 /*
  * Return the stack that the sampled one goes on on: of a handler, of the goroutine that called C,
  * or the same one beyond the kernel's copy.
@@ -565,6 +570,8 @@ other_stack(const struct pipeline *p, const struct record_sample *s, const struc
 {
 	const struct lang_slot *slot = p->slot;
 
+	if (is_of(p->recorded, s))
+		return p->recorded->other;
 	if (!slot && p->reader &&
 	    ((hit->lang && hit->lang->kind == LANG_GO) ||
 	     langreader_reads_far(p->reader, (pid_t)s->pid, (pid_t)s->tid, hit->process, 0)))
@@ -872,11 +879,20 @@ bool pipeline_get_frames(const struct pipeline *p, const struct record_sample *s
 	};
 	const struct interleave_result *m = &p->merged;
 
-	if (p->lang == PIPELINE_LANG_NO || p->lang_kind == LANG_JAVA)
+	bool none = p->lang == PIPELINE_LANG_NO || p->lang_kind == LANG_JAVA;
+
+	if (none && !p->other.size)
 		return false;
+	out->other = p->other;
 	out->time_ns = s->time_ns;
 	out->pid = s->pid;
 	out->tid = s->tid;
+	out->language = LANG_NONE;
+	out->outcome = out->none = 0;
+	out->deep = false;
+	out->nr_native = out->nr = 0;
+	if (none)
+		return true;
 	out->language = (uint8_t)p->lang_kind;
 	out->outcome = outcomes[p->lang];
 	out->none = (uint8_t)MIN(p->lang_status, LANG_OK - 1);
@@ -955,11 +971,6 @@ static void put_recorded(struct pipeline *p, const struct lang_frames *f, uint32
 		p->frames[p->nr++] = native[i];
 }
 
-static bool is_of(const struct lang_frames *f, const struct record_sample *s)
-{
-	return f && f->time_ns == s->time_ns && f->pid == s->pid && f->tid == s->tid;
-}
-
 /*
  * End the stack before the first frame that does not fit into the place table: with that frame left
  * out, its callee would be shown below the wrong caller. The innermost one is kept, for store().
@@ -1001,7 +1012,8 @@ void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_
 	else if (hit.lang && hit.lang->kind != LANG_GO &&
 		 p->tables->languages & lang_bit(hit.lang->kind))
 		add_language(p, s, &hit, p->nr_kernel);
-	if (is_of(p->recorded, s) && p->tables->languages & lang_bit(p->recorded->language))
+	if (is_of(p->recorded, s) && p->recorded->language != LANG_NONE &&
+	    p->tables->languages & lang_bit(p->recorded->language))
 		put_recorded(p, p->recorded, p->nr_kernel);
 	if (p->nr == 0 && p->stop == UNWIND_PENDING && !p->tables->recorded)
 		return;	  /* no row: its place will be known for later samples */

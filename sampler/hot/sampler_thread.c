@@ -271,7 +271,7 @@ static void on_switch(struct sampler_thread *t, const struct record *r)
 	put_step(t, r->pid, r->tid, r->change.out ? out : STEP_IN, r->time_ns);
 }
 
-/* Record the frames of the sample that was handled last, before the sample. */
+/* Record the frames, and the other stack, of the sample that was handled last, before it. */
 static void record_frames(struct sampler_thread *t, const struct record_sample *s)
 {
 	size_t size;

@@ -34,7 +34,7 @@ struct function {
 	uint32_t position;
 };
 
-/* Followed by the entries. */
+/* Followed by the entries; then, if there is a stack copy, by that. */
 struct frames_lang_record {
 	struct head head;
 	uint64_t time_ns;
@@ -43,15 +43,22 @@ struct frames_lang_record {
 	uint16_t nr_native, nr;
 };
 
+/* Followed by its bytes. */
+struct stack_copy_record {
+	uint64_t sp, from;
+	uint32_t size;
+	uint8_t guessed, reserved[3];
+};
+
 _Static_assert(sizeof(struct function) + 2 * SCRIPT_FUNCTIONS_TEXT_MAX +
 			       SCRIPT_FUNCTIONS_TABLE_MAX + 8 <=
 		       LANG_RECORD_MAX,
 	       "a function fits");
 
-_Static_assert(sizeof(struct frames_lang_record) + 8 * INTERLEAVE_FRAMES_MAX <= LANG_RECORD_MAX,
-	       "a "
-	       "stack "
-	       "fits");
+_Static_assert(sizeof(struct frames_lang_record) + 8 * INTERLEAVE_FRAMES_MAX +
+			       sizeof(struct stack_copy_record) <=
+		       LANG_RECORD_MAX,
+	       "frames fit");
 
 _Static_assert(sizeof(struct function) % 8 == 0 && sizeof(struct frames_lang_record) % 8 == 0, "ali"
 											       "gne"
@@ -154,9 +161,24 @@ size_t lang_record_put_frames(uint8_t *buf, const struct lang_frames *l)
 		.nr = l->nr,
 	};
 
+	struct stack_copy_record copy = {
+		.sp = l->other.sp,
+		.from = l->other.from,
+		.guessed = l->other.guessed,
+	};
+	uint8_t *at;
+
 	if (l->nr > INTERLEAVE_FRAMES_MAX)
 		return 0;
-	memcpy(mempcpy(buf, &f, sizeof(f)), l->entries, l->nr * sizeof(l->entries[0]));
+	if (l->other.size) {
+		size += sizeof(copy);
+		copy.size = (uint32_t)MIN(l->other.size, LANG_RECORD_MAX - size) & ~7U;
+		size += copy.size;
+		f.head.h.size = (uint16_t)size;
+	}
+	at = mempcpy(mempcpy(buf, &f, sizeof(f)), l->entries, l->nr * sizeof(l->entries[0]));
+	if (l->other.size)
+		memcpy(mempcpy(at, &copy, sizeof(copy)), l->other.bytes, copy.size);
 	return size;
 }
 
@@ -220,6 +242,28 @@ int lang_record_function(const uint8_t *bytes, size_t size, uint32_t *number,
 	return 0;
 }
 
+/* Read the stack copy, if there is one; without frames of a language there has to be. */
+static int read_stack_copy(const uint8_t *bytes, size_t size, struct lang_frames *out)
+{
+	struct stack_copy_record copy = { .size = 0 };
+
+	out->other = (struct unwind_interrupted){ 0 };
+	if (size >= sizeof(copy))
+		memcpy(&copy, bytes, sizeof(copy));
+	if (!copy.size)
+		return out->language == LANG_NONE ? -EINVAL : 0;
+	if (copy.size > size - sizeof(copy))
+		return -EINVAL;
+	out->other = (struct unwind_interrupted){
+		.sp = copy.sp,
+		.bytes = bytes + sizeof(copy),
+		.size = copy.size,
+		.from = copy.from,
+		.guessed = copy.guessed != 0,
+	};
+	return 0;
+}
+
 int lang_record_frames(const uint8_t *bytes, size_t size, struct lang_frames *out)
 {
 	struct frames_lang_record f;
@@ -227,9 +271,8 @@ int lang_record_frames(const uint8_t *bytes, size_t size, struct lang_frames *ou
 	if (size < sizeof(f))
 		return -EINVAL;
 	memcpy(&f, bytes, sizeof(f));
-	if (f.language == LANG_NONE || f.language >= LANG_NR || f.outcome > LANG_OUTCOME_GUESSED ||
-	    f.none >= LANG_OK || f.nr > INTERLEAVE_FRAMES_MAX ||
-	    (size - sizeof(f)) / sizeof(out->entries[0]) < f.nr)
+	if (f.language >= LANG_NR || f.outcome > LANG_OUTCOME_GUESSED || f.none >= LANG_OK ||
+	    f.nr > INTERLEAVE_FRAMES_MAX || (size - sizeof(f)) / sizeof(out->entries[0]) < f.nr)
 		return -EINVAL;
 	out->time_ns = f.time_ns;
 	out->pid = f.pid;
@@ -241,5 +284,6 @@ int lang_record_frames(const uint8_t *bytes, size_t size, struct lang_frames *ou
 	out->nr_native = f.nr_native;
 	out->nr = f.nr;
 	memcpy(out->entries, bytes + sizeof(f), f.nr * sizeof(out->entries[0]));
-	return 0;
+	size -= sizeof(f) + f.nr * sizeof(out->entries[0]);
+	return read_stack_copy(bytes + sizeof(f) + f.nr * sizeof(out->entries[0]), size, out);
 }

@@ -40,12 +40,13 @@ struct perfdata_writer;
  *   FUNCTION  a function of a script, by its number; anywhere in the file. Of Java: code read
  *             of a JVM at that time (symbols/jit/jvm_table_record.h)
  *   FRAMES    the frames of one sample, before it: native frames by index, and
- *             frames of the language by number and instruction
+ *             frames of the language by number and instruction; and the bytes of its stack
+ *             that the kernel did not copy, as far as they were read
  *
  * Pure; hostile bytes.
  */
 
-#define LANG_RECORD_MAX (32u << 10)
+#define LANG_RECORD_MAX (UINT16_MAX & ~7u) /* what a header can say */
 /* A frame of the language in lang_frames.entries; else the index of a native frame. */
 #define LANG_ENTRY (1ULL << 63)
 
@@ -64,16 +65,20 @@ static inline uint32_t lang_entry_instr(uint64_t entry)
 	return (uint32_t)entry;
 }
 
-/* The frames of one sample, or why there are none. */
+/*
+ * The frames of one sample, or why there are none; and the stack copy beside the kernel's that it
+ * was unwound with.
+ */
 struct lang_frames {
 	uint64_t time_ns;
 	uint32_t pid, tid;
-	uint8_t language;   /* enum lang_kind */
+	uint8_t language;   /* enum lang_kind; LANG_NONE: the stack copy alone */
 	uint8_t outcome;    /* enum lang_outcome */
 	uint8_t none;	    /* enum lang_status */
 	bool deep;	    /* there were more frames; native ones beyond them are left out */
 	uint16_t nr_native; /* native frames of the user stack */
 	uint16_t nr;
+	struct unwind_interrupted other; /* bytes: borrowed */
 	uint64_t entries[INTERLEAVE_FRAMES_MAX];
 };
 
@@ -83,6 +88,7 @@ enum lang_record_kind { LANG_RECORD_NONE, LANG_RECORD_FUNCTION, LANG_RECORD_FRAM
 
 /* Return the kind of a record, and the time of its sample (0: none). */
 enum lang_record_kind lang_record_kind(const uint8_t *bytes, size_t size, uint64_t *time_ns);
+/* A stack copy that does not fit is cut. */
 size_t lang_record_put_frames(uint8_t *buf, const struct lang_frames *f);
 
 /* The functions that a file has. All zero: none. */
@@ -95,7 +101,7 @@ struct lang_record_cursor {
 void lang_record_each_function(const struct script_functions *codes,
 			       struct lang_record_cursor *cursor,
 			       void (*fn)(void *ctx, const void *record, size_t size), void *ctx);
-/* Read a record. 0 or -EINVAL. The texts of a function point into @bytes. */
+/* Read a record. 0 or -EINVAL. Texts of a function and bytes of a stack point into @bytes. */
 int lang_record_function(const uint8_t *bytes, size_t size, uint32_t *number,
 			 struct code_text *text);
 int lang_record_frames(const uint8_t *bytes, size_t size, struct lang_frames *f);

@@ -210,7 +210,7 @@ static int table_read(struct table *t, const struct elffile *f, const Elf64_Shdr
 	if (section->sh_size / sizeof(Elf64_Sym) > ELFSYM_SYMBOLS_MAX ||
 	    strings->sh_size > ELFSYM_NAMES_MAX)
 		return -E2BIG;
-	/* Both are missed at once. */
+	/* Both are missed together. */
 	if (elffile_expect(f, section->sh_offset, section->sh_size) |
 	    elffile_expect(f, strings->sh_offset, strings->sh_size))
 		return -EAGAIN;

@@ -72,6 +72,21 @@ END
 done
 [ "$judge" = 0 ] || wrong "after $try runs: $judge"
 
+# A recording has what was read: it is replayed without the process.
+start "$PROGRAMS/deep_frame" 60
+run -b -n 1 -d 0.5 -F 499 -e cpu-clock -p "$last" --rows=0 --format=ndjson --record="$TMP/recording"
+kill "$last"
+mv "$TMP/out" "$TMP/live"
+run -b --replay="$TMP/recording" --rows=0 --format=ndjson
+python3 - "$TMP/out" "$TMP/live" <<'END' || wrong "replay: $(head -c 400 "$TMP/err")"
+import json, sys
+
+accounts = [[json.loads(l)["account"] for l in open(f)] for f in sys.argv[1:]]
+good, live = (sum(a["complete"] + a["guessed"] for a in ticks) for ticks in accounts)
+print(f"replay: {good} complete or guessed, live {live}")
+sys.exit(good < 0.8 * live - 3)
+END
+
 # Little code without tables is derived as well.
 start "$PROGRAMS/small_asm"
 run -b -n 1 -d 0.5 -F 499 -e cpu-clock -p "$last" --rows=0 --format=ndjson

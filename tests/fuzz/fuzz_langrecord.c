@@ -62,7 +62,9 @@ static void check_frames(const uint8_t *data, size_t size)
 		abort();
 	whole = lang_record_put_frames(again, &f);
 	if (!whole || lang_record_frames(again, whole, &back) || back.time_ns != f.time_ns ||
-	    back.nr != f.nr || memcmp(back.entries, f.entries, f.nr * sizeof(f.entries[0])))
+	    back.nr != f.nr || memcmp(back.entries, f.entries, f.nr * sizeof(f.entries[0])) ||
+	    back.other.size > f.other.size ||
+	    (back.other.size && memcmp(back.other.bytes, f.other.bytes, back.other.size)))
 		abort();
 }
 

@@ -192,6 +192,7 @@ TEST(test_room_for_all, setup, teardown)
 
 #define USER_LEAF   0x401000ULL
 #define USER_CALLER 0x402001ULL
+#define USER_SP	    0x7ff000000000ULL
 #define IN_KERNEL   ((uint64_t)PERF_CONTEXT_KERNEL)
 #define IN_USER	    ((uint64_t)PERF_CONTEXT_USER)
 
@@ -474,6 +475,53 @@ TEST(test_end_of_broken_stacks, setup, teardown)
 	add_ended(&f->stats, 5, 40);
 	assert_int_equal(broken_objects_most(&f->stats.ends[UNWIND_NO_CFI], 125), UINT32_MAX);
 }
+
+#if defined(__x86_64__)
+/*
+ * A stack that is complete by a guess waits for the proof of its callers, once; not where its count
+ * is used immediately, nor one without a question.
+ */
+TEST(test_waits_for_proof, setup, teardown)
+{
+	/* Two frame records, the second one of the root. */
+	static uint64_t stack[] = { 1, 2, USER_SP + 40, USER_CALLER, 3, 0, 0, 4 };
+	static const uint64_t regs[] = { USER_SP + 16, USER_SP, USER_LEAF }; /* rbp, rsp, rip */
+	struct fixture *f = *state;
+	struct record_sample s = sample_in(PERF_RECORD_MISC_USER, USER_LEAF, NULL, 0);
+	struct pipeline_stack found;
+	struct object *object;
+
+	pipeline_free(f->pipeline);
+	f->tables.unwind.ask_calls = true;
+	assert_int_equal(pipeline_new(&f->pipeline, &f->tables, NULL), 0);
+	map_program(f);
+	pipeline_resolve(f->pipeline, &s, 0);
+	pipeline_stack(f->pipeline, &found);
+	object =
+		objects_at(f->tables.objects, places_at(f->tables.places, found.places[0])->object);
+	atomic_store_explicit(&object->state, OBJECT_FAILED, memory_order_relaxed);
+	s.regs = (const uint8_t *)regs;
+	s.regs_abi = PERF_SAMPLE_REGS_ABI_64;
+	s.stack = (const uint8_t *)stack;
+	s.stack_size = 2 * sizeof(stack);
+	s.stack_dyn = sizeof(stack);
+	assert_false(pipeline_sample(f->pipeline, &f->stats, &s, 0, 0x1c0, true));
+	assert_int_equal(f->stats.taken, 0);
+	/* Another caller: a new question. */
+	stack[3] += 16;
+	assert_true(pipeline_sample(f->pipeline, &f->stats, &s, 0, 0x1c0, false));
+	assert_int_equal(f->stats.guessed, 1);
+	/* The question is there already. */
+	assert_true(pipeline_sample(f->pipeline, &f->stats, &s, 0, 0x1c0, true));
+	assert_int_equal(f->stats.guessed, 2);
+	/* A new question, of a stack that is not complete. */
+	stack[3] += 16;
+	stack[6] = 5;
+	assert_true(pipeline_sample(f->pipeline, &f->stats, &s, 0, 0x1c0, true));
+	assert_int_equal(f->stats.guessed, 2);
+	assert_int_equal(f->stats.taken, 3);
+}
+#endif
 
 /* Seen from a PID namespace, tasks outside have pid 0: they are not idle, and have no stack. */
 TEST(test_task_outside_the_namespace, setup, teardown)

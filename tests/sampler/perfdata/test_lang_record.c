@@ -106,6 +106,44 @@ TEST(test_untrusted)
 	assert_int_equal(lang_record_kind(buf, 8, &time_ns), LANG_RECORD_NONE);
 }
 
+/* The stack copy of a sample that has no frames of a language; one that has them, too large. */
+TEST(test_stack_copy)
+{
+	static uint8_t bytes[LANG_RECORD_MAX + 64], copy[LANG_RECORD_MAX];
+	struct lang_frames f = { .time_ns = 5, .pid = 42, .tid = 43 }, back;
+	uint64_t time_ns;
+	size_t size;
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(i * 7);
+	f.other = (struct unwind_interrupted){ 0x7000, bytes, 128, 0x9000, true };
+	size = lang_record_put_frames(buf, &f);
+	assert_int_equal(lang_record_kind(buf, size, &time_ns), LANG_RECORD_FRAMES);
+	assert_int_equal(time_ns, 5);
+	assert_int_equal(lang_record_frames(buf, size, &back), 0);
+	assert_int_equal(back.language, LANG_NONE);
+	assert_int_equal(back.nr, 0);
+	assert_int_equal(back.other.sp, 0x7000);
+	assert_int_equal(back.other.from, 0x9000);
+	assert_true(back.other.guessed);
+	assert_int_equal(back.other.size, 128);
+	assert_memory_equal(back.other.bytes, bytes, 128);
+	for (size_t cut = 0; cut < size; cut++) {
+		memcpy(copy, buf, cut);
+		assert_int_equal(lang_record_frames(copy, cut, &back), -EINVAL);
+	}
+	f.language = LANG_RUBY;
+	f.nr = 2;
+	f.entries[0] = 7;
+	f.other.size = sizeof(bytes);
+	size = lang_record_put_frames(buf, &f);
+	assert_int_equal(size, LANG_RECORD_MAX);
+	assert_int_equal(lang_record_frames(buf, size, &back), 0);
+	assert_int_equal(back.entries[0], 7);
+	assert_in_range(back.other.size, LANG_RECORD_MAX - 128, LANG_RECORD_MAX);
+	assert_memory_equal(back.other.bytes, bytes, back.other.size);
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);
