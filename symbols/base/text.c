@@ -12,6 +12,7 @@
 #include "symbols/base/base.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -204,6 +205,63 @@ struct safe_text text_sanitise(char *dst, size_t dst_size, const void *src, size
 	assert(size < dst_size && width <= size);
 	dst[size] = '\0';
 	return (struct safe_text){ dst, (uint16_t)size, width };
+}
+
+static bool begins(const char *at, const char *word)
+{
+	return !strncmp(at, word, strlen(word));
+}
+
+/* Return the end of the arguments that begin at @at, a '<'; NULL if they do not end. */
+static const char *skip_arguments(const char *at)
+{
+	unsigned int depth = 0;
+
+	for (; *at; at++) {
+		if (*at == '<')
+			depth++;
+		else if (*at == '>' && at[-1] != '-' && at[-1] != '=' && !--depth)
+			return at + 1;
+	}
+	return NULL;
+}
+
+/*
+ * Return whether template arguments begin at @at, a '<' of @name: not for operators,
+ * "<impl X>" and "<lambda()>".
+ */
+static bool is_template(const char *name, const char *at)
+{
+	static const char operator[] = "operator";
+	const size_t size = sizeof(operator) - 1;
+	const char *word = at - (at > name && at[-1] == '<');
+
+	if ((size_t)(word - name) >= size && !memcmp(word - size, operator, size))
+		return false;
+	if (at == name || begins(at, "<lambda") || begins(at, "<impl ") || begins(at, "<unnamed"))
+		return false;
+	return at[-1] == ':' || at[-1] == '_' || isalnum((unsigned char)at[-1]) || at[-1] & 0x80;
+}
+
+struct safe_text text_short_name(char buf[static TEXT_MAX], struct safe_text name)
+{
+	const char *at = name.str, *next;
+	char out[TEXT_MAX + 2]; /* longer, so that a cut is marked */
+	size_t n = 0;
+
+	if (!memchr(name.str, '<', name.size))
+		return name;
+	while (*at && n + 2 <= sizeof(out)) {
+		out[n++] = *at;
+		if (*at++ != '<' || !is_template(name.str, at - 1))
+			continue;
+		next = skip_arguments(at - 1);
+		if (!next)
+			return name;
+		out[n++] = '>';
+		at = next;
+	}
+	return text_sanitise(buf, TEXT_MAX, out, n);
 }
 
 struct safe_text text_format(char *dst, size_t dst_size, const char *fmt, ...)

@@ -39,6 +39,11 @@ struct safe_text text_sanitise(char *dst, size_t dst_size, const void *src, size
 struct safe_text text_format(char *dst, size_t dst_size, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /*
+ * Return @name without template arguments: "Engine<>::crank<>", or @name if there are none
+ * or they are malformed. Any thread; pure.
+ */
+struct safe_text text_short_name(char buf[static TEXT_MAX], struct safe_text name);
+/*
  * Return the bytes of @t that fit into @cols cells, cut only between graphemes;
  * *@width gets the cells they take.
  */

@@ -1350,6 +1350,7 @@ static bool older_write(const char *name, char *out, size_t size)
  */
 
 #define CLEAN_MAX   (TEXT_MAX + 63U) /* longer than a text, so that the arena marks a cut */
+#define WHOLE_MAX   (16U << 10)	     /* of a name that is shortened */
 #define MEMO_MAX    (4U << 20)	     /* bytes of texts, then it is forgotten */
 #define TIMEOUT_NS  4000000000ULL
 #define LOST_MAX    64U /* lost workers; one is forgiven each second */
@@ -1535,11 +1536,30 @@ size_t demangler_get(struct demangler *d, const char *name, size_t size, const c
 	return n->clean_size;
 }
 
+/*
+ * Demangle a name for all views: one that is too long without its template arguments, so that its
+ * end is the name of the function.
+ */
+static size_t demangle_short(const char *name, size_t size, char clean[static CLEAN_MAX])
+{
+	char whole[WHOLE_MAX];
+	size_t nr = demangle(name, size, whole, sizeof(whole));
+	struct safe_text is = { whole, (uint16_t)nr, (uint16_t)nr };
+
+	if (nr > TEXT_MAX)
+		is = text_short_name(clean, is);
+	if (is.str == clean)
+		return is.size;
+	nr = MIN(nr, (size_t)CLEAN_MAX);
+	memcpy(clean, whole, nr);
+	return nr;
+}
+
 /* The worker: demangle each name of the request. */
 static int serve(struct sandbox_call *c)
 {
 	const uint8_t *request = c->request;
-	char clean[CLEAN_MAX + 1];
+	char clean[CLEAN_MAX];
 	size_t at = 0;
 
 	while (at < c->size) {
@@ -1551,7 +1571,7 @@ static int serve(struct sandbox_call *c)
 		at += sizeof(size);
 		if (size > c->size - at)
 			return -EINVAL;
-		out = (uint16_t)demangle((const char *)request + at, size, clean, sizeof(clean));
+		out = (uint16_t)demangle_short((const char *)request + at, size, clean);
 		at += size;
 		sandbox_put(&c->reply, &out, sizeof(out));
 		sandbox_put(&c->reply, clean, out);

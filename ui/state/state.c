@@ -64,7 +64,7 @@ bool ui_state_whole(const struct ui_state *st)
 struct safe_text ui_state_name(const struct ui_state *st, char buf[static TEXT_MAX],
 			       struct safe_text name)
 {
-	return st->full_names ? name : format_name(buf, name);
+	return st->full_names ? name : text_short_name(buf, name);
 }
 
 /* Keep the message for view 7, once. */

@@ -5,7 +5,6 @@
  */
 #include "ui/text/text.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
@@ -140,63 +139,6 @@ struct safe_text format_memory(char buf[static FORMAT_MAX], uint64_t kb)
 	if (kb < 10 * 1024)
 		return ascii(buf, snprintf(buf, FORMAT_MAX, "%.1f MB", (double)kb / 1024));
 	return ascii(buf, snprintf(buf, FORMAT_MAX, "%.0f MB", (double)kb / 1024));
-}
-
-static bool begins(const char *at, const char *word)
-{
-	return !strncmp(at, word, strlen(word));
-}
-
-/* Return the end of the arguments that begin at @at, a '<'; NULL if they do not end. */
-static const char *skip_arguments(const char *at)
-{
-	unsigned int depth = 0;
-
-	for (; *at; at++) {
-		if (*at == '<')
-			depth++;
-		else if (*at == '>' && at[-1] != '-' && at[-1] != '=' && !--depth)
-			return at + 1;
-	}
-	return NULL;
-}
-
-/*
- * Return whether template arguments begin at @at, a '<' of @name: not for operators,
- * "<impl X>" and "<lambda()>".
- */
-static bool is_template(const char *name, const char *at)
-{
-	static const char operator[] = "operator";
-	const size_t size = sizeof(operator) - 1;
-	const char *word = at - (at > name && at[-1] == '<');
-
-	if ((size_t)(word - name) >= size && !memcmp(word - size, operator, size))
-		return false;
-	if (at == name || begins(at, "<lambda") || begins(at, "<impl ") || begins(at, "<unnamed"))
-		return false;
-	return at[-1] == ':' || at[-1] == '_' || isalnum((unsigned char)at[-1]) || at[-1] & 0x80;
-}
-
-struct safe_text format_name(char buf[static TEXT_MAX], struct safe_text name)
-{
-	const char *at = name.str, *next;
-	char out[TEXT_MAX];
-	size_t n = 0;
-
-	if (!memchr(name.str, '<', name.size) || name.size >= sizeof(out))
-		return name;
-	while (*at) {
-		out[n++] = *at;
-		if (*at++ != '<' || !is_template(name.str, at - 1))
-			continue;
-		next = skip_arguments(at - 1);
-		if (!next)
-			return name;
-		out[n++] = '>';
-		at = next;
-	}
-	return text_sanitise(buf, TEXT_MAX, out, n);
 }
 
 struct safe_text format_process(char *buf, size_t size, struct safe_text comm, pid_t pid)

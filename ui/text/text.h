@@ -60,11 +60,6 @@ struct safe_text format_span(char buf[static FORMAT_MAX], uint64_t ns);
 struct safe_text format_age(char buf[static FORMAT_MAX], uint64_t ns);
 /* "41 MB"; @kb in KiB. */
 struct safe_text format_memory(char buf[static FORMAT_MAX], uint64_t kb);
-/*
- * Return @name without template arguments: "Engine<>::crank<>", or @name if there are none
- * or they are malformed. @name: clean.
- */
-struct safe_text format_name(char buf[static TEXT_MAX], struct safe_text name);
 /* "make[812]"; without a PID (below 0) the name alone. @comm: clean. */
 struct safe_text format_process(char *buf, size_t size, struct safe_text comm, pid_t pid);
 /* Replace each run of digits by '*', so that threads of one pool have the same name. @t: clean. */

@@ -202,6 +202,46 @@ TEST(test_bounds)
 	free(exact);
 }
 
+/* A name that is longer than a text has no template arguments: its end is the function. */
+TEST(test_long_names)
+{
+	static const struct {
+		unsigned int nr; /* of arguments, of 40 bytes each */
+		const char *begin, *name;
+	} cases[] = {
+		{ 3, "ns::Box<std::vector<int, std::allocator<int> >, std::", NULL },
+		{ 25, "ns::Box<std", NULL },
+		{ 26, "ns::Box<>::", "ns::Box<>::run<>" },
+		{ 200, "ns::Box<>::", "ns::Box<>::run<>" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char request[2048], clean[TEXT_MAX + 64];
+		char *p = put(request + 2, "_ZN2ns3BoxIJSt6vectorIiSaIiEE");
+		struct sandbox_call c = { .request = request };
+		uint16_t size;
+
+		for (unsigned int k = 1; k < cases[i].nr; k++)
+			p = put(p, "S3_");
+		p = put(p, "EE3runIcEEvv");
+		size = (uint16_t)(p - request - 2);
+		memcpy(request, &size, sizeof(size));
+		c.size = (size_t)(p - request);
+		assert_int_equal(demangler_reader.serve(&c), 0);
+		memcpy(&size, c.reply.bytes, sizeof(size));
+		assert_int_equal(c.reply.size, size + 2);
+		assert_true(size < sizeof(clean));
+		memcpy(clean, c.reply.bytes + 2, size);
+		clean[size] = '\0';
+		assert_memory_equal(clean, cases[i].begin, strlen(cases[i].begin));
+		if (cases[i].name)
+			assert_string_equal(clean, cases[i].name);
+		else
+			assert_string_equal(clean + size - 11, "::run<char>");
+		free(c.reply.bytes);
+	}
+}
+
 /* Demangle one name within a number of milliseconds; return the result. */
 static bool costs_at_most(double ms, const char *name, size_t *size)
 {

@@ -181,7 +181,7 @@ TEST(test_names)
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		struct safe_text name = text_format(clean, sizeof(clean), "%s", names[i].name);
 
-		assert_string_equal(format_name(buf, name).str, names[i].want);
+		assert_string_equal(text_short_name(buf, name).str, names[i].want);
 	}
 }
 
