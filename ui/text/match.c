@@ -33,9 +33,11 @@ void match_fini(struct match *m)
  */
 static bool affordable(const char *s)
 {
-	const char *brace = strchr(s, '{');
+	unsigned int repeats = 0;
 
-	if (brace && strchr(brace + 1, '{'))
+	for (const char *p = s; *p; p++)
+		repeats += *p == '{' && isdigit((unsigned char)p[1]);
+	if (repeats > 1)
 		return false;
 	for (; (s = strchr(s, '\\')); s += 2) {
 		if (!s[1])
@@ -44,6 +46,24 @@ static bool affordable(const char *s)
 			return false;
 	}
 	return true;
+}
+
+/* Compile @pattern. A brace without a number behind it is text: "{closure#0}". */
+static int compile(struct match *m, const char *pattern)
+{
+	char text[2 * MATCH_MAX];
+	bool escaped = false;
+	size_t size = 0;
+
+	for (const char *p = pattern; *p; p++) {
+		if (*p == '{' && !escaped && !isdigit((unsigned char)p[1]))
+			text[size++] = '\\';
+		escaped = *p == '\\' && !escaped;
+		text[size++] = *p;
+	}
+	text[size] = '\0';
+	return regcomp(&m->regex, text,
+		       REG_EXTENDED | REG_NOSUB | (m->ignore_case ? REG_ICASE : 0));
 }
 
 void match_set(struct match *m, const char *text)
@@ -66,23 +86,21 @@ void match_set(struct match *m, const char *text)
 		return;
 	snprintf(m->why, sizeof(m->why), "repeats too much, or goes back");
 	if (affordable(pattern)) {
-		code = regcomp(&m->regex, pattern,
-			       REG_EXTENDED | REG_NOSUB | (m->ignore_case ? REG_ICASE : 0));
+		code = compile(m, pattern);
 		regerror(code, &m->regex, m->why, sizeof(m->why));
 	}
 	m->is_regex = !code;
 	m->bad = !m->is_regex;
 }
 
+/* A name as it is shown is found also where its characters are operators: "main.(*Tree).Insert". */
 static bool finds(const struct match *m, struct safe_text t)
 {
 	const char *pattern = m->text + m->begin;
 
-	if (!*pattern)
+	if (m->ignore_case ? strcasestr(t.str, pattern) != NULL : strstr(t.str, pattern) != NULL)
 		return true;
-	if (m->is_regex)
-		return !regexec(&m->regex, t.str, 0, NULL, 0);
-	return m->ignore_case ? strcasestr(t.str, pattern) != NULL : strstr(t.str, pattern) != NULL;
+	return m->is_regex && !regexec(&m->regex, t.str, 0, NULL, 0);
 }
 
 /* Test if @f is in the language that is searched for. */

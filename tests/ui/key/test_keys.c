@@ -161,6 +161,40 @@ static bool matches(const char *pattern, const char *text)
 	return found;
 }
 
+/* Names as the views show them, of Rust, Go, C++ and D. */
+TEST(test_match_names)
+{
+	static const char *const names[] = {
+		"<shop::Index<&str, f64>>::insert",
+		"<[u64; 4] as shop::Size>::size",
+		"<shop::Index<&str, f64>>::find::<shop::main::{closure#0}>",
+		"shop::generic::<u32, 3>",
+		"<*const u8 as core::fmt::Pointer>::fmt",
+		"main.(*Tree[go.shape.int]).Insert",
+		"run()::{lambda(int*)#1}::operator()",
+		"operator+=<std::pair<int*, char> >",
+		"x.main.__lambda3",
+		"m.f!().g",
+		"std::array<char [4], 2>::at",
+	};
+	struct match m;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		char pattern[128];
+
+		snprintf(pattern, sizeof(pattern), "!%s", names[i]);
+		if (!matches(names[i], names[i]) || matches(pattern, names[i]))
+			fail_msg("%s", names[i]);
+		assert_false(matches(names[i], "main"));
+		assert_true(matches(pattern, "main"));
+	}
+	match_init(&m);
+	match_set(&m, names[2]);
+	assert_false(m.bad);
+	match_fini(&m);
+	assert_true(matches("^a{2}{lambda", "aa{lambda()#1}"));
+}
+
 TEST(test_match)
 {
 	struct match m;
