@@ -2,7 +2,7 @@
 /*
  * Names of functions without a linkage name in DWARF (lambdas, members, functions of one file):
  * with the namespaces, classes and functions around them, "deep::Box::each",
- * "run::{lambda}::operator()".
+ * "run::{lambda}::operator()"; of D "m.main.parse".
  *
  * The path from a unit down to a function, for the names along it. A DIE does not know its parent.
  * All DIEs below one are between it and its next sibling, so the path is found by offsets, without
@@ -59,8 +59,8 @@ static bool is_late(struct dwarf_scopes *s)
 	return s->nr_steps++ % CLOCK_EVERY == 0 && time_thread_ns() > s->deadline_ns;
 }
 
-/* Return true if scopes of this unit are written with "::". */
-static bool has_scopes(Dwarf_Die *unit)
+/* Return the text between scopes in names of this unit; NULL: names have none. */
+static const char *separator(Dwarf_Die *unit)
 {
 	switch (dwarf_srclang(unit)) {
 	case DW_LANG_C_plus_plus:
@@ -70,10 +70,12 @@ static bool has_scopes(Dwarf_Die *unit)
 	case DW_LANG_Rust:
 	case 0x2b: /* C++17, C++20: newer than some dwarf.h */
 	case 0x2e:
-		return true;
+		return "::";
+	case DW_LANG_D:
+		return ".";
 	default:
 		/* The units that dwz made have no language. */
-		return dwarf_tag(unit) == DW_TAG_partial_unit;
+		return dwarf_tag(unit) == DW_TAG_partial_unit ? "::" : NULL;
 	}
 }
 
@@ -127,6 +129,9 @@ static const char *scope_name(Dwarf_Die *die, const char *own)
 	case DW_TAG_union_type:
 		return name ? name : strcmp(own, "operator()") ? "{unnamed type}" : "{lambda}";
 	case DW_TAG_subprogram:
+		/* "D main", whose nested functions are named as in main. */
+		return name && !strncmp(name, "D ", 2) ? name + 2 : name;
+	case DW_TAG_module:
 		return name;
 	default:
 		return NULL;
@@ -137,17 +142,21 @@ static const char *scope_name(Dwarf_Die *die, const char *own)
 static void compose(struct dwarf_scopes *s, Dwarf_Die *die, const char *own, char *buf, size_t size)
 {
 	const Dwarf_Off to = dwarf_dieoffset(die);
+	const char *between = NULL;
 	Dwarf_Die at;
 	size_t used = 0;
 
-	if (dwarf_diecu(die, &at, NULL, NULL) && has_scopes(&at)) {
+	if (dwarf_diecu(die, &at, NULL, NULL))
+		between = separator(&at);
+	if (between) {
 		for (uint32_t depth = 0; depth < DEPTH_MAX && step_down(s, &at, to); depth++) {
 			const char *name = dwarf_dieoffset(&at) == to ? NULL : scope_name(&at, own);
 
 			if (dwarf_dieoffset(&at) == to)
 				break;
 			if (name && used < size)
-				used += (size_t)snprintf(buf + used, size - used, "%s::", name);
+				used += (size_t)snprintf(buf + used, size - used, "%s%s", name,
+							 between);
 		}
 	}
 	if (used < size)

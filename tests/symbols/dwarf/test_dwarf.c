@@ -471,15 +471,20 @@ static void info_put(struct info *i, uint64_t value, unsigned int size)
 	i->size += size;
 }
 
+static void info_name(struct info *i, uint8_t abbreviation, const char *name)
+{
+	info_put(i, abbreviation, 1);
+	memcpy(i->bytes + i->size, name, strlen(name) + 1);
+	i->size += (uint32_t)strlen(name) + 1;
+}
+
 /* Add a function that is inlined elsewhere; @line: of its declaration, 0: none. Return its offset.
  */
 static uint32_t info_abstract(struct info *i, uint32_t unit, const char *name, uint8_t line)
 {
 	uint32_t at = i->size - unit;
 
-	info_put(i, line ? 3 : 2, 1);
-	memcpy(i->bytes + i->size, name, strlen(name) + 1);
-	i->size += (uint32_t)strlen(name) + 1;
+	info_name(i, line ? 3 : 2, name);
 	info_put(i, 1, 1);
 	if (line)
 		info_put(i, line, 1);
@@ -581,6 +586,62 @@ TEST(test_twins)
 	assert_true(put_later == inlined_at(d, 0x3410, "put", 20));
 	assert_true(alone == inlined_at(d, 0x3610, "alone", 0));
 	assert_true(inlined_at(d, 0x3010, "run", 0) != other);
+	dwarf_close(d);
+	elffile_close(&f);
+	elfmake_fini(&m);
+	close(fd);
+}
+
+/* gdc gives nested functions no linkage name: they have the names of the functions around them. */
+TEST(test_nested_in_d)
+{
+	static const uint8_t nested[] = {
+		1, 0x11, 1, 0x13, 0xb,	0x11, 1,   0x12, 6, 0, 0, /* compile_unit: language */
+		2, 0x1e, 1, 3,	  8,	0,    0,		  /* module: name */
+		3, 0x2e, 1, 3,	  8,	0x11, 1,   0x12, 6, 0, 0, /* subprogram: name, place */
+		4, 0x2e, 0, 3,	  8,	0x20, 0xb, 0,	 0,	  /* the same, inlined */
+		5, 0x1d, 0, 0x31, 0x13, 0x11, 1,   0x12, 6, 0, 0, /* inlined_subroutine */
+		0,
+	};
+	struct info i = { .size = 0 };
+	struct elfmake m;
+	struct elffile f;
+	struct dwarf *d;
+	uint32_t parse, size;
+	int fd = memfd_create("nested", 0);
+
+	info_put(&i, 0, 4);
+	info_put(&i, 4, 2);
+	info_put(&i, 0, 4);
+	info_put(&i, 8, 1);
+	info_put(&i, 1, 1);
+	info_put(&i, 0x13, 1); /* D */
+	info_put(&i, 0x1000, 8);
+	info_put(&i, 0x1000, 4);
+	info_name(&i, 2, "shop");
+	info_name(&i, 3, "D main");
+	info_put(&i, 0x1000, 8);
+	info_put(&i, 0x1000, 4);
+	parse = i.size;
+	info_name(&i, 4, "parse");
+	info_put(&i, 1, 1);
+	info_put(&i, 5, 1);
+	info_put(&i, parse, 4);
+	info_put(&i, 0x1100, 8);
+	info_put(&i, 0x100, 4);
+	info_put(&i, 0, 3);
+	size = i.size - 4;
+	memcpy(i.bytes, &size, 4);
+	elfmake_init(&m, EM_X86_64, 0x1000, 0x4000);
+	elfmake_section(&m, ".debug_info",
+			(Elf64_Shdr){ .sh_type = SHT_PROGBITS, .sh_size = i.size }, i.bytes);
+	elfmake_section(&m, ".debug_abbrev",
+			(Elf64_Shdr){ .sh_type = SHT_PROGBITS, .sh_size = sizeof(nested) }, nested);
+	elfmake_finish(&m);
+	assert_int_equal(write(fd, m.bytes, m.size), m.size);
+	assert_int_equal(elffile_open(&f, fd, NULL, m.size, NULL), 0);
+	assert_int_equal(dwarf_open_fds(&d, &f, 0, -1, false), 0);
+	inlined_at(d, 0x1110, "shop.main.parse", 0);
 	dwarf_close(d);
 	elffile_close(&f);
 	elfmake_fini(&m);
