@@ -54,7 +54,9 @@ static bool is_mark(utf8proc_int32_t cp)
 /*
  * Code points with a width that depends on the age of the terminal, of the C library and of
  * utf8proc: EastAsianWidth.txt of Unicode 16 against 15, DerivedGeneralCategory.txt likewise, and
- * the letters of circles and hexagrams that C libraries have called wide for longer.
+ * the letters of circles and hexagrams that C libraries have called wide for longer. Without them,
+ * utf8proc 2.8, 2.9 and 2.11 agree with glibc 2.36, 2.41 and 2.43, each with each (Debian 12, 13,
+ * sid).
  */
 static const struct {
 	utf8proc_int32_t from, to;

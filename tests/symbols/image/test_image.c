@@ -675,7 +675,7 @@ static void made_table(struct made *m, uint32_t nr, uint64_t start)
 
 /* The file's table is used as far as its FDEs agree; else all records are read.
  */
-/* A symbol without a size ends where the tables have another function; one with a size does not. */
+/* A symbol without a size ends at the next function of the tables; one with a size does not. */
 TEST(test_ends_at_next_function)
 {
 	for (uint64_t size = 0; size < 0x100; size += 0x80) {
