@@ -16,6 +16,7 @@ CHAINS = {
     "fault": ["main", "fault", "touches", "on_inner", "work"],
     "detached": ["works_a_little", "work"],
     "clone": ["cloned", "works", "work"],
+    "wrapped": ["starts", "works", "work"],
     "sleepers": ["main", "sleepers", "work"],
     "bigframe": ["main", "bigframe", "work"],
     # The process and not the thread names it, or none are found.

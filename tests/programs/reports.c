@@ -209,6 +209,31 @@ static void locking(void)
 	locks(NULL);
 }
 
+struct wrapped {
+	void *(*start)(void *);
+	void *arg;
+};
+
+/* As a preloaded library has it between pthread_create() and the thread's function. */
+NOINLINE static void *starts(void *arg)
+{
+	const struct wrapped *w = arg;
+	void *result = w->start(w->arg);
+
+	NOT_A_TAIL_CALL();
+	return result;
+}
+
+static void wrapped(void)
+{
+	static struct wrapped w = { works, NULL };
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, starts, &w))
+		exit(1);
+	pthread_join(t, NULL);
+}
+
 /* Threads that nobody joins, of some milliseconds each, one after the other. */
 static void detached(void)
 {
@@ -389,7 +414,7 @@ int main(int argc, char **argv)
 		      { "detached", detached }, { "clone", clones },	{ "sleepers", sleepers },
 		      { "bigframe", bigframe }, { "entry", entry },	{ "many", many },
 		      { "named", named },	{ "reading", reading }, { "locking", locking },
-		      { "divided", divided } };
+		      { "divided", divided },	{ "wrapped", wrapped } };
 
 	if (argc != 3)
 		return 2;

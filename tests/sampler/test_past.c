@@ -61,14 +61,14 @@ static void put_sample(struct fixture *f, uint32_t pid, uint64_t time_ns, uint64
 	put(f, 0, &s);
 }
 
-static void put_comm(struct fixture *f, uint32_t pid, const char *name)
+static void put_comm(struct fixture *f, uint32_t pid, uint32_t tid, const char *name)
 {
 	struct {
 		struct perf_event_header h;
 		uint32_t pid, tid;
 		char comm[8];
 		struct synth_id trailer;
-	} c = { { PERF_RECORD_COMM, 0, sizeof(c) }, pid, pid, "", { pid, pid, 1, 0, 0, SIDE_ID } };
+	} c = { { PERF_RECORD_COMM, 0, sizeof(c) }, pid, tid, "", { pid, tid, 1, 0, 0, SIDE_ID } };
 
 	snprintf(c.comm, sizeof(c.comm), "%s", name);
 	put(f, 1, &c);
@@ -81,8 +81,8 @@ static bool bursts(uint64_t since_ns)
 
 static void put_all(struct fixture *f)
 {
-	put_comm(f, 42, "steady");
-	put_comm(f, 43, "burst");
+	put_comm(f, 42, 42, "steady");
+	put_comm(f, 43, 43, "burst");
 	for (uint64_t t = 0; t < MINUTES * 60 * SECOND; t += SLICE) {
 		uint32_t nr = PER_SLICE + (bursts(t) ? BURST : 0);
 
@@ -252,6 +252,51 @@ static double count_of(const struct profile *p, const char *comm, uint32_t *proc
 static const struct strip_query everything = {
 	.columns = 70, .process = STRIP_ALL, .thread = STRIP_ALL, .function = STRIP_ALL
 };
+
+/* Threads of a recording have the names that they gave themselves, the process that of its first.
+ */
+TEST(test_names_of_threads)
+{
+	static const char *const names[] = { "main", "red", "blue" };
+	struct sampler_config c = { .tick_ns = SECOND, .window_ns = 5 * SECOND };
+	struct replay_result result;
+	uint32_t nr[ARRAY_SIZE(names)] = { 0 };
+	struct err e = { "" };
+	struct profile *p;
+	struct fixture f;
+
+	strcpy(f.dir, "/tmp/test_past.XXXXXX");
+	assert_non_null(mkdtemp(f.dir));
+	snprintf(f.path, sizeof(f.path), "%s/out.data", f.dir);
+	begin_record(&f);
+	for (uint32_t i = 0; i < ARRAY_SIZE(names); i++)
+		put_comm(&f, 42, 42 + i, names[i]);
+	for (uint32_t i = 0; i < 60; i++) {
+		struct kernel_sample k = kernel_sample(42, CLOCK_ID, KERNEL + 0x1000, KERNEL);
+
+		k.tid = 42 + i % 3;
+		k.time_ns = BEGIN + i;
+		put(&f, 0, &k);
+	}
+	end_record(&f);
+	c.replay = f.path;
+	if (sampler_new(&f.s, &c, &e))
+		fail_msg("%s", e.text);
+	past_use_events(&f.s->past, f.s->store.history, &f.s->config);
+	assert_int_equal(replay_run(f.s->replay, &f.s->store, &result), 0);
+	p = range_of(f.s, BEGIN, BEGIN + SECOND);
+	for (uint32_t i = 0; i < p->nr_counts; i++) {
+		const struct profile_task *task = &p->tasks[p->counts[i].task];
+
+		assert_string_equal(p->processes[task->process].comm.str, "main");
+		for (size_t k = 0; k < ARRAY_SIZE(names); k++)
+			nr[k] += strcmp(task->comm.str, names[k]) ? 0
+								  : (uint32_t)p->counts[i].count;
+	}
+	assert_true(nr[0] == 20 && nr[1] == 20 && nr[2] == 20);
+	profile_free(p);
+	teardown((void *[]){ &f });
+}
 
 /* Every burst is a peak of the strip; each has its true share. */
 TEST(test_peaks)
