@@ -124,7 +124,7 @@ static size_t rust_legacy_size(const char *name, size_t size)
 	return 0;
 }
 
-/* Append @suffix of a clone (".cold", ".part.0"), which is a separate function; none of LLVM's. */
+/* Append @suffix of a clone (".isra.0", ".part.0"), a separate function; none of LLVM's. */
 static size_t add_suffix(const char *suffix, char *buf, size_t size, size_t buf_size)
 {
 	size_t more = strlen(suffix);
