@@ -464,8 +464,115 @@ static void follow(struct piece *p, uint32_t off, const struct derive_insn *i,
 		add_jump(p, off, s);
 }
 
+static bool is_padding(const struct piece *p, uint32_t off, uint8_t *size)
+{
+	struct derive_insn i;
+
+	if (p->cpu->align == 1 && !p->code.bytes[off]) {
+		*size = 1;
+		return true;
+	}
+	p->cpu->step(&p->code, at(p, off), NULL, &i);
+	*size = i.size;
+	return i.flow != DERIVE_BAD && i.padding;
+}
+
+/*
+ * Step over an instruction. Code that clears the frame pointer without having saved it has no
+ * caller: the first function of a thread, in clone(). On x86-64 helpers of assembler do so as well.
+ */
+static void step_on(const struct piece *p, uint32_t off, struct derive_state *s,
+		    struct derive_insn *i)
+{
+	uint64_t was = derive_value(DERIVE_ENTRY, p->cpu->fp);
+	bool had = p->cpu->link != DERIVE_ON_STACK && s->reg[p->cpu->fp] == was;
+
+	p->cpu->step(&p->code, at(p, off), s, i);
+	had &= s->reg[p->cpu->fp] == derive_value(DERIVE_NUMBER, 0);
+	for (unsigned int r = 0; had && r < p->cpu->nr; r++)
+		had = s->reg[r] != was;
+	for (uint32_t k = 0; had && k < s->nr_slots; k++)
+		had = s->slot[k].value != was;
+	s->changes += had && !s->is_root;
+	s->is_root |= had;
+}
+
+#define ROOT_INSNS 4
+
+/* Return whether the first instructions of a block show that it has no caller. */
+static bool begins_root(const struct piece *p, uint32_t off, const struct derive_state *s)
+{
+	struct derive_state now = *s;
+
+	for (int nr = 0; nr < ROOT_INSNS && off < p->code.size && !now.is_root; nr++) {
+		struct derive_insn i;
+
+		step_on(p, off, &now, &i);
+		if (i.flow != DERIVE_ON)
+			break;
+		off += i.size;
+	}
+	return now.is_root;
+}
+
+static bool is_return(const struct piece *p, uint64_t pc)
+{
+	struct derive_insn i;
+
+	if (!inside(p, pc))
+		return false;
+	p->cpu->step(&p->code, pc, NULL, &i);
+	return i.flow == DERIVE_RETURN;
+}
+
+/* Return whether the way from @off with the state @s leads to a return that @s is wrong for. */
+static bool returns_unbalanced(struct piece *p, uint32_t off, const struct derive_state *s)
+{
+	struct derive_state now = *s;
+	struct derive_insn i;
+
+	for (int nr = 0; nr < RETURN_INSNS && off < p->code.size && spend(p); nr++) {
+		uint64_t sp = now.reg[p->cpu->sp];
+
+		p->cpu->step(&p->code, at(p, off), &now, &i);
+		if (i.flow == DERIVE_RETURN || (i.flow == DERIVE_BRANCH && is_return(p, i.target)))
+			return derive_kind(sp) == DERIVE_CFA &&
+			       derive_number(sp) != p->cpu->sp_at_entry;
+		if (i.flow == DERIVE_JUMP && inside(p, i.target))
+			off = (uint32_t)(i.target - p->code.vaddr);
+		else if (i.flow != DERIVE_ON && i.flow != DERIVE_BRANCH && i.flow != DERIVE_CALL &&
+			 i.flow != DERIVE_CALL_TO)
+			return false;
+		else
+			off += i.size;
+	}
+	return false;
+}
+
+/*
+ * The call before @off may not return: is_endless() knows only some. Then another function begins
+ * behind the padding, which returns with the stack pointer of its begin.
+ */
+static bool begins_behind_call(struct piece *p, uint32_t off, const struct derive_state *s)
+{
+	uint32_t to = off;
+	uint8_t size;
+
+	while (to < p->code.size && to - off < 16 && is_padding(p, to, &size))
+		to += MAX(size, 1);
+	if (to >= p->code.size || to == off || at(p, to) % 16 || p->flags[to] & START ||
+	    !returns_unbalanced(p, to, s))
+		return false;
+	lead(p, to);
+	p->flags[to] |= START;
+	p->again = true;
+	return true;
+}
+
 static void visit(struct piece *p, uint32_t off)
 {
+	bool padding = false;
+
 	struct derive_state s = p->states[p->state_at[off] - 1];
 	uint32_t first = off;
 
@@ -473,14 +580,20 @@ static void visit(struct piece *p, uint32_t off)
 		struct derive_insn i;
 
 		if (off != first && p->flags[off] & LEADER) {
-			enter(p, off, &s);
+			/* No function goes on into the next one through padding. */
+			if (!padding || !(p->flags[off] & START))
+				enter(p, off, &s);
 			return;
 		}
-		p->cpu->step(&p->code, at(p, off), &s, &i);
+		step_on(p, off, &s, &i);
 		follow(p, off, &i, &s);
 		if (!goes_on(p, off, &i))
 			return;
+		padding = i.padding;
 		off += i.size;
+		if ((i.flow == DERIVE_CALL || i.flow == DERIVE_CALL_TO) &&
+		    begins_behind_call(p, off, &s))
+			return;
 	}
 }
 
@@ -569,26 +682,16 @@ static void settle(struct piece *p)
 	p->failed = true;
 }
 
-static bool is_padding(const struct piece *p, uint32_t off, uint8_t *size)
-{
-	struct derive_insn i;
-
-	if (p->cpu->align == 1 && !p->code.bytes[off]) {
-		*size = 1;
-		return true;
-	}
-	p->cpu->step(&p->code, at(p, off), NULL, &i);
-	*size = i.size;
-	return i.flow != DERIVE_BAD && i.padding;
-}
-
 /* Return whether code begins at @off, behind the end of other code if @ended. */
 static bool begins(struct piece *p, uint32_t off, const struct derive_insn *i, bool sure,
 		   bool ended)
 {
 	bool jumped = !sure && off && ended && join_jumps(p, off);
+	/* An address for the end of a stack: the last function of a fiber returns to it. */
+	bool last = sure && p->flags[off] & LABEL && !returns(p, at(p, off), 0);
 
-	if (sure ? i->marks_start || (ended && has(p->in->maybe, p->in->nr_maybe, at(p, off)))
+	if (sure ? last || i->marks_start ||
+			    (ended && has(p->in->maybe, p->in->nr_maybe, at(p, off)))
 		 : ended && !jumped && at(p, off) % 16 == 0) {
 		p->flags[off] |= START;
 		return true;
@@ -753,6 +856,7 @@ static void number_block(struct piece *p, uint32_t off)
 	struct derive_state s = p->states[p->state_at[off] - 1];
 	uint32_t first = off, number = 0, changes = 0;
 
+	s.is_root |= begins_root(p, off, &s);
 	while (off < p->code.size && !p->failed) {
 		struct derive_insn i;
 
@@ -761,7 +865,7 @@ static void number_block(struct piece *p, uint32_t off)
 		if (!number || s.changes != changes)
 			number = number_of(p, &s, number);
 		changes = s.changes;
-		p->cpu->step(&p->code, at(p, off), &s, &i);
+		step_on(p, off, &s, &i);
 		if (i.flow == DERIVE_BAD)
 			return;
 		for (uint32_t k = off; k < off + i.size; k++)

@@ -51,6 +51,15 @@ FUNCTION(d_root,
 	"xor %ebp, %ebp\n mov %rsp, %rdi\n and $-16, %rsp\n call 1f" LABEL(d_root_called)
 	"hlt\n 1: ret");
 FUNCTION(d_child, "xor %ebp, %ebp\n pop %rdi\n call *%r9" LABEL(d_child_called) "hlt");
+FUNCTION(d_behind,
+	"sub $24, %rsp\n test %edi, %edi\n jz 1f\n add $24, %rsp\n ret\n 1: call *%rsi\n"
+	".p2align 4" LABEL(d_behind_next) "mov %rdi, %rax\n ret");
+FUNCTION(d_clone,
+	"test %edi, %edi\n jz 1f\n ret\n 1:" LABEL(d_clone_child)
+	"xor %ebp, %ebp\n pop %rax\n call *%rax\n hlt");
+FUNCTION(d_make,
+	"lea 2f(%rip), %rcx\n mov %rcx, (%rdi)\n ret\n push %rbp\n jmp *%rbx\n"
+	"2:" LABEL(d_make_last) "xor %edi, %edi\n hlt");
 /* clang-format on */
 
 struct rows {
@@ -186,6 +195,29 @@ TEST(test_endless)
 	assert_cfa(&r, AT(d_endless_after), DERIVE_BY_REG, 7, 32, 0);
 }
 
+/*
+ * Code behind a call and padding that returns with the stack pointer of its begin: the call did
+ * not return, and this is another function.
+ */
+TEST(test_behind_call)
+{
+	struct rows r;
+
+	DERIVE(&r, d_behind);
+	assert_cfa(&r, AT(d_behind_next), DERIVE_BY_REG, 7, 8, 0);
+}
+
+/* boost.context puts the address of code that ends the program at the end of a fiber's stack. */
+TEST(test_end_of_fiber)
+{
+	struct rows r;
+	bool guessed;
+
+	DERIVE(&r, d_make);
+	assert_cfa(&r, AT(d_make_last), DERIVE_BY_REG, 7, 8, 0);
+	assert_int_equal(row_at(&r, AT(d_make_last) - 1, &guessed).cfa, DERIVE_NO_CFA);
+}
+
 TEST(test_table)
 {
 	struct rows r;
@@ -233,6 +265,10 @@ TEST(test_roots)
 	/* A thread's first function pops the return address; its frame pointer is 0. */
 	DERIVE(&r, d_child);
 	assert_int_equal(row_at(&r, AT(d_child_called) - 1, &guessed).cfa, DERIVE_END);
+	/* So it is before: of clone(), which returns in the parent. */
+	DERIVE(&r, d_clone);
+	assert_int_equal(row_at(&r, AT(d_clone), &guessed).cfa, DERIVE_BY_REG);
+	assert_int_equal(row_at(&r, AT(d_clone_child), &guessed).cfa, DERIVE_END);
 }
 
 static uint32_t next_random(uint32_t *seed)
