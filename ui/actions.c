@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -497,7 +498,10 @@ static int start_work(struct ui_state *st, struct file_work *w)
 	return MIN(code, 0);
 }
 
-/* Return the rate to save; 0: automatic. A process alone (x) has a higher one for a while. */
+/*
+ * Return the rate to save; 0: automatic. A process alone (x) has a higher one for a while, a busy
+ * machine a lower one.
+ */
 static double saved_hz(const struct ui_state *st)
 {
 	const struct profile *p = st->latest;
@@ -507,10 +511,12 @@ static double saved_hz(const struct ui_state *st)
 		hz = ui_state_want_hz(st);
 		for (uint32_t i = 0; i < p->nr_events && hz <= 0; i++)
 			hz = p->events[i].want_hz;
+		if (p->rate_factor > 0 && hz != st->asked_hz)
+			hz /= p->rate_factor;
 		/* Events with a period have none. */
 		hz = hz > 0 ? hz : st->config->set.hz;
 	}
-	return hz == st->config->automatic_hz ? 0 : hz;
+	return fabs(hz - st->config->automatic_hz) < 0.01 ? 0 : hz;
 }
 
 void actions_settings(const struct ui_state *st, struct settings *set)

@@ -268,10 +268,22 @@ def effects_of_keys(t):
     t.expect("spin", "processes: spin")
 
 
+def sequences(t):
+    """Keys and reports of another terminal are no keys: no rate, no view changes."""
+    for text in ("\x1b[<64;10;2M", "\x1b[1;7P", "\x1b[200~", "\x1b[M !!", "\x1bO2", "\x1b[[S", "\x1b[?7;2c"):
+        t.tmux("send-keys", "-l", "--", text)
+        time.sleep(0.05)
+    time.sleep(0.4)
+    screen = t.screen()
+    if not re.search(r"cpu-clock.* 999 Hz", screen) or "[1:Functions]" not in screen:
+        wrong("sequences were taken as keys", screen)
+
+
 def test_effects():
     busy = spin("2")
     t = Terminal(f"{PROFTOP} -d 0.3", 100, 30)
     t.need_rows()
+    sequences(t)
     effects_of_keys(t)
     for cols, rows, pattern in ((30, 5, "needs 40x8"), (200, 60, "spin"), (40, 8, r"\S"), (100, 30, "spin")):
         t.tmux("resize-window", "-x", str(cols), "-y", str(rows))

@@ -167,6 +167,38 @@ static bool cursor_is_in_sight(struct bench *b)
 	return list->cursor >= list->top && list->cursor < list->top + list->page;
 }
 
+/* A row that was found stays in sight when it sinks; another one only while it is followed. */
+TEST(test_found_stays)
+{
+	struct bench *b = start(80, 14);
+	struct list *list = ui_state_list(&b->st);
+
+	look(b);
+	press(b, '/');
+	type(b, "(zzz");
+	assert_non_null(strstr(look(b), "(zzz"));
+	press(b, K_ENTER);
+	assert_non_null(strstr(look(b), "not found (literal)"));
+	for (int found = 1; found >= 0; found--) {
+		press(b, '/');
+		type(b, "e");
+		press(b, K_ENTER);
+		press(b, 'g');
+		press(b, 'n');
+		if (!found)
+			match_set(&list->search, "nowhere");
+		look(b);
+		assert_true(cursor_is_in_sight(b));
+		list->inverted = !list->inverted;
+		table_rebuild(&b->st, b->st.view);
+		look(b);
+		assert_int_equal(cursor_is_in_sight(b), found);
+		list->inverted = !list->inverted;
+		table_rebuild(&b->st, b->st.view);
+	}
+	bench_fini(b);
+}
+
 /* Esc in a search leaves cursor and screen as they were, as does a letter that matches nothing. */
 TEST(test_search_escape)
 {
@@ -698,6 +730,16 @@ TEST(test_saved)
 	look(&b);
 	assert_int_equal(settings_read(path, &s, &e), 0);
 	assert_int_equal(s.time, CONFIG_TIME_WAIT);
+	/* The rate as it was set, not as a busy machine has it for a while. */
+	b.st.now_ns += 100000000000;
+	p = fake_profile(2, NULL);
+	p->events[0].want_hz = 997 / 4.0;
+	p->rate_factor = 1 / 4.0;
+	model_take(&b.st, p);
+	press(&b, 'W');
+	look(&b);
+	assert_int_equal(settings_read(path, &s, &e), 0);
+	assert_true(s.hz == 997);
 	/* They are there again. */
 	ui_config_init(&config);
 	for (int i = 0; i < CONFIG_COLUMN_VIEWS; i++)

@@ -263,24 +263,53 @@ static bool take_answer(struct terminal *t)
 	return true;
 }
 
-/* Return whether the Esc that was read begins an answer. Then the next byte is read as well. */
-static bool begins_answer(struct terminal *t)
+/* What begins with an Esc: a key, the answer to a question, or neither, which was read. */
+enum escape { ESCAPE_KEY, ESCAPE_ANSWER, ESCAPE_OTHER };
+
+#define SEQUENCE_MAX 64
+
+/*
+ * Read the rest of a control sequence (ECMA-48, 5.4) of no key that is known, as of another
+ * terminal, of a mouse or of a paste: its bytes are no keys. Return false if there is none.
+ */
+static bool skip_sequence(wint_t kind)
 {
+	int nr_more = 0;
+	wint_t c;
+
+	if ((kind != '[' && kind != 'O') || get_wch(&c) != OK)
+		return false;
+	/* The place of a mouse, in bytes; function keys of Linux's console have one. */
+	if (kind == '[')
+		nr_more = c == 'M' ? 3 : c == '[';
+	for (int n = 0; kind == '[' && n < SEQUENCE_MAX && c >= 0x20 && c < 0x40; n++)
+		if (get_wch(&c) != OK)
+			break;
+	while (nr_more-- && get_wch(&c) == OK)
+		;
+	return true;
+}
+
+/* Look behind the Esc that was read. */
+static enum escape read_escape(const struct terminal *t)
+{
+	bool asked = t->query_ns && time_now_ns() - t->query_ns <= ANSWER_NS;
+	enum escape is = ESCAPE_KEY;
 	wint_t next;
 	int rc;
 
-	if (!t->query_ns || time_now_ns() - t->query_ns > ANSWER_NS)
-		return false;
 	timeout(ESCAPE_WAIT);
 	rc = get_wch(&next);
-	nodelay(stdscr, TRUE);
-	if (rc == OK && next == ']')
-		return true;
-	if (rc == OK)
+	if (rc == OK && next == ']' && asked)
+		is = ESCAPE_ANSWER;
+	else if (rc == OK && skip_sequence(next))
+		is = ESCAPE_OTHER;
+	else if (rc == OK)
 		unget_wch((wchar_t)next);
 	else if (rc == KEY_CODE_YES)
 		ungetch((int)next);
-	return false;
+	nodelay(stdscr, TRUE);
+	return is;
 }
 
 static void listen_to_mouse(const struct terminal *t)
@@ -632,6 +661,7 @@ static bool map_function_key(wint_t wide, struct key *key)
 
 bool term_key(struct terminal *t, struct key *key)
 {
+	enum escape is;
 	wint_t wide;
 	int rc;
 
@@ -647,12 +677,12 @@ bool term_key(struct terminal *t, struct key *key)
 				return true;
 			continue;
 		}
-		if (wide == 27 && begins_answer(t)) {
-			if (!take_answer(t))
-				continue;
-			/* The key that draws everything again. */
+		is = wide == 27 ? read_escape(t) : ESCAPE_KEY;
+		if (is == ESCAPE_OTHER || (is == ESCAPE_ANSWER && !take_answer(t)))
+			continue;
+		/* The key that draws everything again. */
+		if (is == ESCAPE_ANSWER)
 			wide = K_CTRL('l');
-		}
 		key->code = wide == '\n' ? K_ENTER : wide == '\b' ? K_BACKSPACE : (uint32_t)wide;
 		if (key->code)
 			return true;

@@ -1081,10 +1081,11 @@ static void scroll_to(struct list *list, bool cursor)
 		list->top = list->nr > page ? list->nr - page : 0;
 }
 
-/* Find the selected row again. */
-static void place_cursor(const struct ui_state *st, struct list *list)
+/* Find the selected row again. A row that was searched for stays in sight. */
+static void place_cursor(const struct ui_state *st, const struct view *v, struct list *list)
 {
-	bool visible = list->cursor >= list->top && list->cursor < list->top + list->page;
+	bool stays = st->follow,
+	     visible = list->cursor >= list->top && list->cursor < list->top + list->page;
 	uint32_t i = 0;
 
 	/* The rows are being folded. */
@@ -1096,11 +1097,13 @@ static void place_cursor(const struct ui_state *st, struct list *list)
 	}
 	while (i < list->nr && list->rows[i].id != list->selected)
 		i++;
+	if (i < list->nr && match_active(&list->search) && v->finds)
+		stays |= v->finds(st, &list->rows[i], &list->search) != list->search.negate;
 	if (i < list->nr)
 		list->cursor = i;
 	else if (list->cursor >= list->nr)
 		list->cursor = list->nr ? list->nr - 1 : 0;
-	scroll_to(list, (st->follow && visible) || list->sought.found);
+	scroll_to(list, (stays && visible) || list->sought.found);
 	list->sought.found = false;
 }
 
@@ -1127,7 +1130,7 @@ void table_rebuild(struct ui_state *st, enum view_id id)
 	order_keep(st, v, list);
 	if (v->arrange)
 		v->arrange(st, list);
-	place_cursor(st, list);
+	place_cursor(st, v, list);
 	assert(list->cursor < list->nr || !list->nr);
 }
 
@@ -1269,7 +1272,7 @@ void table_missed(struct ui_state *st, char *buf, size_t size)
 	if (share > 0)
 		snprintf(buf, size, "%s%% in all, %s", format_percent(pct, share).str, where);
 	else
-		snprintf(buf, size, "not found");
+		snprintf(buf, size, "not found%s", list->search.bad ? " (literal)" : "");
 }
 
 void table_sort_by(struct ui_state *st, uint8_t column)
