@@ -374,6 +374,8 @@ static int next_wake(const struct app *a)
 	note |= !st->latest && sampler_reading_permille(st->sampler) >= 0;
 	for (uint32_t i = 0; i < st->nr_alarms; i++)
 		note |= st->now_ns < st->alarms[i].until_ns;
+	/* The next profile is overdue. */
+	note |= st->latest && st->now_ns - st->taken_ns > st->set.tick_ns + 1000000000ull;
 	/* Pending output waits for the terminal, not for a timeout. */
 	if (note || a->dirty || a->background || file_worker_permille(st->files, UINT64_MAX) >= 0)
 		return NOTE_MS;
@@ -924,6 +926,7 @@ void model_take(struct ui_state *st, struct profile *p)
 		return;
 	assert(p != before && p != st->shown && p != st->baseline);
 	st->latest = p;
+	st->taken_ns = st->now_ns;
 	serve_publish(st->config->serve, p, NULL);
 	folds_arrived(st);
 	if (!st->frozen) {

@@ -167,6 +167,24 @@ static bool cursor_is_in_sight(struct bench *b)
 	return list->cursor >= list->top && list->cursor < list->top + list->page;
 }
 
+/* On a machine that is too busy for ticks the screen says that its rows are old. */
+TEST(test_late)
+{
+	struct bench *b = start(80, 24);
+
+	assert_non_null(strstr(look(b), "LIVE"));
+	b->st.now_ns += 4000000000;
+	assert_non_null(strstr(look(b), "LIVE"));
+	b->st.now_ns += 3000000000;
+	assert_non_null(strstr(look(b), "LATE 7s"));
+	b->st.set.tick_ns = 10000000000;
+	assert_non_null(strstr(look(b), "LIVE"));
+	b->st.set.tick_ns = 1000000000;
+	model_take(&b->st, fake_profile(2, NULL));
+	assert_non_null(strstr(look(b), "LIVE"));
+	bench_fini(b);
+}
+
 /* A row that was found stays in sight when it sinks; another one only while it is followed. */
 TEST(test_found_stays)
 {

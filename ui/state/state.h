@@ -403,6 +403,7 @@ struct ui_state {
 	uint32_t nr_alarms;
 	uint32_t worst;	   /* id + 1 of the sampler's message in the bottom line */
 	uint64_t worst_ns; /* when it was a warning last */
+	uint64_t taken_ns; /* when the latest profile came */
 	char message[256]; /* clean text */
 	bool message_bad;
 	uint64_t message_until_ns;

@@ -389,6 +389,7 @@ static unsigned int header_process(const struct ui_state *st, struct canvas *c, 
  * selected samples. Runs on: the main thread.
  */
 
+#define LATE_NS	    5000000000ULL /* until then a tick that is late is not told */
 #define SHOWN_NS    3000000000ULL /* a shorter past is not worth a line */
 #define LEFT	    15		  /* cells in front: CPUs or span */
 #define RIGHT	    14		  /* cells behind: the subject */
@@ -935,23 +936,37 @@ static struct safe_text record_text(const struct ui_state *st, char *buf, size_t
 			   format_memory(more, st->recorded_kb).str);
 }
 
+/* Return how long the next profile is overdue on a machine that is too busy; 0: it is not. */
+static uint64_t overdue_ns(const struct ui_state *st)
+{
+	const struct profile *p = st->latest;
+	uint64_t age_ns = st->now_ns - MIN(st->taken_ns, st->now_ns);
+	bool live = p && p->sampling && !p->target_gone && !st->config->replayed;
+
+	return live && age_ns > MAX(3 * st->set.tick_ns, LATE_NS) ? age_ns : 0;
+}
+
 /* Draw the right end in @cols: state, window, tick, running time; as much as fits. Return its first
  * column. */
 static unsigned int draw_badge(const struct ui_state *st, struct canvas *c, unsigned int cols)
 {
 	const struct profile *p = st->latest;
 	bool stopped = p && !p->sampling;
-	enum theme_role role = st->rewind.on	       ? ROLE_ALARM
-			       : st->frozen || stopped ? ROLE_WARN
-						       : ROLE_OK;
+	char late[FORMAT_MAX + 8], span[FORMAT_MAX];
+	uint64_t late_ns = overdue_ns(st);
+	enum theme_role role = st->rewind.on			  ? ROLE_ALARM
+			       : st->frozen || stopped || late_ns ? ROLE_WARN
+								  : ROLE_OK;
 	struct safe_text word = !p		       ? TEXT("START")
 				: st->rewind.on	       ? TEXT("REWIND")
 				: st->frozen	       ? frozen_text(p)
 				: p->target_gone       ? TEXT("ENDED")
 				: st->config->replayed ? TEXT("REPLAY")
 				: stopped	       ? TEXT("STOPPED")
+				: late_ns	       ? text_format(late, sizeof(late), "LATE %s",
+								     format_span(span, late_ns).str)
 						       : TEXT("LIVE");
-	char clock[FORMAT_MAX], run[64], span[FORMAT_MAX], tick[64], window[64], ago[64], at[32];
+	char clock[FORMAT_MAX], run[64], tick[64], window[64], ago[64], at[32];
 	uint64_t run_ns = p && p->target_gone ? st->gone_ns
 			  : p		      ? MAX(p->running_ns, p->session_ns)
 					      : 0;
