@@ -1081,7 +1081,7 @@ static void scroll_to(struct list *list, bool cursor)
 		list->top = list->nr > page ? list->nr - page : 0;
 }
 
-/* Find the selected row again. A row that was searched for stays in sight. */
+/* Find the selected row again. One that was searched for is kept in sight. */
 static void place_cursor(const struct ui_state *st, const struct view *v, struct list *list)
 {
 	bool stays = st->follow,
