@@ -153,7 +153,7 @@ struct cpu_times_input {
 	double sample_ns; /* time of one sample; 0: its weight */
 	int wait_slot;	  /* an event that is no running time; -1: none */
 	bool threads;	  /* single threads are sampled: a process has the time of these */
-	bool cgroup;	  /* forks are those of all processes, of which samples tell ours */
+	bool cgroup;	  /* forks are of all processes, and samples tell which are ours */
 	bool tick;	  /* the slice is the last one of a tick */
 	uint64_t all_ns;  /* of a tick: the time of all tasks, by their events; 0: not known */
 	uint64_t busy_ns; /* of a tick, without @all_ns: the time of all tasks, by that of the CPUs

@@ -625,7 +625,7 @@ static uint64_t cgroup_ran_ns(int fd)
 /*
  * Return how long the tasks of the target ran since the last tick, of whatever event: their events
  * are on a CPU with them. Of events that take turns on a counter, the longest one is the nearest.
- * Of those of a cgroup clocks alone are right.
+ * Of the events of a cgroup clocks alone are right.
  */
 static uint64_t take_running(struct sampler *s)
 {
