@@ -164,7 +164,7 @@ TEST(test_generations_live)
 		kill(programs, SIGKILL);
 		skip_test("not permitted: perf_event_open(2)");
 	}
-	/* As sampler_start() does: glibc 2.43 reads the thread whose CPU time is asked. */
+	/* As sampler_start() does: for its CPU time glibc 2.43 reads the thread. */
 	s->ticks.ui = pthread_self();
 	s->store.caps.places = 1;
 	not_run_ns();
