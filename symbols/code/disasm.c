@@ -21,15 +21,17 @@
 #include "symbols/base/text.h"
 #include "symbols/sandbox/sandbox.h"
 
+#define INSTEAD "bytes instead of instructions: "
+
 #ifdef HAVE_CAPSTONE
 #include <capstone/capstone.h>
 
 #define NAME_OF(begin, major) begin #major
 #define NAME(begin, major)    NAME_OF(begin, major)
 #define SONAME		      NAME("libcapstone.so.", CS_API_MAJOR)
-#define INSTALL		      NAME("bytes instead of instructions: install libcapstone", CS_API_MAJOR)
+#define INSTALL		      NAME(INSTEAD "install libcapstone", CS_API_MAJOR)
 #else
-#define INSTALL "bytes instead of instructions: build it with libcapstone-dev"
+#define INSTALL INSTEAD "build it with libcapstone-dev"
 #endif
 
 /*
