@@ -796,6 +796,19 @@ static int stop_of_rule(const struct walk *w, const struct cfi_rule *rule, enum 
 	return far && rule && rule->row.kind == CFI_COMPLEX ? UNWIND_SWITCHED : stop_of(w, result);
 }
 
+/* Go on to the caller of @from that a step has found; @flags: of a row derived from code. */
+static int to_caller(struct walk *w, const struct arch_frame *from, bool signal, uint64_t flags)
+{
+	struct unwinder *u = w->u;
+	int next = go_on(w, STEP_CALLER, from->reg[u->arch->pc], from->reg[u->arch->sp], signal);
+
+	if (next == WALK_ON)
+		after_rewrite(w, step_doubt(u->step), from);
+	w->guessed |= (flags & ROW_GUESS) != 0;
+	w->unproven = flags != 0;
+	return next;
+}
+
 static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		   const struct ehframe_fde *fde)
 {
@@ -816,7 +829,6 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 	enum step_result result;
 	bool signal = false;
 	uint64_t word;
-	int next;
 
 	if (wants_row(w))
 		step_rule(u->step, &in, &rule);
@@ -851,12 +863,7 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		return WALK_ON;
 	if (result != STEP_CALLER)
 		return stop_of_rule(w, rule, result);
-	next = go_on(w, result, from.reg[u->arch->pc], from.reg[u->arch->sp], signal);
-	if (next == WALK_ON)
-		after_rewrite(w, step_doubt(u->step), &from);
-	w->guessed |= (flags & ROW_GUESS) != 0;
-	w->unproven = flags != 0;
-	return next;
+	return to_caller(w, &from, signal, flags);
 }
 
 /*

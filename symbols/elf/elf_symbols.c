@@ -649,10 +649,7 @@ static bool is_better(struct elfsym *t, const struct image_symbol *s,
 	return order ? order < 0 : s->name < best->name;
 }
 
-/*
- * Return the best of the symbols at the address of symbol @i, and set @i to the next
- * address.
- */
+/* Return the best of the symbols at the address of symbol @i; set @i to the next address. */
 static struct image_symbol take_best(struct elfsym *t, uint32_t *i)
 {
 	const struct image_symbol *s = t->symbols + *i, *best = s, *end = t->symbols + t->nr;
