@@ -7,6 +7,7 @@ branches.py make lbr|branches|memory ELF FILE [counters|bare|struct]
 branches.py compare FILE PERF OURS: the output of perf script and ours has the same samples, names
 of frames, branches and accesses; prints their number
 """
+import re
 import struct
 import subprocess
 import sys
@@ -159,9 +160,14 @@ def memory(elf, how):
     return rec
 
 
+def of_whole(line):
+    """Parts of functions are symbols of their own for perf: as we have them, without the offset in the part."""
+    return re.sub(r"([\w.]+?)\.cold(\.\d+)?(\+0x[0-9a-f]+)?(?=[/\s]|$)", r"\1", line)
+
+
 def tokens(line):
     """The branches in a line, without what perf 6.2 adds about their type."""
-    return ["/".join(t.split("/")[:6]) for t in line.replace("[kernel]", "[unknown]").split()
+    return ["/".join(t.split("/")[:6]) for t in of_whole(line).replace("[kernel]", "[unknown]").split()
             if t.count("/") >= 5]
 
 
@@ -177,7 +183,7 @@ def samples(path):
         elif line.startswith("\t"):
             name = line.split()[1]
             # perf begins with the function that was called last, we with the sample
-            out[-1][0].append(name.split("+")[0].replace("[kernel]", "[unknown]"))
+            out[-1][0].append(of_whole(name).split("+")[0].replace("[kernel]", "[unknown]"))
         elif "/" in line:
             out[-1][1] += tokens(line)
         elif line.strip():

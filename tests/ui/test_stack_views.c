@@ -1026,6 +1026,7 @@ TEST(test_trend)
 		snprintf(name, sizeof(name), "baseline-%ux%u%s", trends[i].cols, trends[i].rows,
 			 trends[i].ascii ? "-ascii" : "");
 		b.st.now_ns += 60000000000ull;
+		b.st.taken_ns = b.st.now_ns;
 		golden(&b, name);
 		assert_non_null(strstr(look(&b), "new!"));
 		assert_non_null(strstr(look(&b), "gone      goes 5."));
@@ -1081,6 +1082,7 @@ TEST(test_baseline)
 		for (size_t k = 0; k < ARRAY_SIZE(views[i].keys) && views[i].keys[k]; k++)
 			press(&b, views[i].keys[k]);
 		b.st.now_ns += 60000000000ull;
+		b.st.taken_ns = b.st.now_ns;
 		snprintf(name, sizeof(name), "baseline-%s", views[i].name);
 		golden(&b, name);
 		assert_non_null(strstr(look(&b), "new!"));
@@ -1205,6 +1207,7 @@ TEST(test_baseline_file)
 		press(&b, views[i]);
 		press(&b, '*');
 		b.st.now_ns += 60000000000ull;
+		b.st.taken_ns = b.st.now_ns;
 		assert_null(strstr(look(&b), "new!"));
 		assert_null(strstr(look(&b), "gone"));
 		assert_non_null(strstr(look(&b), "against old.data (B)"));
@@ -1238,6 +1241,7 @@ TEST(test_baseline_file_process)
 						 "db;main;query 10\n"));
 		type(&b, keys[i]);
 		b.st.now_ns += 60000000000ull;
+		b.st.taken_ns = b.st.now_ns;
 		assert_true(b.st.scope.drilled);
 		assert_non_null(strstr(look(&b), "-37.5!"));
 		assert_null(strstr(look(&b), "query"));
@@ -1266,6 +1270,7 @@ TEST(test_baseline_rebuilt)
 		press(&b, views[i]);
 		press(&b, '*');
 		b.st.now_ns += 60000000000ull;
+		b.st.taken_ns = b.st.now_ns;
 		assert_null(strstr(look(&b), "new!"));
 		assert_null(strstr(look(&b), "gone"));
 		if (views[i] == '1')
@@ -1282,6 +1287,7 @@ TEST(test_baseline_rebuilt)
 		model_take(&b.st, rebuilt(folded_profile("api;main;steady 300\n"
 							 "api;main;comes 100\n")));
 		b.st.now_ns += 60000000000ull;
+		b.st.taken_ns = b.st.now_ns;
 		assert_non_null(strstr(look(&b), "new!"));
 		assert_non_null(strstr(look(&b), "goes 62.50%"));
 		press(&b, '3');
