@@ -131,7 +131,9 @@ def rate(ticks, path, hz, log):
         shares.append(min(delivered_in(steps, begin + shift, end + shift) for shift in (-1e8, 0, 1e8)))
         # A tick with few samples has none, as on a full machine.
         rates += got is not None
-        if got is not None and not 0.95 * shares[-1] * hz < got < 1.05 * hz:
+        # Two clocks of a machine that does not deliver are not late together.
+        least = (0.95 if shares[-1] > 0.95 else 0.85) * shares[-1] * hz
+        if got is not None and not least < got < 1.05 * hz:
             fail(f"{path}, tick {i}: wanted {hz} Hz, got {got}; another clock got {shares[-1]} of its samples")
     if not rates and min(shares, default=1) > 0.5:
         fail(f"{path}: no tick has a rate")

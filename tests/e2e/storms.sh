@@ -69,7 +69,8 @@ used = [tick["self"]["samplers_pct"] for tick in ticks][2:]
 rss = [tick["self"]["rss_kb"] >> 10 for tick in ticks]
 taken, lost = (sum(tick["account"].get(name, 0) for tick in ticks) for name in ("taken", "lost"))
 print(f"sampler threads {used} %, memory {rss} MiB, taken {taken}, lost {lost}")
-sys.exit(statistics.median(used) > 25 or lost > taken / 5 or rss[-1] > rss[0] + 300)
+# Memory tells a table that each child has of its own: CPU time depends on how fast memory is.
+sys.exit(statistics.median(used) > 60 or lost > taken / 5 or rss[-1] > rss[0] + 300)
 END
 kill "$last"
 
