@@ -21,14 +21,17 @@ export LC_ALL=C
 get libluajit-5.1-2=2.1.0~beta3+git20220320+dfsg-4.1+deb12u1
 f=$(find root -name 'libluajit-5.1.so.2.*' -type f)
 readelf --debug-dump=frames-interp "$f" >fde 2>/dev/null
-range=$(awk '/ FDE / { split(substr($NF, 4), a, "[.][.]"); n = strtonum("0x" a[2]) - strtonum("0x" a[1])
-	if (n > most) { most = n; best = a[1] " " a[2] } } END { print best }' fde)
+# The longest one.
+range=$(sed -n 's/.* FDE .* pc=\([0-9a-f]*\)\.\.\([0-9a-f]*\)$/\1 \2/p' fde | while read -r a b; do
+	echo $((0x$b - 0x$a)) "$a" "$b"
+done | sort -n | tail -n 1 | cut -d ' ' -f 2,3)
 from=0x$(echo "${range% *}" | sed 's/^0*//') to=0x$(echo "${range#* }" | sed 's/^0*//')
 rows=$(awk -v pc="pc=${range% *}.." 'index($0, pc) { mine = 1; next } /^$/ { mine = 0 }
 	mine && /^[0-9a-f]/ { n++; cfa = $2 } END { print "rows", n, "CFA", cfa }' fde)
 calls=$(objdump -d --no-show-raw-insn "--start-address=$from" "--stop-address=$to" "$f" |
-	awk -v from="$from" -v to="$to" '$2 == "call" && $3 ~ /^[0-9a-f]+$/ { x = strtonum("0x" $3)
-		if (x >= strtonum(from) && x < strtonum(to)) n++ } END { print n + 0 }')
+	sed -n 's/.*\tcall *\([0-9a-f][0-9a-f]*\) *<.*/\1/p' | while read -r x; do
+	[ $((0x$x)) -lt $((from)) ] || [ $((0x$x)) -ge $((to)) ] || echo "$x"
+done | wc -l)
 seen="$from-$to $rows calls into itself $calls"
 echo "$seen"
 [ "$seen" = "0x8d70-0xcdb5 rows 1 CFA rsp+80 calls into itself 11" ]

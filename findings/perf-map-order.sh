@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # perf lets the older of two overlapping rows of a perf map win, but JIT compilers append the newer ones.
 #
-# Version: linux-perf 6.1.192-2; the JIT is a C program compiled with the machine's cc.
+# Version: linux-perf 6.1.176-1; the JIT is a C program compiled with the machine's cc.
 # Behaviour: code memory is used again, so that a map that is only appended to holds a dead function and the living
 # one at the same address. perf names the samples by the row that comes first in the file, whether the two have the
 # same range or the new one lies inside of the old.
@@ -20,7 +20,7 @@ get() {
 }
 export LC_ALL=C
 
-get linux-perf=6.1.192-2
+get linux-perf=6.1.176-1
 cat >jit.c <<'C'
 #include <stdio.h>
 #include <string.h>
