@@ -740,7 +740,8 @@ static const struct runtime runtimes[] = {
 	{ "dotnet",
 	  "/libcoreclr.so",
 	  false,
-	  { [RUNTIME_NO_MAP] = "start it with the environment DOTNET_PerfMapEnabled=1" } },
+	  { [RUNTIME_NO_MAP] = "start it with the environment DOTNET_PerfMapEnabled=1 "
+			       "(before .NET 6: COMPlus_PerfMapEnabled=1)" } },
 	{ "mono",
 	  "/libmonosgen",
 	  false,

@@ -29,7 +29,7 @@ static const struct {
 	{ "/usr/lib/jvm/java-17/bin/java", "", "Compiler.perfmap" },
 	{ "/opt/app/server", EXEC "/usr/lib/jvm/libjvm.so\n", "Compiler.perfmap" },
 	{ "/srv/Api", EXEC "/usr/share/dotnet/libcoreclr.so\n", "DOTNET_PerfMapEnabled=1" },
-	{ "/usr/bin/dotnet", "", "DOTNET_PerfMapEnabled=1" },
+	{ "/usr/bin/dotnet", "", "before .NET 6: COMPlus_PerfMapEnabled=1" },
 	{ "/usr/bin/mono-sgen", "", "mono --jitmap; it writes the last names when it ends" },
 	{ "/usr/bin/luajit-2.1.0-beta3", "", "LUAJIT_USE_PERFTOOLS" },
 	{ "/usr/sbin/nginx", EXEC "/usr/lib/libluajit-5.1.so.2.1.0\n", "LUAJIT_USE_PERFTOOLS" },
