@@ -312,12 +312,18 @@ def main():
             names.wrong(f"{comm} has ended with {process.returncode}")
         else:
             pids += pids_of(process)
-    session = names.Session(pids, running, seconds=12 if ALL else 3,
-                            among={comm: among for comm, _, _, _, _, among, _ in cases})
+    for _ in range(3):
+        session = names.Session(pids, running, seconds=12 if ALL else 3,
+                                among={comm: among for comm, _, _, _, _, among, _ in cases})
+        judged = {comm: judge(session, comm, want, source, among)
+                  for comm, _, want, source, _, among, _ in cases if comm in running}
+        # A full machine gives a program a few samples only, which say nothing.
+        if all(judged[comm][2] or sum(r["self"] for r in session.rows(comm)) >= 20 for comm in judged):
+            break
     for comm, what, want, source, slow, among, _ in cases:
         if comm not in running:
             continue
-        name, where, right = judge(session, comm, want, source, among)
+        name, where, right = judged[comm]
         lines.append((what, name, where, session.perf_says(comm, among), "right" if right else "WRONG"))
         if not right:
             names.wrong(f"{what}: '{name}' from '{where}', not /{want}/ from /{source}/; rows: "

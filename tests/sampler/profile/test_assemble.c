@@ -961,7 +961,7 @@ TEST(test_ancestors)
 	assert_int_equal(p.nr_ancestors, 1);
 	assert_int_equal(p.ancestors[0].pid, pid);
 	assert_int_equal(p.ancestors[0].parent, getpid());
-	/* The other one may not have asked for a signal yet. */
+	/* The other one may not have set its signal yet. */
 	kill(below, SIGKILL);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
