@@ -989,8 +989,9 @@ static void note_sampled(const struct cpu_times *t, struct cpu_clock *c, const s
 }
 
 /*
- * Note samples that stand for other processes, too short to be sampled: all samples of a process
- * that has ended; of one that began in this tick, the part beyond its own time, @ns.
+ * Note samples that also count the time of processes which ended without a sample. These are all
+ * samples of a process that has ended. Of one that began in this tick, it is the part beyond its
+ * own time, @ns.
  */
 static void note_ended(struct cpu_times *t, const struct part *parts, uint32_t nr, double ns)
 {

@@ -46,7 +46,7 @@ struct perfdata_writer;
  * Pure; hostile bytes.
  */
 
-#define LANG_RECORD_MAX (UINT16_MAX & ~7u) /* what a header can say */
+#define LANG_RECORD_MAX (UINT16_MAX & ~7u) /* the largest size that a header has room for */
 /* A frame of the language in lang_frames.entries; else the index of a native frame. */
 #define LANG_ENTRY (1ULL << 63)
 

@@ -805,7 +805,7 @@ static void note_unreadable(struct messages *n, const struct profile *p)
 		return;
 	e = messages_note(n, "lang-unread", MESSAGE_INFO, 0, "no functions of scripts: %.30s",
 			  most->name.str);
-	/* First what the first words of a line should say: paths are long. */
+	/* The path is last: a list cuts the end of a line. */
 	messages_detail(e, "%s: %s of samples, %s", most->language_reason,
 			messages_share(buf, most->self / p->window_samples), most->path.str);
 	messages_fix(n, e, MESSAGE_MODULES, 0, "none: functions of the interpreter are shown");
