@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Judge one tick of a program that runs a known chain of calls: LANGUAGE LEAF CALLER..., of a profile on stdin."""
+"""Judge a program that runs a known chain of calls: LANGUAGE LEAF CALLER..., of the ticks of a profile on stdin.
+
+The first tick has the start of the program and of its reader in it; a program that hardly runs needs several others.
+"""
+import collections
 import json
 import sys
 
@@ -9,8 +13,22 @@ FEWEST = 30  # samples in the tick
 INTERNAL = "[internal]"
 
 
+def summed(ticks):
+    """Return the sum of the ticks: the samples by what a reader made of them, and the rows; a row's place is the last."""
+    lang, rows = {"none_by": collections.Counter()}, {}
+    for tick in ticks:
+        for key in "certain", "guessed", "none":
+            lang[key] = lang.get(key, 0) + tick["lang"][key]
+        lang["none_by"].update(tick["lang"]["none_by"])
+        for row in tick["rows"]:
+            key = row["symbol"], row.get("lang")
+            before = rows.get(key, {"self": 0, "total": 0})
+            rows[key] = {**row, "self": before["self"] + row["self"], "total": before["total"] + row["total"]}
+    return {"lang": lang, "rows": list(rows.values())}
+
+
 def judge(tick, language, names):
-    """Return the faults of the tick."""
+    """Return the faults of the sum."""
     lang = tick["lang"]
     rows = {row["symbol"]: row for row in tick["rows"] if row.get("lang") == language}
     samples = lang["certain"] + lang["guessed"] + lang["none"]
@@ -50,9 +68,13 @@ def judge(tick, language, names):
 
 def main():
     language, names = sys.argv[1], sys.argv[2:]
-    faults = judge(json.load(sys.stdin), language, names)
+    ticks = [json.loads(line) for line in sys.stdin]
+    faults = judge(summed(ticks[1:]), language, names)
     for fault in faults:
         print(f"wrong: {language}: {fault}")
+    if faults:
+        for tick in ticks:
+            print("a tick:", tick["lang"], [(row["symbol"], row["module"], row["self"], row["total"]) for row in tick["rows"][:12]])
     sys.exit(bool(faults))
 
 

@@ -11,9 +11,9 @@ missing=
 
 # chain LANGUAGE LEAF NAMES... : of the program that runs, whose innermost function is LEAF.
 chain() {
-	run_until 'len(ticks) >= 2 and ticks[-1]["lang"]["certain"] >= 100 or len(ticks) >= 10' -d 1 -F 999 -p "$last" --languages="$1" --filter="$1:"
+	run_until 'sum(t["lang"]["certain"] for t in ticks[1:]) >= 100 or len(ticks) >= 40' -d 1 -F 999 -p "$last" --languages="$1" --filter="$1:"
 	kill "$last"
-	tail -n 1 "$TMP/out" | python3 "$HERE/languages.py" "$@" || bad=1
+	python3 "$HERE/languages.py" "$@" <"$TMP/out" || bad=1
 	tried=$((tried + 1))
 }
 
