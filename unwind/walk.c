@@ -542,6 +542,72 @@ static bool is_zero_no_root(struct walk *w, uint64_t row, const struct arch_fram
 	       by_word_above(w, &root);
 }
 
+/* Return the start of the function with the address @pc, by its FDE; 0: not known. */
+static uint64_t function_start(const struct walk *w, uint64_t pc)
+{
+	const struct mapping *m = space_find(w->in->space, pc, w->in->time_ns);
+	const struct image *image = NULL;
+	struct ehframe_fde fde;
+	uint64_t vaddr;
+
+	/* Acquire: pairs with the loader's release of a finished image. */
+	if (m && m->object->identity.kind == OBJECT_FILE)
+		image = atomic_load_explicit(&m->object->image, memory_order_acquire);
+	return image && !image->away && image_vaddr(image, m->offset + (pc - m->start), &vaddr) &&
+			       ehframe_find(&image->eh, vaddr, &fde)
+		       ? pc - (vaddr - fde.start)
+		       : 0;
+}
+
+#define LOCAL_NEAR (64U << 10) /* bytes around a call in which its target is looked for */
+#define LOCAL_DEEP 4
+
+/*
+ * Return whether @pc, with this stack pointer, is in a part of its function that the function
+ * calls: the word there is behind a call of an address between the start of the function and @pc.
+ */
+static bool is_called_inside(struct walk *w, uint64_t pc, uint64_t sp, uint64_t *back)
+{
+	uint64_t start, key, to;
+
+	if (!stack_copy_read(&w->copy, sp, back) || *back - pc + LOCAL_NEAR > 2 * LOCAL_NEAR)
+		return false;
+	start = function_start(w, pc);
+	if (!start || function_start(w, *back - 1) != start)
+		return false;
+	key = hash_u64(*back ^ hash_u64(CALL_INSIDE ^ hash_u64(w->serial))) | 8;
+	switch (call_site(key, &to)) {
+	case CALL_UNKNOWN:
+		w->out->asked |= call_ask(&(struct call_question){ .key = key,
+								   .address = *back,
+								   .pid = (pid_t)w->in->pid,
+								   .machine = w->u->arch->machine,
+								   .kind = CALL_INSIDE });
+		return false;
+	case CALL_REACHES:
+		return to > start && to <= pc;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Functions of assembler call parts of themselves, and the row of both is that of the caller, as in
+ * LuaJIT's interpreter: leave the return addresses of such calls out of the innermost frame.
+ */
+static void leave_inner_calls(struct walk *w, uint64_t row, struct row_frame *f)
+{
+	uint64_t cfa = (row_cfa_is_fp(row) ? f->fp : f->sp) + (uint64_t)row_cfa_off(row);
+	uint64_t pc = f->pc;
+
+	if (!w->u->ask_calls || w->word != 8 || !f->has_sp || !row_ra_at_cfa(row))
+		return;
+	for (int nr = 0; nr < LOCAL_DEEP && cfa + (uint64_t)row_ra_off(row) != f->sp &&
+			 is_called_inside(w, pc, f->sp, &pc);
+	     nr++)
+		f->sp += w->word;
+}
+
 /*
  * Apply row after row, as long as callers are recent and have rows: a warm
  * unwinder spends its time here. The last caller is not entered yet.
@@ -555,6 +621,8 @@ static int by_rows(struct walk *w, uint64_t row)
 	int next;
 
 	assert(row_kind(row) == ROW_SIMPLE);
+	if (w->out->nr == 1)
+		leave_inner_calls(w, row, &f);
 	for (;;) {
 		const struct recent_entry *met;
 		enum step_result result;
@@ -1119,23 +1187,6 @@ static bool in_return_probe(const struct walk *w)
 		w->out->nr && !w->exact ? space_find(w->in->space, pc, w->in->time_ns) : NULL;
 
 	return m && m->exec && m->start == pc && m->object->identity.kind == OBJECT_UNKNOWN;
-}
-
-/* Return the start of the function with the address @pc, by its FDE; 0: not known. */
-static uint64_t function_start(const struct walk *w, uint64_t pc)
-{
-	const struct mapping *m = space_find(w->in->space, pc, w->in->time_ns);
-	const struct image *image = NULL;
-	struct ehframe_fde fde;
-	uint64_t vaddr;
-
-	/* Acquire: pairs with the loader's release of a finished image. */
-	if (m && m->object->identity.kind == OBJECT_FILE)
-		image = atomic_load_explicit(&m->object->image, memory_order_acquire);
-	return image && !image->away && image_vaddr(image, m->offset + (pc - m->start), &vaddr) &&
-			       ehframe_find(&image->eh, vaddr, &fde)
-		       ? pc - (vaddr - fde.start)
-		       : 0;
 }
 
 #define PROBE_WORDS 512U /* of the stack above a return probe */

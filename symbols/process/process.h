@@ -145,6 +145,7 @@ enum call_kind {
 	CALL_TARGET, /* is the address behind a call, of @function? */
 	CALL_SITE,   /* does the function that was called there call @function, and where? */
 	CALL_STUB,   /* is it in a stub that a runtime copies, and where is the caller of that? */
+	CALL_INSIDE, /* is it behind a direct call, and of which address? */
 };
 
 struct call_question {

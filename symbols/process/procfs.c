@@ -817,6 +817,16 @@ static unsigned int find_stub(const struct call_question *q)
 	return 0;
 }
 
+/* Return the target of the direct call before the address of @q; 0: none. */
+static uint64_t find_target(const struct call_question *q)
+{
+	uint8_t b[5];
+
+	return read_code(q->pid, q->address - sizeof(b), b, sizeof(b))
+		       ? called_by(q->machine, q->address, b)
+		       : 0;
+}
+
 static void put_answer(uint64_t key, enum call_verdict v, uint64_t site)
 {
 	struct call_answer *a = call_slot(key);
@@ -833,7 +843,9 @@ static void answer(const struct call_question *q)
 	uint8_t b[7];
 
 	if (q->kind != CALL_TARGET) {
-		uint64_t site = q->kind == CALL_SITE ? find_site(q) : find_stub(q);
+		uint64_t site = q->kind == CALL_SITE   ? find_site(q)
+				: q->kind == CALL_STUB ? find_stub(q)
+						       : find_target(q);
 
 		put_answer(q->key, site ? CALL_REACHES : CALL_NONE, site);
 		return;

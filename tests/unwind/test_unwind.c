@@ -774,6 +774,60 @@ TEST(test_stub, set_up)
 	ask_stub_arm64();
 	unwind_free(u);
 }
+
+/* A function of assembler that calls a part of itself, with one row for both. */
+void inside_outer(void);
+__asm__(".text\n"
+	".p2align 4\n"
+	"inside_outer:\n"
+	".cfi_startproc\n"
+	".cfi_def_cfa_offset 32\n"
+	"nop\n"
+	"call 1f\n" /* 6 bytes from the start */
+	"call inside_outer\n"
+	"nop; nop; nop; nop\n"
+	"1:\n" /* 15 */
+	"nop; nop; nop; nop\n"
+	"ret\n"
+	".cfi_endproc\n");
+
+/* Unwind with the pc @at and the word @back on top; return whether it reached the caller. */
+static bool leaves_inside(struct unwinder *u, uint64_t at, uint64_t back, bool asks)
+{
+	const uint64_t outer = (uintptr_t)inside_outer, caller = (uintptr_t)recurse + 8;
+	struct unwind_input in;
+	uint32_t asked = 0;
+
+	memset(&shot, 0, sizeof(shot));
+	shot.regs[SHOT_IP] = outer + at;
+	shot.regs[SHOT_SP] = 0x10000;
+	shot.size = 0x100;
+	memcpy(shot.stack, (uint64_t[]){ outer + back, 1, 2, 3, caller }, 40);
+	/* The first time there is no row, the second time no answer. */
+	for (int i = 0; i < 3; i++) {
+		in = input();
+		in.pid = (uint32_t)getpid();
+		unwind_sample(u, &in, &result);
+		asked += result.asked;
+		calls_serve();
+	}
+	assert_int_equal(asked, asks);
+	return result.nr > 1 && !result.nr_guessed && result.ip[1] == caller - 1;
+}
+
+TEST(test_call_inside, set_up)
+{
+	const struct unwind_config config = { .ask_calls = true };
+	struct unwinder *u;
+
+	world_must(unwind_new_with(&u, world.places, world.objects, &config, NULL));
+	assert_true(leaves_inside(u, 17, 6, true));
+	/* Not in the part that was called; behind a call of the whole function; behind none. */
+	assert_false(leaves_inside(u, 12, 6, false));
+	assert_false(leaves_inside(u, 17, 11, true));
+	assert_false(leaves_inside(u, 17, 13, true));
+	unwind_free(u);
+}
 #endif
 
 static void *in_thread(void *arg)
