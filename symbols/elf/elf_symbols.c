@@ -1923,8 +1923,8 @@ static bool read_pointers(const struct elffile *f, uint64_t table, uint32_t nr, 
 {
 	struct pointers p = { table, (uint64_t)nr * NAME_ENTRY, out };
 
-	for (uint32_t i = 0; i < nr; i++)
-		if (!elffile_read_at(f, table + (uint64_t)i * NAME_ENTRY, &out[i], sizeof(out[i])))
+	for (uint32_t i = 0; i < nr; i++, table += NAME_ENTRY)
+		if (!elffile_read_at(f, table, &out[i], sizeof(out[i])) && !elffile_waits(f))
 			return false;
 	return elffile_relative(f, put_pointer, &p);
 }
@@ -1953,10 +1953,11 @@ static int add_builtins(struct elfsym *t, const struct elffile *f, const struct 
 	const size_t prefix = sizeof(PREFIX) - 1;
 	int rc = 0;
 
+	/* All are missed in one call, not piece by piece. */
 	for (uint32_t i = 0; i < nr; i++)
-		if (!read_name(f, names[i], name + prefix))
+		if (!read_name(f, names[i], name + prefix) && !elffile_waits(f))
 			return 0;
-	for (uint32_t i = 0; i < nr && !rc; i++)
+	for (uint32_t i = 0; i < nr && !rc && !elffile_waits(f); i++)
 		rc = elfsym_add_named(t, b->code + places[i].offset, places[i].size, name,
 				      prefix + read_name(f, names[i], name + prefix));
 	return rc;

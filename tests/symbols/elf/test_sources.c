@@ -464,6 +464,44 @@ TEST(test_v8_relocated)
 	elfsym_fini(&t);
 }
 
+/* So are the names, which a linker has put anywhere in a large section. */
+TEST(test_v8_names_apart)
+{
+	enum { NR = 40, PART = 16384, SIZE = V8_SIZE + NR * PART, ROUNDS = 4 };
+	static struct elfparts there, missed;
+	static uint8_t bytes[SIZE];
+	Elf64_Phdr segment = { .p_type = PT_LOAD, .p_filesz = SIZE, .p_memsz = SIZE };
+	const struct elffile f = { .fd = -1,
+				   .memory = bytes,
+				   .size = SIZE,
+				   .elf_class = ELFCLASS64,
+				   .machine = EM_X86_64,
+				   .phdrs = &segment,
+				   .nr_phdrs = 1,
+				   .there = &there,
+				   .missed = &missed };
+	struct elfsym t = { .nr = 0 };
+	uint32_t before, rounds = 0;
+
+	make_v8(bytes, &t);
+	before = t.nr;
+	for (uint64_t i = 0; i < V8_NR_BUILTINS; i++) {
+		uint64_t name = V8_SIZE + i % NR * PART + 64 * (i / NR);
+
+		memcpy(bytes + V8_NAMES + 24 * i, &name, sizeof(name));
+		memcpy(bytes + name, "Add", 4);
+	}
+	do {
+		for (uint32_t i = 0; i < missed.nr; i++)
+			elfparts_add(&there, missed.list[i].start, missed.list[i].end, SIZE);
+		missed.nr = 0;
+		assert_int_equal(elfv8_add(&t, &f), 0);
+		assert_in_range(++rounds, 1, ROUNDS);
+	} while (missed.nr);
+	assert_int_equal(t.nr - before, V8_NR_BUILTINS);
+	elfsym_fini(&t);
+}
+
 TEST(test_go)
 {
 	uint8_t table[GO_SIZE];
