@@ -252,7 +252,7 @@ static int read_stack_copy(const uint8_t *bytes, size_t size, struct lang_frames
 		memcpy(&copy, bytes, sizeof(copy));
 	if (!copy.size)
 		return out->language == LANG_NONE ? -EINVAL : 0;
-	if (copy.size > size - sizeof(copy))
+	if (copy.size % 8 || copy.size > size - sizeof(copy))
 		return -EINVAL;
 	out->other = (struct unwind_interrupted){
 		.sp = copy.sp,
