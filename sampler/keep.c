@@ -356,7 +356,8 @@ static bool add_functions(struct keep *k, const struct assemble_input *in, uint3
 	if (place->object == in->wait)
 		put_wait(k, symbol, place);
 	frames = symbols_source(in->symbols, id, &nr_frames);
-	for (uint32_t i = 0; frames && i < nr_frames && *nr < KEEPFILE_DEPTH_MAX; i++) {
+	for (uint32_t i = symbol_frames_begin(frames, nr_frames, *nr ? list[*nr - 1] : SYMBOL_NONE);
+	     i < nr_frames && *nr < KEEPFILE_DEPTH_MAX; i++) {
 		uint32_t inlined = frames[i].symbol;
 
 		if (inlined == SYMBOL_NONE)

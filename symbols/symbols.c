@@ -76,6 +76,8 @@ struct places_move *places_move_new(struct places *from, struct places *to,
 /* Return the new id of a file, which leaves the table with the last place that has it. */
 static uint32_t move_file(struct places_move *m, uint32_t object, uint32_t file)
 {
+	if (file == SYMBOL_TAIL_CALL)
+		return file;
 	if (file == SYMBOL_NO_FILE || !array_reserve_zeroed(&m->files, &m->nr_files, file + 1ULL))
 		return SYMBOL_NO_FILE;
 	if (!m->files[file])
@@ -480,6 +482,7 @@ static void place_names_rename_kernel(struct place_names *n)
 /* The debug file of @object arrived: look up the source of its places again. */
 static void place_names_fetched(struct place_names *n, uint32_t object)
 {
+	const struct symbol_frame *frames;
 	uint32_t nr_places = places_nr(n->places), nr;
 
 	lines_again(n->lines, object);
@@ -491,7 +494,9 @@ static void place_names_fetched(struct place_names *n, uint32_t object)
 				: NULL;
 
 		/* The others get it when they are named. */
-		if (s && !s->made_up && !inlines_at(n->chains, id, &nr))
+		/* Without a line: it only has tail calls so far. */
+		if (s && !s->made_up &&
+		    (!(frames = inlines_at(n->chains, id, &nr)) || !frames[nr - 1].line))
 			lines_add(n->lines, id);
 	}
 }

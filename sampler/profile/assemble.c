@@ -49,6 +49,7 @@ struct assemble_index {
 /* The frames of a place: one function, and the functions inlined there. */
 struct assemble_spot {
 	uint32_t first, nr; /* in frames; first + 1, 0: none yet */
+	uint32_t nr_tails;  /* the first of them: functions that the call led through */
 	bool script;	    /* code of a language */
 	bool interpreter;   /* code of an interpreter */
 	bool kernel;	    /* code of the kernel */
@@ -186,7 +187,7 @@ static int add_line(struct assemble_work *w, const struct symbol_frame *f, uint3
 }
 
 /* Make the frames of place @id in @function: inlined functions first. */
-static int add_frames(struct assemble_work *w, uint32_t id, uint32_t function)
+static int add_frames(struct assemble_work *w, uint32_t id, uint32_t function, uint32_t *nr_tails)
 {
 	uint32_t nr, line, nr_before = w->nr_frames;
 	const struct symbol_frame *f = symbols_source(w->in->symbols, id, &nr);
@@ -206,6 +207,7 @@ static int add_frames(struct assemble_work *w, uint32_t id, uint32_t function)
 			inlined = symbols_at(w->in->symbols, f[i].symbol);
 		if (inlined && add_frame(w, symbol_function(w, f[i].symbol, inlined), line))
 			return -ENOMEM;
+		*nr_tails += inlined && f[i].file == SYMBOL_TAIL_CALL;
 	}
 	return w->nr_frames > nr_before ? 0 : add_frame(w, function, PROFILE_NO_LINE);
 }
@@ -240,15 +242,17 @@ static struct wait_hint hint_of(const struct assemble_work *w, const struct asse
 static int assemble_spot(struct assemble_work *w, struct assemble_spot *spot, uint32_t id)
 {
 	const struct place *place = places_at(w->in->places, id);
-	uint32_t symbol_id, first = w->nr_frames;
+	uint32_t symbol_id, first = w->nr_frames, nr_tails = 0;
 	const struct symbol *symbol = symbol_of(w, place, &symbol_id);
 	int ret;
 
 	if (symbol)
-		ret = add_frames(w, id, symbol_function(w, symbol_id, symbol));
+		ret = add_frames(w, id, symbol_function(w, symbol_id, symbol), &nr_tails);
 	else
 		ret = add_frame(w, place_function(w, id, place), PROFILE_NO_LINE);
-	*spot = (struct assemble_spot){ .first = first + 1, .nr = w->nr_frames - first };
+	*spot = (struct assemble_spot){ .first = first + 1,
+					.nr = w->nr_frames - first,
+					.nr_tails = nr_tails };
 	classify(w, spot, place);
 	w->has_scripts |= spot->script;
 	if (!ret && w->in->wait_places)
@@ -357,6 +361,25 @@ static struct shown shown_of(const struct assemble_work *w, const uint32_t *plac
 	return s;
 }
 
+/*
+ * Return the first frame of place @i of a stack to show: where the place before is in a function
+ * that the call leads through, the frames up to that are there already.
+ */
+static uint32_t first_shown(const struct assemble_work *w, const uint32_t *places, uint32_t i)
+{
+	const struct assemble_spot *spot = assemble_spot_at(w, places[i]), *inner;
+	uint32_t function;
+
+	if (!i || !spot->nr_tails)
+		return 0;
+	inner = assemble_spot_at(w, places[i - 1]);
+	function = w->frames[inner->first - 1 + inner->nr - 1].function;
+	for (uint32_t k = 0; k < spot->nr_tails; k++)
+		if (w->frames[spot->first - 1 + k].function == function)
+			return k + 1;
+	return 0;
+}
+
 /* How many frames a stack has to show. */
 static uint32_t stack_frames(const struct assemble_work *w, const struct shown *s)
 {
@@ -366,7 +389,8 @@ static uint32_t stack_frames(const struct assemble_work *w, const struct shown *
 	for (uint32_t i = 0; i < s->nr; i++) {
 		const struct assemble_spot *spot = assemble_spot_at(w, s->places[i]);
 
-		frames += is_left_out(out, spot) ? 0 : spot->nr;
+		if (!is_left_out(out, spot))
+			frames += spot->nr - first_shown(w, s->places, i);
 	}
 	return frames;
 }
@@ -426,11 +450,11 @@ static int lay_out_stacks(struct assemble_work *w, uint64_t *nr_frames)
 	return *nr_frames > UINT32_MAX ? -ENOMEM : 0;
 }
 
-/* Write the frames of one place; return the position after them. */
+/* Write the frames of one place from @first on; return the position after them. */
 static uint32_t put_spot(const struct assemble_work *w, uint32_t at,
-			 const struct assemble_spot *spot)
+			 const struct assemble_spot *spot, uint32_t first)
 {
-	for (uint32_t k = 0; k < spot->nr; k++, at++) {
+	for (uint32_t k = first; k < spot->nr; k++, at++) {
 		w->p->frames[at] = w->frames[spot->first - 1 + k].function;
 		if (w->p->frame_lines)
 			w->p->frame_lines[at] = w->frames[spot->first - 1 + k].line;
@@ -446,10 +470,11 @@ static void put_stack(const struct assemble_work *w, uint32_t at, const uint32_t
 	struct left_out out = find_left_out(w, s.places, s.nr);
 
 	if (s.wait)
-		at = put_spot(w, at, assemble_spot_at(w, s.lead));
+		at = put_spot(w, at, assemble_spot_at(w, s.lead), 0);
 	for (uint32_t i = 0; i < s.nr; i++)
 		if (!is_left_out(out, assemble_spot_at(w, s.places[i])))
-			at = put_spot(w, at, assemble_spot_at(w, s.places[i]));
+			at = put_spot(w, at, assemble_spot_at(w, s.places[i]),
+				      first_shown(w, s.places, i));
 }
 
 /* Fill in the stacks: all in one array of frames. 0 or -ENOMEM. */

@@ -361,7 +361,7 @@ static void read_rows(struct reading *r)
 {
 	struct listing_part ranges[LISTING_PARTS_MAX + 1];
 	struct dwarf_sandbox *file = NULL;
-	int rc = dwarf_object_open(&r->where, false, &file);
+	int rc = dwarf_object_open(&r->where, false, NULL, &file);
 
 	for (uint32_t i = 0, nr = ranges_of(r->l, ranges); i < nr && !rc; i++)
 		rc = dwarf_sandbox_lines(file, ranges[i].vaddr, ranges[i].size, tell_line, r);

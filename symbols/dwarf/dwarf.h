@@ -140,9 +140,11 @@ int dwarf_sandbox_lines(struct dwarf_sandbox *d, uint64_t vaddr, uint64_t size, 
 
 /*
  * Open it for many look-ups: 0, -ESTALE (not the file of the image), or -errno as
- * dwarf_sandbox_open(); then the caller owns *out.
+ * dwarf_sandbox_open(); then the caller owns *out. @code, unless NULL: gets the object itself, also
+ * without debug information; -1: it is not to be read. @out NULL: only that.
  */
-int dwarf_object_open(const struct load_where *where, bool no_lines, struct dwarf_sandbox **out);
+int dwarf_object_open(const struct load_where *where, bool no_lines, int *code,
+		      struct dwarf_sandbox **out);
 /* Return the words for a result of dwarf_object_open(), as object->debug. Static. */
 const char *dwarf_object_words(int code);
 

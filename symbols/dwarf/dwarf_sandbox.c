@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -586,7 +587,8 @@ static void find_splits(struct dwarf_sandbox *d, const struct load_where *where,
 	}
 }
 
-int dwarf_object_open(const struct load_where *where, bool no_lines, struct dwarf_sandbox **out)
+int dwarf_object_open(const struct load_where *where, bool no_lines, int *code,
+		      struct dwarf_sandbox **out)
 {
 	struct elffacts_input in = { .fd = -1 };
 	struct untrusted_file file;
@@ -594,6 +596,8 @@ int dwarf_object_open(const struct load_where *where, bool no_lines, struct dwar
 	uint64_t bias;
 	int rc = load_open(where, NULL, &file);
 
+	if (code)
+		*code = -1;
 	if (rc)
 		return rc;
 	in.fd = file.fd;
@@ -601,11 +605,13 @@ int dwarf_object_open(const struct load_where *where, bool no_lines, struct dwar
 	rc = elffacts_read(&facts, &in);
 	if (!rc && !load_is_of_image(where, facts.names.build_id, facts.names.build_id_size))
 		rc = -ESTALE;
-	if (!rc)
+	if (!rc && code)
+		*code = fcntl(file.fd, F_DUPFD_CLOEXEC, 0);
+	if (!rc && out)
 		rc = to_debug_file(&in, where, &file, &facts, &bias);
-	if (!rc)
+	if (!rc && out)
 		rc = dwarf_sandbox_open(out, &file, &facts, bias, no_lines);
-	if (!rc && (*out)->split)
+	if (!rc && out && (*out)->split)
 		find_splits(*out, where, file.fd);
 	close(file.fd);
 	return rc;

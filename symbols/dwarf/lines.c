@@ -54,24 +54,31 @@ struct lines_object {
 	struct dwarf_sandbox
 		*file; /* used by one thread at a time; NULL: closed, or lent to a job */
 	uint64_t used_ns;
+	int code; /* the object itself, with its calls; the same; -1: closed, or lent */
 	uint32_t nr_late, nr_lost;
-	bool refused; /* permanently */
+	bool refused; /* its debug information, permanently */
+	bool left;    /* the object: it hangs, or is not there */
 };
 
 /* A job: open a file, look some places up, or close it. A job that hangs keeps its file. */
 struct lines_job {
 	struct job job;
 	struct load_where where; /* to open */
-	bool no_lines;
-	struct dwarf_sandbox *file; /* to look up in, or just opened */
+	bool no_lines, code_only;
+	struct dwarf_sandbox *file; /* to look up in, or just opened; NULL: none */
+	int code;		    /* the same of the object; -1: none */
 	struct lines_object *of;    /* the loader's, not used by the job */
 	uint64_t began_ns;
 	int rc;	   /* of opening, or of the look-up */
 	bool lost; /* the worker that had the file open was replaced: open it again */
 	uint32_t nr;
 	uint32_t places[JOB_PLACES];
-	uint64_t vaddrs[JOB_PLACES];
-	struct dwarf_chains chains; /* the result: of the first places */
+	uint64_t vaddrs[JOB_PLACES], offsets[JOB_PLACES];
+	uint16_t machine;
+	/* The result: of the first places; and functions that a call there leads through. */
+	struct dwarf_chains chains;
+	uint32_t nr_tails[JOB_PLACES];
+	uint64_t tails[JOB_PLACES][TAIL_CALLS_MAX];
 };
 
 void lines_init(struct lines *l, const struct image_cache *images, struct places *places,
@@ -90,12 +97,14 @@ static void drop_job(struct job *job)
 	struct lines_job *j = (struct lines_job *)job;
 
 	dwarf_sandbox_close(j->file);
+	if (j->code >= 0)
+		close(j->code);
 	load_where_fini(&j->where);
 	dwarf_chains_free(&j->chains);
 	free(j);
 }
 
-static struct lines_job *new_job(void (*run)(struct job *job), struct dwarf_sandbox *file)
+static struct lines_job *new_job(void (*run)(struct job *job), struct dwarf_sandbox *file, int code)
 {
 	struct lines_job *j = calloc(1, sizeof(*j));
 
@@ -104,6 +113,7 @@ static struct lines_job *new_job(void (*run)(struct job *job), struct dwarf_sand
 	j->job.run = run;
 	j->job.drop = drop_job;
 	j->file = file;
+	j->code = code;
 	return j;
 }
 
@@ -113,16 +123,25 @@ static void run_close(struct job *job)
 
 	dwarf_sandbox_close(j->file);
 	j->file = NULL;
+	if (j->code >= 0)
+		close(j->code);
+	j->code = -1;
 }
 
-/* Have the file of @o closed, by a helper: even closing may hang. */
+static bool is_open(const struct lines_object *o)
+{
+	return o->file || o->code >= 0;
+}
+
+/* Have the files of @o closed, by a helper: even closing may hang. */
 static void close_object(struct lines *l, struct lines_object *o)
 {
-	struct lines_job *j = o->file ? new_job(run_close, o->file) : NULL;
+	struct lines_job *j = is_open(o) ? new_job(run_close, o->file, o->code) : NULL;
 
 	if (!j)
 		return;
 	o->file = NULL;
+	o->code = -1;
 	if (helpers_start(l->images->helpers, &j->job))
 		j->job.drop(&j->job);
 	else
@@ -164,6 +183,7 @@ static struct lines_object *object_of(struct lines *l, uint32_t object)
 	if (!o)
 		return NULL;
 	o->object = object;
+	o->code = -1;
 	list[l->nr_list++] = o;
 	l->by_object[object] = l->nr_list;
 	return o;
@@ -184,7 +204,7 @@ void lines_add(struct lines *l, uint32_t id)
 	if (!object || object->identity.kind != OBJECT_FILE)
 		return;
 	o = object_of(l, place->object);
-	if (!o || o->refused)
+	if (!o || o->left)
 		return;
 	if (!array_reserve(&o->queue, &o->max, o->nr + 1ULL))
 		return;
@@ -277,10 +297,10 @@ void lines_java(struct lines *l, const struct jvm_table_chain *chain)
 }
 
 /* Give up the look-ups of @o. */
-static void refuse(struct lines *l, struct lines_object *o)
+static void leave(struct lines *l, struct lines_object *o)
 {
 	close_object(l, o);
-	o->refused = true;
+	o->left = true;
 	count_waiting(l, -(long)o->nr);
 	free(o->queue);
 	o->queue = NULL;
@@ -294,7 +314,7 @@ void lines_again(struct lines *l, uint32_t object)
 	if (!o)
 		return;
 	close_object(l, o);
-	o->refused = false;
+	o->refused = o->left = false;
 	o->nr_late = o->nr_lost = 0;
 }
 
@@ -302,13 +322,29 @@ static void run_open(struct job *job)
 {
 	struct lines_job *j = (struct lines_job *)job;
 
-	j->rc = dwarf_object_open(&j->where, j->no_lines, &j->file);
+	j->rc = dwarf_object_open(&j->where, j->no_lines, &j->code, j->code_only ? NULL : &j->file);
+}
+
+/* Find the functions that the calls before the places lead through. */
+static void find_tails(struct lines_job *j)
+{
+	struct derive_file f = { .fd = j->code, .machine = j->machine };
+
+	for (uint32_t i = 0; j->code >= 0 && i < j->nr; i++) {
+		f.bias = j->vaddrs[i] - j->offsets[i];
+		j->nr_tails[i] = derive_tail_calls(&f, j->vaddrs[i] + 1, j->tails[i]);
+	}
 }
 
 static void run_look_up(struct job *job)
 {
 	struct lines_job *j = (struct lines_job *)job;
 
+	find_tails(j);
+	if (!j->file) { /* no debug information: there are no chains */
+		j->chains.nr = j->nr;
+		return;
+	}
 	j->rc = dwarf_sandbox_chains(j->file, j->vaddrs, j->nr, &j->chains);
 	/* Not of run_open(): there it is a file that was replaced on disk. */
 	j->lost = j->rc == -ESTALE;
@@ -330,9 +366,9 @@ static void make_room(struct lines *l, uint64_t now_ns, bool for_one)
 		for (uint32_t i = 0; i < l->nr_list; i++) {
 			struct lines_object *o = l->list[i];
 
-			if (!o->file)
+			if (!is_open(o))
 				continue;
-			size += dwarf_sandbox_size(o->file);
+			size += o->file ? dwarf_sandbox_size(o->file) : 0;
 			nr++;
 			if (!oldest || o->used_ns < oldest->used_ns)
 				oldest = o;
@@ -344,12 +380,30 @@ static void make_room(struct lines *l, uint64_t now_ns, bool for_one)
 	}
 }
 
+/* Return the symbol @key, added if new, with the name @text, which may be mangled. */
+static uint32_t symbol_named(struct lines *l, const struct symtab_key *key,
+			     struct symtab_text *text)
+{
+	uint32_t id = symtab_find(l->symtab, key);
+	const char *demangled;
+	size_t clean;
+
+	if (id != SYMBOL_NONE)
+		return id;
+	clean = demangler_get(&l->demangler, text->name, text->name_size, &demangled);
+	if (clean) {
+		text->name = demangled;
+		text->name_size = clean;
+	}
+	return symtab_add(l->symtab, key, text);
+}
+
 /* Return the symbol of an inlined function, added if new. */
 static uint32_t inlined_symbol(struct lines *l, const struct object *object,
 			       const struct dwarf_frame *frame)
 {
-	const char *name = frame->name, *demangled;
-	size_t size = strnlen(name, DEMANGLE_NAME_MAX), clean;
+	const char *name = frame->name;
+	size_t size = strnlen(name, DEMANGLE_NAME_MAX);
 	const struct symtab_key key = {
 		.object = object->id,
 		.variant = keyhash_name(name, size) + frame->identity,
@@ -362,16 +416,54 @@ static uint32_t inlined_symbol(struct lines *l, const struct object *object,
 		.kind = 'u',
 		.inlined = true,
 	};
-	uint32_t id = symtab_find(l->symtab, &key);
 
-	if (id != SYMBOL_NONE)
-		return id;
-	clean = demangler_get(&l->demangler, name, size, &demangled);
-	if (clean) {
-		text.name = demangled;
-		text.name_size = clean;
+	return symbol_named(l, &key, &text);
+}
+
+/*
+ * Return the function that begins at @vaddr and leads on to another one at @next; NULL: none, or
+ * both are one. @bias: of the place with the call.
+ */
+static const struct image_symbol *tail_at(const struct image *image, uint64_t vaddr, uint64_t next,
+					  uint64_t bias)
+{
+	const struct image_symbol *s = image_find(image, vaddr), *to = image_find(image, next);
+	uint64_t offset;
+
+	if (!s || !to || s->vaddr != vaddr || image_whole(image, s) == image_whole(image, to))
+		return NULL;
+	return image_offset(image, vaddr, &offset) && vaddr - offset == bias ? s : NULL;
+}
+
+/* Add the functions that the call before place @i of @j leads through, the last one first. */
+static uint32_t add_tails(struct lines *l, const struct object *object, const struct lines_job *j,
+			  uint32_t i, struct symbol_frame *out)
+{
+	/* Acquire: pairs with the release of publish(); only this thread removes it. */
+	const struct image *image = atomic_load_explicit(&object->image, memory_order_acquire);
+	const uint64_t *tails = j->tails[i], bias = j->vaddrs[i] - j->offsets[i];
+	const struct image_symbol *found[TAIL_CALLS_MAX];
+	uint32_t nr = 0, nr_out = 0;
+
+	while (image && nr + 1 < j->nr_tails[i] &&
+	       (found[nr] = tail_at(image, tails[nr], tails[nr + 1], bias)))
+		nr++;
+	while (nr--) {
+		struct symtab_key key = { .object = object->id, .start = found[nr]->vaddr };
+		struct symtab_text text = {
+			.module = object->name.str,
+			.module_size = object->name.size,
+			.kind = 'u',
+		};
+		char stub[IMAGE_STUB_MAX];
+		uint32_t id;
+
+		text.name = image_symbol_name(image, found[nr], stub, &text.name_size);
+		id = symbol_named(l, &key, &text);
+		if (id != SYMBOL_NONE)
+			out[nr_out++] = (struct symbol_frame){ id, SYMBOL_TAIL_CALL, 0 };
 	}
-	return symtab_add(l->symtab, &key, &text);
+	return nr_out;
 }
 
 static uint32_t file_id(struct lines *l, const struct object *object,
@@ -393,12 +485,16 @@ static uint32_t symbol_at(const struct lines *l, uint32_t place, uint32_t symbol
 	return p ? atomic_load_explicit(&p->symbol, memory_order_relaxed) : symbol;
 }
 
-/* Keep @frames of place @id. */
-static void keep(struct lines *l, const struct object *object, uint32_t id,
-		 const struct dwarf_frame *frames, uint32_t nr)
+/* Keep the functions at place @at of @j. */
+static void keep(struct lines *l, const struct object *object, const struct lines_job *j,
+		 uint32_t at)
 {
-	struct symbol_frame out[DWARF_FRAMES_MAX];
+	const struct dwarf_frame *frames = j->chains.frames ? j->chains.frames + j->chains.first[at]
+							    : NULL;
+	struct symbol_frame all[DWARF_FRAMES_MAX + TAIL_CALLS_MAX], *out = all;
+	uint32_t nr = (uint32_t)MAX(j->chains.nr_frames[at], 0), id = j->places[at];
 
+	out += add_tails(l, object, j, at, all);
 	for (uint32_t i = 0; i < nr; i++) {
 		out[i].symbol = SYMBOL_NONE;
 		if (frames[i].name) {
@@ -412,9 +508,14 @@ static void keep(struct lines *l, const struct object *object, uint32_t id,
 		out[i].line = frames[i].line;
 		out[i].file = file_id(l, object, &frames[i]);
 	}
+	if (!nr)
+		out[nr++] = (struct symbol_frame){ SYMBOL_NONE, SYMBOL_NO_FILE, 0 };
+	nr += (uint32_t)(out - all);
 	if (nr == 1 && !out[0].line)
 		return;
-	if (!inlines_put(l->chains, id, out, nr))
+	/* Of a chain that is too long the outermost ones: the last is the place's symbol. */
+	out = all + nr - MIN(nr, DWARF_FRAMES_MAX);
+	if (!inlines_put(l->chains, id, out, MIN(nr, DWARF_FRAMES_MAX)))
 		atomic_fetch_add_explicit(&l->nr_found, 1, memory_order_relaxed);
 }
 
@@ -440,7 +541,9 @@ static bool lend(struct lines *l, struct lines_object *o, struct lines_job *j, u
 			lines_add(l, j->places[i]);
 		count_waiting(l, -(long)j->nr);
 		o->file = j->file;
+		o->code = j->code;
 		j->file = NULL;
+		j->code = -1;
 		j->job.drop(&j->job);
 		return false;
 	}
@@ -450,11 +553,13 @@ static bool lend(struct lines *l, struct lines_object *o, struct lines_job *j, u
 
 static bool begin_open(struct lines *l, struct lines_object *o, uint64_t now_ns)
 {
-	struct lines_job *j = new_job(run_open, NULL);
+	struct lines_job *j = new_job(run_open, NULL, -1);
 
 	if (!j)
 		return false;
+	close_object(l, o);
 	j->no_lines = l->no_lines;
+	j->code_only = o->refused;
 	load_where(&j->where, l->images->objects, objects_at(l->images->objects, o->object),
 		   l->images->no_proc, l->images->root);
 	return lend(l, o, j, now_ns);
@@ -469,17 +574,20 @@ static bool begin_look_up(struct lines *l, struct lines_object *o, uint64_t now_
 	const struct object *object = objects_at(l->images->objects, o->object);
 	/* Acquire: pairs with the release of publish(); only this thread removes it. */
 	const struct image *image = atomic_load_explicit(&object->image, memory_order_acquire);
-	struct lines_job *j = new_job(run_look_up, o->file);
+	struct lines_job *j = new_job(run_look_up, o->file, o->code);
 	uint32_t taken = 0;
 
 	if (!j)
 		return false;
 	o->file = NULL;
+	o->code = -1;
+	j->machine = image ? image->machine : 0;
 	for (; taken < o->nr && j->nr < JOB_PLACES; taken++) {
 		const struct place *place = places_at(l->places, o->queue[taken]);
 
 		if (!image || !image_vaddr(image, place->offset, &j->vaddrs[j->nr]))
 			continue;
+		j->offsets[j->nr] = place->offset;
 		j->places[j->nr++] = o->queue[taken];
 	}
 	o->nr -= taken;
@@ -523,17 +631,14 @@ static void take(struct lines *l, struct lines_job *j, uint64_t now_ns)
 
 	demangle_all(l, &j->chains);
 	for (uint32_t i = 0; i < j->chains.nr; i++) {
-		int nr = j->chains.nr_frames[i];
-
-		if (nr > 0)
-			keep(l, object, j->places[i], j->chains.frames + j->chains.first[i],
-			     (uint32_t)nr);
-		else if (nr == -ETIME)
-			o->nr_late++;
+		keep(l, object, j, i);
+		o->nr_late += j->chains.nr_frames[i] == -ETIME;
 	}
 	o->used_ns = now_ns;
 	o->file = j->file;
+	o->code = j->code;
 	j->file = NULL;
+	j->code = -1;
 	for (uint32_t i = j->chains.nr; i < j->nr; i++)
 		lines_add(l, j->places[i]);
 	/* Not without end: a file may be the reason. */
@@ -544,9 +649,13 @@ static void take(struct lines *l, struct lines_job *j, uint64_t now_ns)
 		j->rc = -EPIPE;
 	else if (j->lost)
 		j->rc = 0;
-	tell(l, o, j->rc);
-	if (j->rc)
-		refuse(l, o);
+	if (!o->refused)
+		tell(l, o, j->rc);
+	o->refused |= j->rc != 0;
+	if (o->refused && o->code < 0)
+		leave(l, o);
+	else if (o->refused && o->file) /* opened again for its calls alone */
+		close_object(l, o);
 	j->job.drop(&j->job);
 }
 
@@ -560,7 +669,7 @@ static bool end_job(struct lines *l, uint64_t now_ns)
 		take(l, j, now_ns);
 	} else if (now_ns - j->began_ns > JOB_MAX_NS) {
 		tell(l, j->of, -ETIME);
-		refuse(l, j->of);
+		leave(l, j->of);
 		helper_job_leave(&j->job);
 	} else {
 		return false;
@@ -579,6 +688,12 @@ static bool can_wait(const struct lines *l, uint64_t now_ns)
 	       now_ns - l->emptied_ns < wait_ns;
 }
 
+/* Return whether all that is read of @o is open. */
+static bool is_ready(const struct lines_object *o)
+{
+	return o->file || (o->refused && o->code >= 0);
+}
+
 bool lines_work(struct lines *l, bool now)
 {
 	uint64_t now_ns = time_now_ns();
@@ -590,10 +705,10 @@ bool lines_work(struct lines *l, bool now)
 	o = choose(l);
 	if (!o && ended)
 		l->emptied_ns = now_ns;
-	make_room(l, now_ns, o && !o->file);
+	make_room(l, now_ns, o && !is_ready(o));
 	if (!o || (!now && !ended && can_wait(l, now_ns)))
 		return false;
-	return o->file ? begin_look_up(l, o, now_ns) : begin_open(l, o, now_ns);
+	return is_ready(o) ? begin_look_up(l, o, now_ns) : begin_open(l, o, now_ns);
 }
 
 bool lines_busy(const struct lines *l)

@@ -455,6 +455,23 @@ struct image {
  */
 int derive_image(struct image *image, const struct elffile *f);
 
+/* Code in a file: @bias is its address less its place there. */
+struct derive_file {
+	int fd;
+	uint16_t machine; /* e_machine */
+	uint64_t bias;
+};
+
+#define TAIL_CALLS_MAX 5U
+
+/*
+ * Follow the direct call before the return address @next: out[0] is the function that it calls; if
+ * that does no more than lead on to another one (its stack as it was, at last a jump), out[1] is
+ * that, and so on. Return how many there are; 0: no direct call.
+ */
+uint32_t derive_tail_calls(const struct derive_file *f, uint64_t next,
+			   uint64_t out[static TAIL_CALLS_MAX]);
+
 /* Make the stub of @image, with its load segments. NULL when out of memory. */
 struct image *image_stub(const struct image *image);
 /* Return the bytes of an image. */

@@ -213,15 +213,27 @@ struct symbol {
 
 /*
  * One of the functions that the source has at a place: the compiler made one
- * piece of code of all of them.
+ * piece of code of all of them. First, without a line: functions that the call there led through,
+ * each with a jump as its last instruction, so that none has a frame.
  */
 struct symbol_frame {
 	uint32_t symbol; /* SYMBOL_NONE: the symbol of the place, always the last */
-	uint32_t file;	 /* id of a file, or SYMBOL_NO_FILE */
+	uint32_t file;	 /* id of a file, SYMBOL_NO_FILE or SYMBOL_TAIL_CALL */
 	uint32_t line;	 /* 0: unknown */
 };
 
-#define SYMBOL_NO_FILE UINT32_MAX
+#define SYMBOL_NO_FILE	 UINT32_MAX
+#define SYMBOL_TAIL_CALL (UINT32_MAX - 1) /* the function has led on to the next one */
+
+/* Return the first of @frames that is a caller of function @inner, which may be in a tail call. */
+static inline uint32_t symbol_frames_begin(const struct symbol_frame *frames, uint32_t nr,
+					   uint32_t inner)
+{
+	for (uint32_t i = 0; i < nr && frames[i].file == SYMBOL_TAIL_CALL; i++)
+		if (frames[i].symbol == inner)
+			return i + 1;
+	return 0;
+}
 
 /*
  * The named functions, by ids that are for good. Those that nothing refers to may be dropped; their

@@ -276,10 +276,10 @@ TEST(test_written_in_place, setup, teardown)
 	id = memmem(map, (size_t)st.st_size, image->build_id, image->build_id_size);
 	assert_non_null(id);
 	load_where(&where, f->objects, object, false, NULL);
-	assert_int_equal(dwarf_object_open(&where, false, &lines), 0);
+	assert_int_equal(dwarf_object_open(&where, false, NULL, &lines), 0);
 	dwarf_sandbox_close(lines);
 	*id ^= 1;
-	assert_int_equal(dwarf_object_open(&where, false, &lines), -ESTALE);
+	assert_int_equal(dwarf_object_open(&where, false, NULL, &lines), -ESTALE);
 	l = listing_of(f, symbol);
 	assert_non_null(l->why);
 	assert_non_null(strstr(l->why, "not the running one"));

@@ -197,6 +197,56 @@ TEST(test_source, setup, teardown)
 	assert_int_equal(stats.nr_lines_waiting, 0);
 }
 
+extern const char test_symbols_after[], test_symbols_after_stub[], test_symbols_after_own[];
+
+#if defined(__x86_64__)
+/* clang-format off */
+__asm__(".pushsection .text\n"
+	".type leads_on, @function\nleads_on: endbr64\n mov %esi, %edi\n jmp leads_to_stub\n"
+	".size leads_on, . - leads_on\n"
+	".type leads_to_stub, @function\nleads_to_stub: jmp getppid@PLT\n"
+	".size leads_to_stub, . - leads_to_stub\n"
+	".type goes_round, @function\ngoes_round: jmp 1f\n 1: ret\n"
+	".size goes_round, . - goes_round\n"
+	".type calls_through, @function\ncalls_through: sub $8, %rsp\n call leads_on\n"
+	"test_symbols_after: call getppid@PLT\n"
+	"test_symbols_after_stub: call goes_round\n"
+	"test_symbols_after_own: add $8, %rsp\n ret\n"
+	".size calls_through, . - calls_through\n.popsection");
+/* clang-format on */
+
+/*
+ * Two functions that only jump to the next one are callers too; a stub of the PLT and a
+ * function that jumps in itself are none.
+ */
+TEST(test_tail_calls, setup, teardown)
+{
+	struct fixture *f = *state;
+	uint32_t place = place_of(f, (uint64_t)(uintptr_t)test_symbols_after - 1), nr = 0;
+	uint32_t stub = place_of(f, (uint64_t)(uintptr_t)test_symbols_after_stub - 1);
+	uint32_t own = place_of(f, (uint64_t)(uintptr_t)test_symbols_after_own - 1);
+	const struct symbol_frame *frames;
+
+	symbols_run(f->symbols);
+	assert_string_equal(symbol_of(f, place)->name.str, "calls_through");
+	frames = symbols_source(f->symbols, place, &nr);
+	assert_int_equal(nr, 3);
+	assert_string_equal(symbols_at(f->symbols, frames[0].symbol)->name.str, "leads_to_stub");
+	assert_string_equal(symbols_at(f->symbols, frames[1].symbol)->name.str, "leads_on");
+	assert_int_equal(frames[0].file, SYMBOL_TAIL_CALL);
+	assert_int_equal(frames[1].file, SYMBOL_TAIL_CALL);
+	assert_int_equal(frames[2].symbol, SYMBOL_NONE);
+	/* Sampled itself, it has the same symbol, and its callers begin behind it. */
+	assert_int_equal(symbol_frames_begin(frames, nr, SYMBOL_NONE), 0);
+	assert_int_equal(symbol_frames_begin(frames, nr, frames[0].symbol), 1);
+	assert_int_equal(symbol_frames_begin(frames, nr, frames[1].symbol), 2);
+	symbols_source(f->symbols, stub, &nr);
+	assert_true(nr <= 1);
+	symbols_source(f->symbols, own, &nr);
+	assert_true(nr <= 1);
+}
+#endif
+
 /* A place waits while its lines are looked up: --stacks prints them then. */
 TEST(test_waits_for_lines, setup, teardown)
 {

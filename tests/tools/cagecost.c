@@ -172,7 +172,7 @@ static uint64_t work_lines(const char *path)
 	where.identity.ino = st.st_ino;
 	nr = take_places(read_image(real), vaddrs);
 	before_ns = process_ns();
-	return dwarf_object_open(&where, false, &lines) ? 0 : look_up(lines, vaddrs, nr);
+	return dwarf_object_open(&where, false, NULL, &lines) ? 0 : look_up(lines, vaddrs, nr);
 }
 
 static bool with_sandbox; /* in this process */

@@ -73,7 +73,7 @@ int main(int argc, char **argv)
 	where.identity.ino = st.st_ino;
 	if (image_read(&image, &in, NULL))
 		return 1;
-	if (dwarf_object_open(&where, false, &lines))
+	if (dwarf_object_open(&where, false, NULL, &lines))
 		lines = NULL;
 	while (scanf("%" SCNx64, &vaddr) == 1)
 		print(image, lines, vaddr);

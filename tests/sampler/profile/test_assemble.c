@@ -844,6 +844,44 @@ TEST(test_inlined)
 	profile_free(p);
 }
 
+#if defined(__x86_64__)
+extern const char test_assemble_jump[], test_assemble_after[];
+__asm__(".pushsection .text\n.type only_jumps, @function\n"
+	"only_jumps: nop\ntest_assemble_jump: jmp sample_me\n.size only_jumps, . - only_jumps\n"
+	".type calls_it, @function\ncalls_it: call only_jumps\ntest_assemble_after: ret\n"
+	".size calls_it, . - calls_it\n.popsection");
+
+/* A function that only jumps to the next one is a caller of that; sampled itself, it is there once.
+ */
+TEST(test_tail_call)
+{
+	struct tables t;
+	uint32_t places[2][2];
+	struct history_cell cells[2] = { { .count = 1 }, { .count = 1 } };
+	struct profile *p;
+
+	tables_init(&t);
+	assert_int_equal(maps_load(t.maps, getpid()), 0);
+	maps_publish(t.maps, time_now_ns(), UINT64_MAX);
+	places[0][0] = place_of_code(&t, (const char *)(uintptr_t)sample_me);
+	places[1][0] = place_of_code(&t, test_assemble_jump);
+	places[0][1] = places[1][1] = place_of_code(&t, test_assemble_after - 1);
+	symbols_run(t.symbols);
+	for (int i = 0; i < 2; i++)
+		cells[i].stack = stack_of(&t, 2, places[i]);
+	p = assembled(&t, cells, 2);
+	tables_fini(&t);
+	assert_int_equal(p->nr_functions, 3);
+	assert_int_equal(p->nr_frames, 5);
+	assert_string_equal(function_at(p, 0, 0)->name.str, "sample_me");
+	assert_string_equal(function_at(p, 0, 1)->name.str, "only_jumps");
+	assert_string_equal(function_at(p, 0, 2)->name.str, "calls_it");
+	assert_string_equal(function_at(p, 1, 0)->name.str, "only_jumps");
+	assert_string_equal(function_at(p, 1, 1)->name.str, "calls_it");
+	profile_free(p);
+}
+#endif
+
 /*
  * Kinds of long waits: found in the stack, or known from /proc. In poll they are idle, in a lock
  * they are not; shorter ones never are.

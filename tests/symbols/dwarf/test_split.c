@@ -77,7 +77,7 @@ static int open_program(const char *name, struct dwarf_sandbox **out)
 	struct load_where w = { .identity.kind = OBJECT_FILE, .seen.path = path };
 
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	return dwarf_object_open(&w, false, out);
+	return dwarf_object_open(&w, false, NULL, out);
 }
 
 /* Get the code: [*start, *end) of the segment that is executable. */

@@ -10,6 +10,10 @@ int main(void)
 	return 77;
 }
 #else
+#include <elf.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "symbols/elf/internal.h"
 
 /* clang-format off */
@@ -57,6 +61,14 @@ FUNCTION(d_behind,
 FUNCTION(d_clone,
 	"test %edi, %edi\n jz 1f\n ret\n 1:" LABEL(d_clone_child)
 	"xor %ebp, %ebp\n pop %rax\n call *%rax\n hlt");
+FUNCTION(d_tails,
+	"call 1f" LABEL(d_tails_one) "call 2f" LABEL(d_tails_two) "call 3f" LABEL(d_tails_pushed)
+	"call 4f" LABEL(d_tails_branch) "call 5f" LABEL(d_tails_to) "call 6f" LABEL(d_tails_round)
+	"call *%rax" LABEL(d_tails_by_register) "ret\n"
+	"1:" LABEL(d_tails_jump) "jmp 9f\n"
+	"2:" LABEL(d_tails_moves) "endbr64\n mov %rsi, %rdx\n xor %edi, %edi\n jmp 1b\n"
+	"3: push %rbx\n jmp 9f\n 4: test %edi, %edi\n jz 9f\n jmp 1b\n 5: jmp *%rax\n"
+	"6: jmp 6b\n 9:" LABEL(d_tails_last) "ret");
 FUNCTION(d_make,
 	"lea 2f(%rip), %rcx\n mov %rcx, (%rdi)\n ret\n push %rbp\n jmp *%rbx\n"
 	"2:" LABEL(d_make_last) "xor %edi, %edi\n hlt");
@@ -269,6 +281,44 @@ TEST(test_roots)
 	DERIVE(&r, d_clone);
 	assert_int_equal(row_at(&r, AT(d_clone), &guessed).cfa, DERIVE_BY_REG);
 	assert_int_equal(row_at(&r, AT(d_clone_child), &guessed).cfa, DERIVE_END);
+}
+
+/* Functions that lead on to another one, in a file. */
+TEST(test_tail_calls)
+{
+	const struct {
+		uint64_t next;
+		uint32_t nr;
+		uint64_t first, then, last;
+	} is[] = {
+		{ AT(d_tails_one), 2, AT(d_tails_jump), AT(d_tails_last), 0 },
+		{ AT(d_tails_two), 3, AT(d_tails_moves), AT(d_tails_jump), AT(d_tails_last) },
+		{ AT(d_tails_pushed), 1, 0, 0, 0 },
+		{ AT(d_tails_branch), 1, 0, 0, 0 },
+		{ AT(d_tails_to), 1, 0, 0, 0 },
+		{ AT(d_tails_round), TAIL_CALLS_MAX, 0, 0, 0 },
+		{ AT(d_tails_by_register), 0, 0, 0, 0 },
+		{ AT(d_tails) + 3, 0, 0, 0, 0 },     /* before the file */
+		{ AT(d_tails_end) + 9, 0, 0, 0, 0 }, /* behind it */
+	};
+	struct derive_file f = { memfd_create("code", 0), EM_X86_64, AT(d_tails) };
+	size_t size = (size_t)(d_tails_end - d_tails);
+
+	assert_int_equal(write(f.fd, d_tails, size), size);
+	for (size_t i = 0; i < ARRAY_SIZE(is); i++) {
+		uint64_t out[TAIL_CALLS_MAX] = { 0 };
+
+		assert_int_equal(derive_tail_calls(&f, is[i].next, out), is[i].nr);
+		if (!is[i].first)
+			continue;
+		assert_int_equal(out[0], is[i].first);
+		assert_int_equal(out[1], is[i].then);
+		assert_int_equal(out[2], is[i].last);
+	}
+	f.machine = EM_RISCV;
+	assert_int_equal(derive_tail_calls(&f, AT(d_tails_one), (uint64_t[TAIL_CALLS_MAX]){ 0 }),
+			 0);
+	close(f.fd);
 }
 
 static uint32_t next_random(uint32_t *seed)
