@@ -3,9 +3,9 @@
  * Perl 5.36 to 5.44 with threads: the contexts of subs on all stacks of the interpreter.
  *
  * Runs on: a reader. A sub without an op to return to was called from C, so
- * that it ends a Perl_runops_standard(). Only the first interpreter of a process
- * is read: its address has to be on the C stack. Offsets are from the
- * headers, for 64-bit CPUs.
+ * that it ends a Perl_runops_standard(). An interpreter that runs on a thread has its address on
+ * the C stack of that: the first one of the process is known, those of other threads are found
+ * among the words there. Offsets are from the headers, for 64-bit CPUs.
  */
 #include "symbols/script/internal.h"
 
@@ -21,6 +21,13 @@
 
 #define FILE_MAX	 256U
 #define PAGE		 4096U
+#define WORDS_MAX	 128U /* of the C stack that may be interpreters */
+#define TWICE_MAX	 16U
+#define C_STACK_MAX	 (16ULL << 20)
+#define STACK_MAX	 (1ULL << 32) /* bytes of values */
+#define INTERP_SP	 0
+#define INTERP_BASE	 24
+#define INTERP_END	 32
 #define INTERP_CURCOP	 208
 #define INTERP_STACKINFO 224
 #define STACK_CONTEXTS	 8
@@ -71,6 +78,88 @@ static bool is_on_stack(const struct lang_sample *s, uint64_t word)
 		if (bytes_u64(s->stack + at) == word)
 			return true;
 	return false;
+}
+
+/* Return whether the copied stack has a place in the loop. */
+static bool runs_loop(const struct lang_process *p, const struct lang_sample *s)
+{
+	bool runs = lang_is_eval(p, s->pc);
+
+	for (uint64_t at = 0; at + 8 <= s->stack_size && !runs; at += 8)
+		runs = lang_is_eval(p, bytes_u64(s->stack + at));
+	return runs;
+}
+
+/* Return whether @head begins an interpreter: its stack of values has bounds and an end in them. */
+static bool is_interpreter(const uint8_t *head)
+{
+	uint64_t sp = head ? bytes_u64(head + INTERP_SP) : 0;
+	uint64_t base = head ? bytes_u64(head + INTERP_BASE) : 0;
+
+	return lang_memory_is_pointer(base) && !((sp | base) & 7) && sp >= base &&
+	       bytes_u64(head + INTERP_END) >= sp &&
+	       bytes_u64(head + INTERP_END) - base <= STACK_MAX &&
+	       lang_memory_is_pointer(bytes_u64(head + INTERP_CURCOP)) &&
+	       lang_memory_is_pointer(bytes_u64(head + INTERP_STACKINFO));
+}
+
+/*
+ * Return the words that may be interpreters: each function of Perl has its interpreter as an
+ * argument, so that it is on the stack more than once.
+ */
+static uint32_t find_words(const struct lang_sample *s, uint64_t twice[static TWICE_MAX])
+{
+	uint64_t words[WORDS_MAX];
+	uint8_t times[WORDS_MAX];
+	uint32_t nr = 0, nr_twice = 0;
+
+	for (uint64_t at = 0; at + 8 <= s->stack_size && nr_twice < TWICE_MAX; at += 8) {
+		uint64_t word = bytes_u64(s->stack + at);
+		uint32_t i = 0;
+
+		if (!lang_memory_is_pointer(word) || word & 7 || word >> 47 || word < PAGE ||
+		    word - s->sp < C_STACK_MAX)
+			continue;
+		while (i < nr && words[i] != word)
+			i++;
+		if (i == WORDS_MAX)
+			continue;
+		times[i] = (uint8_t)(i < nr ? MIN(times[i] + 1, 3) : 1);
+		words[i] = word;
+		nr += i == nr;
+		if (times[i] == 2)
+			twice[nr_twice++] = word;
+	}
+	return nr_twice;
+}
+
+/* Return the interpreter that a thread other than the first runs; 0: none is found. */
+static uint64_t find_interpreter(struct walk *w, const struct lang_process *p,
+				 const struct lang_sample *s)
+{
+	const uint32_t size = INTERP_STACKINFO + 8;
+	uint64_t words[TWICE_MAX], found = 0;
+	int pieces[TWICE_MAX];
+	uint32_t nr;
+
+	if (!runs_loop(p, s))
+		return 0;
+	if (lang_memory_is_pointer(w->t->state) && is_on_stack(s, w->t->state) &&
+	    is_interpreter(lang_memory_read(w->m, w->t->state, size)))
+		return w->t->state;
+	nr = find_words(s, words);
+	for (uint32_t i = 0; i < nr; i++)
+		pieces[i] = lang_memory_want_once(w->m, words[i], size);
+	lang_memory_fetch(w->m);
+	for (uint32_t i = 0; i < nr; i++) {
+		if (!is_interpreter(lang_memory_piece(w->m, pieces[i])))
+			continue;
+		/* Of two the nearer one runs, perhaps. */
+		w->k->broken |= found != 0;
+		found = found ? found : words[i];
+	}
+	w->t->state = w->k->broken ? 0 : found;
+	return found;
 }
 
 static const uint8_t *bytes_at(struct walk *w, uint64_t addr, uint32_t size)
@@ -145,7 +234,9 @@ static enum lang_status chain(struct lang_reader *r, const struct lang_process *
 	if (!lang_memory_fetch(w.m) || !(bytes = lang_memory_piece(w.m, current)))
 		return LANG_NO_THREAD;
 	interp = bytes_u64(bytes);
-	if (!is_on_stack(s, interp) ||
+	if (!is_on_stack(s, interp))
+		interp = find_interpreter(&w, p, s);
+	if (!interp ||
 	    !(bytes = bytes_at(&w, interp + INTERP_CURCOP, INTERP_STACKINFO + 8 - INTERP_CURCOP)))
 		return LANG_NO_THREAD;
 	w.k->again[0] = (struct lang_ahead){ interp + INTERP_CURCOP, 24 };

@@ -45,8 +45,6 @@ truth() {
 	i=0
 	until grep -q ready "$TMP/ready" || [ $((i = i + 1)) = 600 ]; do sleep 0.1; done
 	share=$(least 95 85)
-	# One of its three threads has the interpreter that is read.
-	[ "$1 $2" != "perl threads" ] || share=$(least 25 20)
 	# While a call is made or ends the innermost function of LuaJIT is not known.
 	[ "$3" != luajit ] || share=$(least 75 65)
 	judge_truth "$last" "$ROOT$inside/truth" "$SECONDS_EACH" "$3 $2" "$share"

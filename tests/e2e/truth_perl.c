@@ -34,6 +34,9 @@ static void truth_walk(struct truth_entry *e, const ucontext_t *context)
 			put_sub(aTHX_ e, c->blk_sub.cv, cop);
 			cop = c->blk_oldcop;
 		}
-	truth_put(e, 0, NULL, 0, "{main}", 6, CopFILE(cop), strlen(CopFILE(cop)),
-		  (int)CopLINE(cop));
+	/* The main program runs in the first interpreter: subs of other threads are called from C.
+	 */
+	if (my_perl == PL_curinterp)
+		truth_put(e, 0, NULL, 0, "{main}", 6, CopFILE(cop), strlen(CopFILE(cop)),
+			  (int)CopLINE(cop));
 }

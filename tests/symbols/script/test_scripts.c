@@ -7,7 +7,8 @@
 #include "symbols/script/internal.h"
 #include "tests/symbols/pymake.h"
 
-#define TID 4711
+#define TID  4711
+#define LOOP 0x400000ULL
 /* To look for a thread in the lists of an interpreter. */
 #define FIND_CALLS_MAX 600
 
@@ -921,16 +922,47 @@ TEST(test_perl_page, setup, teardown)
 	expect_frame(f, 0, "main::f", path, 9, false);
 }
 
-/* The thread runs another interpreter, or none. */
+/* The thread runs another interpreter than the first one, which is known by its stack; or none. */
 TEST(test_perl_other, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct perl p;
+	uint64_t values;
 
 	perl_begin(f, &p);
-	pymake_u64(&f->m, f->sample.sp + 512, 0);
+	perl_push(f, &p, 9, perl_sub(f, "Cart", "leaf", false), 20, 0);
+	values = pymake_take(&f->m, 256);
+	pymake_u64(&f->m, p.interp, values + 64);
+	pymake_u64(&f->m, p.interp + 24, values);
+	pymake_u64(&f->m, p.interp + 32, values + 248);
+	pymake_u64(&f->m, f->m.process.runtime, p.interp + 4096);
+	f->m.process.eval[0] = (struct lang_range){ LOOP, LOOP + 64 };
+	f->m.process.nr_eval = 1;
+	/* Its address is an argument of one function only. */
+	pymake_u64(&f->m, f->sample.sp + 640, LOOP + 8);
 	assert_int_equal(chain(f), LANG_NO_THREAD);
-	assert_int_equal(f->chain.nr, 0);
+	/* The thread does not run the loop. */
+	pymake_u64(&f->m, f->sample.sp + 640, 0);
+	pymake_u64(&f->m, f->sample.sp + 768, p.interp);
+	assert_int_equal(chain(f), LANG_NO_THREAD);
+	pymake_u64(&f->m, f->sample.sp + 640, LOOP + 8);
+	for (int round = 0; round < 2; round++) {
+		assert_int_equal(chain(f), LANG_OK);
+		assert_int_equal(f->chain.nr, 2);
+		assert_false(f->chain.broken);
+		expect_frame(f, 0, "Cart::leaf", "/srv/a.pl", 9, true);
+	}
+	/* Two of them: a guess. */
+	f->sample.tid++;
+	memcpy(pymake_at(&f->m, pymake_take(&f->m, 512)), pymake_at(&f->m, p.interp), 512);
+	pymake_u64(&f->m, f->sample.sp + 520, f->m.end - 512);
+	pymake_u64(&f->m, f->sample.sp + 528, f->m.end - 512);
+	assert_int_equal(chain(f), LANG_OK);
+	assert_true(f->chain.broken);
+	/* Its values end outside of their stack. */
+	pymake_u64(&f->m, p.interp, values + 256);
+	pymake_u64(&f->m, f->sample.sp + 528, 0);
+	assert_int_equal(chain(f), LANG_NO_THREAD);
 }
 
 TEST(test_perl_hostile, setup, teardown)
@@ -1012,7 +1044,6 @@ static const struct lua_row {
 #undef LUA_LAYOUT
 };
 
-#define LUA_LOOP     0x400000ULL
 #define LUA_INSNS    12U
 #define LUA_CALL_AT  4U /* the number of the call in each function */
 #define LUA_SETJMP   1024U
@@ -1139,9 +1170,9 @@ static void lua_begin(struct fixture *f, struct lua *u, const struct lua_row *ro
 	f->m.process.kind = LANG_LUA;
 	f->m.process.lua = row->layout;
 	f->m.process.runtime = pymake_take(&f->m, 64);
-	f->m.process.eval[0] = (struct lang_range){ LUA_LOOP, LUA_LOOP + 4096 };
+	f->m.process.eval[0] = (struct lang_range){ LOOP, LOOP + 4096 };
 	f->m.process.nr_eval = 1;
-	f->sample.pc = LUA_LOOP + 600;
+	f->sample.pc = LOOP + 600;
 	f->sample.process++;
 	*u = (struct lua){ .l = &row->layout, .setjmp = LUA_SETJMP };
 	u->global = pymake_take(&f->m, 512);
@@ -1345,7 +1376,7 @@ static void luajit_begin(struct fixture *f, struct luajit *u, const struct luaji
 	f->m.process.kind = LANG_LUAJIT;
 	f->m.process.luajit = *l;
 	f->m.process.runtime = pymake_take(&f->m, 64);
-	f->m.process.eval[0] = (struct lang_range){ LUA_LOOP, LUA_LOOP + 4096 };
+	f->m.process.eval[0] = (struct lang_range){ LOOP, LOOP + 4096 };
 	f->m.process.nr_eval = 1;
 	f->sample.process++;
 	*u = (struct luajit){ .l = l };
@@ -1375,7 +1406,7 @@ TEST(test_luajit, setup, teardown)
 		luajit_state(f, &u, 0, main);
 		pymake_u64(&f->m, u.global + u.l->global_main, u.state);
 		luajit_call(f, &u, main, leaf);
-		f->sample.pc = LUA_LOOP + 600;
+		f->sample.pc = LOOP + 600;
 		f->sample.loop[0] = u.base;
 		f->sample.loop[1] = luajit_pc(f, &u, leaf, 6);
 		for (int round = 0; round < 2; round++) {
@@ -1444,7 +1475,7 @@ TEST(test_luajit_coroutine, setup, teardown)
 		assert_int_equal(chain(f), LANG_OK);
 		assert_int_equal(f->chain.nr, 1);
 		luajit_state(f, &u, 0, function);
-		f->sample.pc = LUA_LOOP + 600;
+		f->sample.pc = LOOP + 600;
 		f->sample.loop[0] = u.base;
 		f->sample.loop[1] = luajit_pc(f, &u, function, 5);
 		for (int round = 0; round < 2; round++) {
