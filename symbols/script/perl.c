@@ -244,6 +244,7 @@ static enum lang_status chain(struct lang_reader *r, const struct lang_process *
 	w.cop = bytes_u64(bytes);
 	si = bytes_u64(bytes + INTERP_STACKINFO - INTERP_CURCOP);
 	for (int i = 0; si; i++) {
+		const uint32_t first = w.k->nr;
 		enum lang_status none;
 
 		w.k->deep = i == STACKS_MAX;
@@ -262,6 +263,9 @@ static enum lang_status chain(struct lang_reader *r, const struct lang_process *
 		if (w.k->deep)
 			return w.k->nr ? LANG_OK : LANG_NO_ROOM;
 		si = bytes_u64(bytes + STACK_PREVIOUS);
+		/* A loop for each stack, also for one that a block of sort() began. */
+		if (si && w.k->nr > first)
+			w.k->boundary[w.k->nr - 1] = true;
 	}
 	add_frame(&w, interp, true); /* the main program, which has no sub */
 	return LANG_OK;

@@ -895,6 +895,11 @@ TEST(test_perl, setup, teardown)
 		assert_int_equal(f->chain.same, f->sample.sp + f->sample.stack_size);
 	}
 	assert_in_range(f->m.nr_calls, 1, LANG_CALLS_MAX - 4);
+	/* Called by a block, as of sort(), for which C runs a loop. */
+	pymake_u64(&f->m, p.contexts + 48, 8);
+	assert_int_equal(chain(f), LANG_OK);
+	expect_frame(f, 0, "Cart::leaf", "/srv/a.pl", 9, false);
+	expect_frame(f, 1, "Cart::total", "/srv/a.pl", 20, true);
 }
 
 /* A path that goes on in the next page, and one that ends with the memory. */
