@@ -237,12 +237,13 @@ bool landing_pad_check(const struct fp_input *in, enum cfi_doubt doubt,
 		return false;
 	}
 	ra = find_context(in, sp + 2u * in->word, cfa); /* above the frame record */
-	if (!ra)
+	/* The context is being set up: it begins with the return to this very function. */
+	if (!ra || (!arch->nr_eh_data && ra == from->reg[arch->pc]))
 		return doubt == CFI_EARLY;
 	if (ra == to->reg[arch->pc] && undo_fp(in, sp, cfa, to->reg[arch->fp]) == to->reg[arch->fp])
 		return true;
 	/* The link register is written right after the frame pointer. */
-	if (doubt != CFI_EARLY) {
+	if (arch->nr_eh_data) {
 		arch_set(to, arch->pc, ra);
 		to->valid &= ~(1ULL << arch->fp);
 	}

@@ -753,10 +753,12 @@ static void after_rewrite(struct walk *w, enum cfi_doubt doubt, const struct arc
 	if (w->u->arch->nr_eh_data)
 		w->guessed = w->rewrites++ >= LANDING_PAD_FRAMES ||
 			     !landing_pad_check(&in, doubt, from, &w->f);
-	else if (doubt == CFI_EARLY &&
-		 (w->out->nr > LANDING_PAD_FRAMES || landing_pad_check(&in, doubt, from, &w->f)))
+	else if (doubt != CFI_EARLY && doubt != CFI_REWRITING)
+		return;
+	else if ((doubt == CFI_EARLY && w->out->nr > LANDING_PAD_FRAMES) ||
+		 landing_pad_check(&in, doubt, from, &w->f))
 		w->guessed = false;
-	else if ((doubt == CFI_REWRITING || doubt == CFI_EARLY) && w->out->nr <= LANDING_PAD_FRAMES)
+	else if (w->out->nr <= LANDING_PAD_FRAMES)
 		landing_pad_undo(&in, from, &w->f);
 }
 

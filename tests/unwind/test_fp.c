@@ -326,6 +326,17 @@ TEST(test_context_of_libgcc, set_up)
 	arch_set(&to, arch_x86_64.pc, CODE + 0x30);
 	assert_false(landing_pad_check(&in, CFI_EARLY, &from, &to));
 	assert_int_equal(to.reg[arch_x86_64.pc], CODE + 0x30);
+	/* The same near the end of the function, where there has to be a context. */
+	assert_false(landing_pad_check(&in, CFI_REWRITING, &from, &to));
+	assert_int_equal(to.reg[arch_x86_64.pc], CODE + 0x30);
+	arch_set(&to, arch_x86_64.pc, CODE + 0x20);
+	assert_true(landing_pad_check(&in, CFI_REWRITING, &from, &to));
+	/* It is being made: it returns to the function itself so far. */
+	words[5] = from.reg[arch_x86_64.pc] = CODE + 0x40;
+	assert_true(landing_pad_check(&in, CFI_EARLY, &from, &to));
+	assert_false(landing_pad_check(&in, CFI_REWRITING, &from, &to));
+	words[4] = 0;
+	assert_false(landing_pad_check(&in, CFI_REWRITING, &from, &to));
 }
 
 /* A record of the last two words, and return addresses in them: no caller begins at address 0. */
