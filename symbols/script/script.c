@@ -344,7 +344,8 @@ static uint32_t far_pieces(struct lang_piece *pieces, uint64_t at, uint64_t end,
 /*
  * Read the stack beyond the copy, as far as a sample of this thread wanted it: the copy ends at its
  * limit, or at a page that was never used, which does not end a read. And the bytes below sp. The
- * end of the copy is read with it, or its begin: if that is another one by now, so is the rest.
+ * end of the copy is read with it, or its begin: if that is another one by now, so is the rest. Of
+ * a long one either may be: a system call writes to a buffer on the stack.
  */
 static void far_stack(struct lang_reader *r, const struct lang_sample *s, struct lang_chain *out)
 {
@@ -355,8 +356,8 @@ static void far_stack(struct lang_reader *r, const struct lang_sample *s, struct
 	const uint64_t until = beyond ? far + FAR_AHEAD : s->sp;
 	struct lang_memory *m = &r->memory;
 	uint64_t begin = below ? s->sp - FAR_BELOW : end, same;
-	struct lang_piece pieces[1 + FAR_PAGES];
-	const uint32_t first = again != 0;
+	struct lang_piece pieces[2 + FAR_PAGES];
+	const uint32_t both = s->stack_size >= 2UL * FAR_SAME, first = (again != 0) + both;
 	uint32_t nr;
 	int whole;
 
@@ -367,14 +368,17 @@ static void far_stack(struct lang_reader *r, const struct lang_sample *s, struct
 	}
 	same = below ? s->sp : end - again;
 	if (!(beyond || below) || (again && same < s->sp) ||
-	    m->used_bytes > LANG_BYTES_MAX - FAR_SAME - LANG_OTHER_MAX)
+	    m->used_bytes > LANG_BYTES_MAX - 2 * FAR_SAME - LANG_OTHER_MAX)
 		return;
 	pieces[0] = (struct lang_piece){ same, again, m->used_bytes };
-	nr = first + far_pieces(pieces + first, begin, until, m->used_bytes + again);
+	if (both)
+		pieces[1] = (struct lang_piece){ s->sp, again, m->used_bytes + again };
+	nr = first + far_pieces(pieces + first, begin, until, m->used_bytes + again * first);
 	whole = m->read(m->ctx, pieces, nr, m->bytes);
 	lang_chain_need(s, same + again - s->sp);
 	if (whole <= (int)first ||
-	    (again && memcmp(m->bytes + m->used_bytes, s->stack + (same - s->sp), again) != 0))
+	    (again && memcmp(m->bytes + m->used_bytes, s->stack + (same - s->sp), again) != 0 &&
+	     !(both && !memcmp(m->bytes + m->used_bytes + again, s->stack, again))))
 		return;
 	nr = MIN((uint32_t)whole, nr);
 	out->other = (struct lang_other_stack){

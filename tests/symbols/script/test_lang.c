@@ -261,14 +261,24 @@ TEST(test_far_nothing, setup, teardown)
 	assert_int_not_equal(f->chain.other.size, 0);
 	memcpy(copy, f->sample.stack, 8192);
 	f->sample.stack = copy;
+	/* A system call wrote to its end. */
 	pymake_u64(&f->m, f->sample.sp + 0x338, 1);
 	chain(f);
+	assert_int_not_equal(f->chain.other.size, 0);
+	/* A short copy is compared by its end alone. */
+	f->sample.stack_size = 0x1f8;
+	pymake_u64(&f->m, f->sample.sp + 0x1f0, 1);
+	chain(f);
 	assert_int_equal(f->chain.other.size, 0);
+	f->sample.stack_size = 0x340;
 	/* The bytes below sp are of the begin of the copy. */
 	f->sample.far |= LANG_FAR_BELOW;
 	chain(f);
 	assert_int_not_equal(f->chain.other.size, 0);
 	pymake_u64(&f->m, f->sample.sp + 8, 3);
+	chain(f);
+	assert_int_equal(f->chain.other.size, 0);
+	f->sample.far &= ~LANG_FAR_BELOW;
 	chain(f);
 	assert_int_equal(f->chain.other.size, 0);
 	free(copy);
