@@ -648,7 +648,7 @@ void landing_pad_undo(const struct fp_input *in, const struct arch_frame *from,
  * AArch64, where a called function writes: libgcc keeps a context in the frame
  * with the original CFA and return address. Set @to to the caller in that
  * context; an fp that may be overwritten becomes unknown. Return true if the
- * frame was not rewritten: @to is certain. x86-64: the same by its own code, @to is not changed.
+ * frame was not rewritten: @to is certain. x86-64: the same, @to is not changed.
  */
 bool landing_pad_check(const struct fp_input *in, enum cfi_doubt doubt,
 		       const struct arch_frame *from, struct arch_frame *to);
