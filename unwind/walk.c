@@ -400,6 +400,21 @@ static bool by_v8(struct walk *w, const struct fp_input *in)
 	return true;
 }
 
+/*
+ * The frame pointer says that there is no caller. That is no proof in code of a file: compilers and
+ * assemblers use the register for other values.
+ */
+static int by_fp_root(struct walk *w)
+{
+	struct unwind_result *out = w->out;
+
+	if (w->mapping->object->identity.kind == OBJECT_FILE && !out->nr_guessed) {
+		out->guessed_by = out->nr - 1;
+		out->nr_guessed = 1;
+	}
+	return UNWIND_COMPLETE;
+}
+
 /* Guess: the frame-pointer chain, or the return address on top of the stack. */
 static int by_guess(struct walk *w)
 {
@@ -414,7 +429,7 @@ static int by_guess(struct walk *w)
 		w->guessed = w->unproven = true;
 		return WALK_ON;
 	case FP_ROOT:
-		return UNWIND_COMPLETE;
+		return by_fp_root(w);
 	case FP_BEYOND:
 		return UNWIND_TRUNCATED;
 	case FP_NONE:
@@ -457,22 +472,6 @@ static int by_switch(struct walk *w)
 	stop = by_guess(w);
 
 	return stop == UNWIND_NO_CFI ? UNWIND_SWITCHED : stop;
-}
-
-/*
- * Guess in a file without its tables. A frame pointer of 0 is no proof of a root there: compilers
- * use the register for other values.
- */
-static int by_guess_without_tables(struct walk *w)
-{
-	struct unwind_result *out = w->out;
-	int stop = by_guess(w);
-
-	if (stop == UNWIND_COMPLETE && !out->nr_guessed) {
-		out->guessed_by = out->nr - 1;
-		out->nr_guessed = 1;
-	}
-	return stop;
 }
 
 /* Return true if CFI needs the sp that a guess before did not find. */
@@ -1098,7 +1097,7 @@ static int by_object(struct walk *w)
 	image = atomic_load_explicit(&object->image, memory_order_acquire);
 	if (!image || image->away) {
 		if (atomic_load_explicit(&object->state, memory_order_relaxed) >= OBJECT_FAILED)
-			return by_guess_without_tables(w);
+			return by_guess(w);
 		w->out->asked |= object_want(object);
 		object_wait(object);
 		return UNWIND_PENDING;

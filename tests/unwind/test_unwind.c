@@ -669,6 +669,34 @@ static void unwind_made(struct unwinder *u, uint8_t *made)
 	assert_false(result.asked);
 }
 
+__asm__(".text\n\t.type without_table, @function\nwithout_table: nop\n\tret\n\t"
+	".size without_table, .-without_table");
+void without_table(void);
+
+/* Assembler keeps a number in the frame pointer: two words of 0 there do not end the stack for
+ * certain.
+ */
+TEST(test_zeros_at_fp, set_up)
+{
+	struct unwinder *u[] = { world.step, world.row, world.row };
+
+	memset(&shot, 0, sizeof(shot));
+	shot.regs[SHOT_IP] = (uint64_t)(uintptr_t)without_table;
+	shot.regs[SHOT_SP] = 0x10000;
+	shot.regs[SHOT_FP] = 0x10020;
+	shot.size = 0x40;
+	world_load(&world, getpid());
+	for (size_t i = 0; i < ARRAY_SIZE(u); i++) {
+		struct unwind_input in = input();
+
+		unwind_sample(u[i], &in, &result);
+		assert_int_equal(result.stop, UNWIND_COMPLETE);
+		assert_int_equal(result.nr, 1);
+		assert_int_equal(result.nr_guessed, 1);
+		assert_int_equal(result.guessed_by, 0);
+	}
+}
+
 /* A guessed caller is none where no call is before its address. */
 TEST(test_guess_behind_call, set_up)
 {
