@@ -21,31 +21,6 @@ struct view;
 struct view_field;
 
 /*
- * Layout of the arrows of jumps beside the instructions of a listing: short
- * ones inside long ones, none crossing another. Pure; the main thread.
- */
-
-#define ARROW_LANES 4u /* 0 is next to the instructions */
-#define ARROW_NONE  UINT8_MAX
-
-enum arrow_cell {
-	ARROW_ABOVE = 1, /* goes on to the instruction above */
-	ARROW_BELOW = 2,
-	ARROW_FROM = 4, /* the jump is here */
-	ARROW_TO = 8,	/* the target of the jump */
-};
-
-struct arrows {
-	const struct listing *of; /* borrowed, only compared */
-	uint32_t nr;
-	uint8_t (*cells)[ARROW_LANES]; /* by instruction: enum arrow_cell */
-	uint8_t *lane;		       /* of the jump in an instruction; ARROW_NONE */
-};
-
-/* Lay out the arrows of @l, unless that is done. Return 0 or -ENOMEM (then there are none). */
-int arrows_update(struct arrows *a, const struct listing *l);
-
-/*
  * Layout of a flame graph. Pure; any thread.
  *
  * Both ends of a box are rounded from the exact sums: no width is off by more
@@ -86,9 +61,6 @@ bool flame_extent(const struct fold_tree *t, const struct flame_part *part, unsi
 void foot_line(struct foot *f, struct safe_text label, struct safe_text value);
 /* The same, broken into lines. @text: clean. */
 void foot_text(struct foot *f, struct safe_text label, const char *text);
-
-/* Show the processes of the group that processes[@process] is in. */
-void navigate_into_group(struct ui_state *st, uint32_t process);
 
 /* Return a thread's name for rows: folded if that is on. */
 struct safe_text process_rows_comm(const struct ui_state *st, struct safe_text comm,
@@ -160,9 +132,6 @@ struct safe_text times_legend(const struct ui_state *st, const float *ns, char *
 enum theme_role times_role(struct safe_text name);
 /* Draw the shares of its largest kinds, the ones that fit: "lock 30%  sleep 24%". */
 void times_draw_kinds(const struct ui_state *st, struct pen *pen, unsigned int gap);
-
-/* Stop requesting the function: another view is shown. */
-void view_annotate_left(struct ui_state *st);
 
 /*
  * Match rows or nodes of two profiles: by id; else by name, so that a rebuilt file and a restarted

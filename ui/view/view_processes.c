@@ -1432,6 +1432,83 @@ static void fold_all(struct ui_state *st)
 		fold_these(st, true);
 }
 
+/* ---- from a row into its process, group or thread ---- */
+
+/* Show the processes of the group that processes[@process] is in. */
+static void open_group(struct ui_state *st, uint32_t process)
+{
+	char buf[TEXT_MAX];
+
+	if (!st->shown || process >= st->shown->nr_processes)
+		return;
+	navigate_into_process(st, st->shown->processes[process].id);
+	st->scope.group_by = st->set.grouping;
+	snprintf(st->scope.group, sizeof(st->scope.group), "%s",
+		 folds_group_name(st->set.grouping, &st->shown->processes[process], buf).str);
+	ui_state_clean(st->scope.process_name, sizeof(st->scope.process_name), st->scope.group);
+	folds_forget(st->folds);
+	folds_forget_baseline(st->folds);
+	table_rebuild(st, st->view);
+}
+
+void navigate_by_group(struct ui_state *st, enum grouping by)
+{
+	process_rows_keep_selected(st);
+	st->set.grouping = by;
+	st->by_thread = false;
+	st->process_tree = false;
+	folds_forget(st->folds);
+	folds_forget_baseline(st->folds);
+	/* Keep showing a view of stacks. */
+	navigate_to(st, view_shown(st)->stacks ? st->view : VIEW_PROCESSES);
+}
+
+/* Return the open process or group, to which Esc leads back from a thread in it. */
+static struct scope_outer outer_of(const struct scope *s)
+{
+	struct scope_outer outer = { .process = s->process, .group_by = s->group_by };
+
+	if (!s->drilled)
+		return (struct scope_outer){ .process = 0 };
+	/* From one thread to another one: the process around them stays the same. */
+	if (s->in_thread || s->thread_group[0])
+		return s->outer;
+	memcpy(outer.group, s->group, sizeof(outer.group));
+	memcpy(outer.name, s->process_name, sizeof(outer.name));
+	return outer;
+}
+
+void navigate_into_thread(struct ui_state *st, const struct row *row)
+{
+	struct scope_outer outer = outer_of(&st->scope);
+	const struct profile *p = st->shown;
+	char name[sizeof(st->scope.process_name)];
+	char group[FORMAT_MAX * 2] = "";
+	struct profile_task task;
+	bool is_group;
+
+	if (!p || row->task >= p->nr_tasks)
+		return;
+	task = p->tasks[row->task];
+	if (task.process >= p->nr_processes)
+		return;
+	process_rows_comm(st, task.comm, group);
+	is_group = st->set.fold_threads && row->nr > 1;
+	navigate_into_process(st, p->processes[task.process].id);
+	st->scope.outer = outer;
+	st->scope.in_thread = !is_group;
+	st->scope.thread = task.id;
+	if (is_group)
+		snprintf(st->scope.thread_group, sizeof(st->scope.thread_group), "%s", group);
+	if (is_group)
+		snprintf(name, sizeof(name), "%.60s threads %.50s", st->scope.process_name, group);
+	else
+		snprintf(name, sizeof(name), "%.80s thread %d", st->scope.process_name,
+			 (int)task.tid);
+	ui_state_clean(st->scope.process_name, sizeof(st->scope.process_name), name);
+	table_rebuild(st, VIEW_FUNCTIONS);
+}
+
 static bool act(struct ui_state *st, enum action action, uint32_t code)
 {
 	const struct list *list = &st->lists[VIEW_PROCESSES];
@@ -1449,7 +1526,7 @@ static bool act(struct ui_state *st, enum action action, uint32_t code)
 		if (st->by_thread)
 			navigate_into_thread(st, row);
 		else if (process_rows_is_group(st, row))
-			navigate_into_group(st, row->index);
+			open_group(st, row->index);
 		else
 			navigate_into_process(st, process_rows_process(st, row)->id);
 		return true;
