@@ -374,7 +374,7 @@ static void baseline(struct ui_state *st, uint32_t code)
 	st->baseline = before ? NULL : st->shown;
 	st->baseline_path = NULL;
 	st->folds->by_change = !before;
-	model_release(st, before);
+	folds_release(st, before);
 	ui_state_say(st, false,
 		     before ? "comparing with the previous window"
 			    : "all views compare with this profile (B: stop)");
@@ -566,29 +566,6 @@ static char *screen_text(struct ui_state *st, bool picture)
 	}
 	canvas_fini(&c);
 	return text;
-}
-
-void actions_file_done(struct ui_state *st, int code, const struct err *e)
-{
-	bool busy = st->prompt.kind != PROMPT_NONE || st->dialog.ops;
-
-	if (code == -EEXIST && st->written.path[0] && !busy)
-		prompt_open(st, PROMPT_REPLACE);
-	else if (code < 0)
-		ui_state_say_error(st, e);
-	else if (*e->text)
-		ui_state_say(st, false, "%s", e->text);
-}
-
-bool actions_file_result(struct ui_state *st, struct file_worker *f)
-{
-	struct err e;
-	int code;
-
-	if (!file_worker_take(f, &code, &e))
-		return false;
-	actions_file_done(st, code, &e);
-	return true;
 }
 
 int actions_save_screen(struct ui_state *st, const char *path, bool replace)
@@ -1122,7 +1099,7 @@ static void freeze(struct ui_state *st, uint32_t code)
 		return;
 	folds_forget(st->folds);
 	st->shown = st->latest;
-	model_release(st, before);
+	folds_release(st, before);
 	rebuild(st);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The live screen: the event loop, the part that gets a key or a click, the profiles that it takes
- * in, the whole screen drawn, its end.
+ * in, its end; --script: keys in, screen out.
  *
  * Runs on: the main thread.
  *
@@ -12,6 +12,7 @@
 #include "ui/internal.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -26,6 +27,7 @@
 #include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
+#include <utf8proc.h>
 
 #include "sampler/count/count.h"
 #include "sampler/event/event.h"
@@ -485,299 +487,6 @@ out:
 }
 
 /*
- * The whole screen, drawn from the state. It knows no terminal, so it runs in
- * tests. Runs on: the main thread.
- *
- * The whole screen: header, rows, status line, key bar, prompt and picker.
- * Runs on: the main thread.
- */
-
-#define SCREEN_MIN_COLS 40
-#define SCREEN_MIN_ROWS 8
-
-/* Of the short position at the right of the status line. */
-#define POSITION_COLS 12u
-
-static bool has_message(const struct ui_state *st)
-{
-	return st->message[0] && st->now_ns < st->message_until_ns;
-}
-
-/* Draw "row 2 of 1 231, 17 205 samples" at the right, shorter if @brief. Return its first column.
- */
-static unsigned int draw_position(struct ui_state *st, struct canvas *c, unsigned int row,
-				  bool brief)
-{
-	const struct list *list = ui_state_list(st);
-	char buf[160], at[FORMAT_MAX], nr[FORMAT_MAX], count[FORMAT_MAX];
-	uint32_t row_at = list->nr ? list->cursor + 1 : 0, row_nr = list->nr;
-	struct safe_text text;
-
-	if (view_shown(st)->position)
-		view_shown(st)->position(st, list, &row_at, &row_nr);
-	format_count(at, row_at);
-	format_count(nr, row_nr);
-	if (view_shown(st)->unit)
-		text = text_format(buf, sizeof(buf), "%s %s of %s", view_shown(st)->unit, at, nr);
-	else if (brief || c->cols < 60)
-		text = text_format(buf, sizeof(buf), "%s/%s", at, nr);
-	else
-		text = text_format(buf, sizeof(buf), "row %s of %s, %s samples", at, nr,
-				   format_count(count, list->count).str);
-	if (text.width + 2u > c->cols)
-		return c->cols;
-	canvas_right(c, row, 0, c->cols - 1, text, (struct style){ ROLE_DIM, 0 });
-	return c->cols - 1 - text.width;
-}
-
-/* Write the worst message and the key that fixes it; "": none. */
-static void worst_text(const struct ui_state *st, char *buf, size_t size)
-{
-	const struct profile_message *n = ui_state_worst(st);
-
-	const char *whose = view_is_whole(st) ? "" : "all processes: ";
-
-	*buf = '\0';
-	if (n && n->control == MESSAGE_NONE)
-		text_format(buf, size, "! %s%s (see 7)", whose, n->brief);
-	else if (n)
-		text_format(buf, size, "! %s%s (A: %s)", whose, n->brief,
-			    profile_message_action(n));
-}
-
-/* Draw how many rows are below the last line, and how many are hidden. */
-static void draw_more(struct ui_state *st, struct canvas *c, unsigned int row, unsigned int cols)
-{
-	const struct list *list = ui_state_list(st);
-	uint32_t below = list->nr > list->top + list->page ? list->nr - list->top - list->page : 0;
-	char buf[96], n[FORMAT_MAX];
-	struct pen pen = { c, row, 1, cols };
-
-	if (below) {
-		pen_text(&pen, 0, st->glyphs->more, ROLE_DIM);
-		pen_text(&pen, 1,
-			 text_format(buf, sizeof(buf), "%s more below", format_count(n, below).str),
-			 ROLE_DIM);
-	}
-	if (list->nr_hidden && view_shown(st)->context == CTX_LIST)
-		pen_text(&pen, below ? 2 : 0,
-			 text_format(buf, sizeof(buf), "%s hidden",
-				     format_count(n, list->nr_hidden).str),
-			 ROLE_WARN);
-}
-
-static void draw_message(const struct ui_state *st, struct canvas *c, unsigned int row,
-			 unsigned int cols, struct safe_text text)
-{
-	bool good = has_message(st) ? !st->message_bad : st->rewind.on;
-	enum theme_role role = good ? ROLE_OK : ROLE_WARN;
-
-	canvas_elide(c, row, 1, cols > 1 ? cols - 1 : 0, text, (struct style){ role, 0 });
-}
-
-/* Return the bytes of the message in a line of its own above the status line; 0: it fits there. */
-static size_t bytes_above(const struct ui_state *st, const struct canvas *c)
-{
-	char buf[sizeof(st->message)];
-	struct safe_text text = ui_state_clean(buf, sizeof(buf), st->message);
-
-	if (!has_message(st) || c->rows < 10 || text.width + POSITION_COLS + 2 <= c->cols)
-		return 0;
-	return foot_line_bytes(st->message, c->cols - 2);
-}
-
-/* Draw the status line: the message, else the worst message, else the rows below; the position is
- * short beside a long text. @above: bytes of the message in the line above. */
-static void draw_status(struct ui_state *st, struct canvas *c, unsigned int row, size_t above)
-{
-	char said[512], buf[sizeof(said)];
-	struct safe_text text;
-	unsigned int end;
-
-	if (above)
-		draw_message(st, c, row - 1, c->cols,
-			     text_sanitise(buf, sizeof(buf), st->message, above));
-	if (has_message(st))
-		snprintf(said, sizeof(said), "%s",
-			 st->message + above + strspn(st->message + above, " "));
-	else if (st->rewind.on)
-		header_strip_hint(st, said, sizeof(said));
-	else
-		worst_text(st, said, sizeof(said));
-	text = ui_state_clean(buf, sizeof(buf), said);
-	end = draw_position(st, c, row, text.width + 40u > c->cols);
-	end = end > 2 ? end - 2 : 0;
-	if (text.size)
-		draw_message(st, c, row, end, text);
-	else
-		draw_more(st, c, row, end);
-}
-
-/* One key of the bar. */
-struct bar_item {
-	enum action action;
-	uint32_t code;
-	const char *label;
-};
-
-/* F1 to F9, then keys without a number, then F10, which quits. */
-static uint32_t bar_order(uint32_t code)
-{
-	return code == K_F(10) ? 100 : code > K_F0 ? code - K_F0 : 50;
-}
-
-/* Return the label of a key; "": none. The view's label takes precedence. */
-static const char *bar_label(const struct ui_state *st, const struct key_binding *b)
-{
-	const struct view_label *own = view_of(st->view)->labels;
-
-	if (view_context(st) != CTX_LIST)
-		return b->label;
-	for (; own && own->action; own++)
-		if (own->action == b->action)
-			return own->label;
-	return b->label;
-}
-
-/* List the keys of the bar by F number. */
-static unsigned int bar_items(const struct ui_state *st, struct bar_item *items, unsigned int max)
-{
-	enum key_context context = view_context(st);
-	bool can_add = st->dialog.ops && st->dialog.ops->can_add;
-	unsigned int nr = 0;
-
-	for (const struct key_binding *b = key_table(); b->action && nr < max; b++) {
-		struct bar_item item = { b->action,
-					 user_keys_first(st->user_keys, context, b->action),
-					 bar_label(st, b) };
-		unsigned int at = nr;
-
-		if (!item.code || !item.label[0] || (b->action == ACT_ADD && !can_add))
-			continue;
-		for (; at && bar_order(items[at - 1].code) > bar_order(item.code); at--)
-			items[at] = items[at - 1];
-		items[at] = item;
-		nr++;
-	}
-	assert(nr <= max);
-	return nr;
-}
-
-static unsigned int bar_width(const struct bar_item *item)
-{
-	char name[8];
-
-	return (unsigned int)(strlen(key_name_of(name, item->code)) + strlen(item->label)) + 1;
-}
-
-/* Find the key of the bar to drop next, the least used first; UINT_MAX: none. */
-static unsigned int bar_least(const struct bar_item *items, unsigned int nr)
-{
-	static const enum action leave[] = {
-		ACT_OPEN,	    ACT_EXPORT,	   ACT_SETTINGS,   ACT_TREE,
-		ACT_PICK_FREQUENCY, ACT_SORT_MENU, ACT_PICK_EVENT, ACT_DELAY,
-		ACT_FREEZE,	    ACT_FILTER,	   ACT_MENU,	   ACT_SEARCH,
-	};
-
-	for (size_t n = 0; n < ARRAY_SIZE(leave); n++)
-		for (unsigned int i = 1; i + 1 < nr; i++)
-			if (items[i].action == leave[n])
-				return i;
-	return UINT_MAX;
-}
-
-/* Drop keys until the bar fits, except Help and Quit. */
-static unsigned int bar_fit(struct bar_item *items, unsigned int nr, unsigned int cols)
-{
-	unsigned int width = 0;
-
-	for (unsigned int i = 0; i < nr; i++)
-		width += bar_width(&items[i]);
-	while (nr > 2 && width > cols) {
-		unsigned int least = bar_least(items, nr), out = least < nr ? least : nr / 2;
-
-		width -= bar_width(&items[out]);
-		nr--;
-		memmove(&items[out], &items[out + 1], (nr - out) * sizeof(*items));
-	}
-	return nr;
-}
-
-static void draw_bar(struct ui_state *st, struct canvas *c, unsigned int row)
-{
-	struct bar_item items[32];
-	unsigned int nr = bar_fit(items, bar_items(st, items, 32), c->cols), col = 0;
-
-	for (unsigned int i = 0; i < nr && col < c->cols; i++) {
-		unsigned int width = bar_width(&items[i]);
-		char name[8], label[32];
-
-		ui_state_zone(st, &(struct zone){ (uint16_t)row, (uint16_t)col, 1, (uint16_t)width,
-						  ZONE_ACTION, items[i].action });
-		col += canvas_text(c, row, col, c->cols - col,
-				   ui_state_clean(label, sizeof(label),
-						  key_name_of(name, items[i].code)),
-				   (struct style){ ROLE_KEY, 0 });
-		if (col < c->cols)
-			col += canvas_text(c, row, col, c->cols - col,
-					   text_format(label, sizeof(label), "%s ", items[i].label),
-					   (struct style){ ROLE_KEY_LABEL, 0 });
-	}
-	if (col < c->cols)
-		canvas_fill(c, row, col, c->cols - col, TEXT(" "),
-			    (struct style){ ROLE_KEY_LABEL, 0 });
-}
-
-static void draw_too_small(struct canvas *c)
-{
-	char buf[64];
-
-	canvas_text(c, 0, 0, c->cols,
-		    text_format(buf, sizeof(buf), "needs %dx%d, is %ux%u", SCREEN_MIN_COLS,
-				SCREEN_MIN_ROWS, c->cols, c->rows),
-		    (struct style){ ROLE_WARN, 0 });
-}
-
-void screen_draw(struct ui_state *st, struct canvas *c)
-{
-	unsigned int top, bottom = c->rows;
-	char message[sizeof(st->message)];
-	bool resized = st->cols != c->cols || st->rows != c->rows;
-	size_t above;
-
-	canvas_clear(c);
-	st->nr_zones = 0;
-	st->rows = c->rows;
-	st->cols = c->cols;
-	/* Both have other rows on a small screen. */
-	if (resized && st->view == VIEW_HELP)
-		table_rebuild(st, VIEW_HELP);
-	if (resized)
-		table_rebuild(st, VIEW_MESSAGES);
-	if (c->cols < SCREEN_MIN_COLS || c->rows < SCREEN_MIN_ROWS) {
-		draw_too_small(c);
-		return;
-	}
-	if (st->prompt.kind)
-		prompt_draw(st, c, --bottom);
-	else if (has_message(st) && c->rows < 10)
-		draw_message(st, c, --bottom, c->cols,
-			     ui_state_clean(message, sizeof(message), st->message));
-	else
-		draw_bar(st, c, --bottom);
-	top = header_draw(st, c);
-	above = bytes_above(st, c);
-	if (c->rows >= 10)
-		bottom -= above ? 2 : 1;
-	table_draw(st, c, top, bottom > top ? bottom - top : 0);
-	/* After the table, which sets the number of rows below. */
-	if (c->rows >= 10)
-		draw_status(st, c, bottom + (above != 0), above);
-	if (st->dialog.ops)
-		dialog_draw(st, c, above ? 3 : 2);
-}
-
-/*
  * Start and end of the state, and the profiles it takes in. Runs on: the main thread.
  */
 
@@ -868,12 +577,6 @@ static void note_alarms(struct ui_state *st, const struct profile *p)
 	}
 }
 
-void model_release(const struct ui_state *st, struct profile *p)
-{
-	if (p != st->latest && p != st->shown && p != st->baseline)
-		folding_discard(st->folding, p);
-}
-
 /* Show a new message of the sampler; an error about the last key or command is not cut short. */
 static void take_status(struct ui_state *st, const struct profile *p)
 {
@@ -937,7 +640,7 @@ void model_take(struct ui_state *st, struct profile *p)
 		st->recorded_kb = recorded_kb(p, before && before->recording.on
 							 ? before->recording.bytes
 							 : 0);
-	model_release(st, before);
+	folds_release(st, before);
 	note_alarms(st, p);
 	ui_state_choose_worst(st);
 	take_status(st, p);
@@ -1139,4 +842,217 @@ void input_key(struct ui_state *st, const struct key *key)
 	else if (key->code)
 		ui_state_say(st, false, "no such key here (F1 lists them)");
 	prompt_keys_refresh(st);
+}
+
+/*
+ * --script: keys in, screen out, without a terminal. Runs on: the main thread.
+ *
+ * The screen is drawn after each key, as in the loop: page size and mouse
+ * zones are set by drawing.
+ */
+
+/* A long recording takes minutes to its first profile; a tick is at most a minute. */
+#define FIRST_MS 600000
+
+#define TICK_MS	       65000
+#define REPLAY_MS      10000 /* a recording has one profile, and another for each answer */
+#define NAME_MAX_BYTES 24
+
+/* In the names of keys, and in sizes and places behind them. */
+#define NAME_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789^,- "
+
+/* "3,10" */
+static bool cell_of(const char *text, size_t size, struct key *key)
+{
+	const char *comma = memchr(text, ',', size);
+	uint64_t row, col;
+
+	if (!comma || number_u64(text, (size_t)(comma - text), 0, CANVAS_MAX, &row) ||
+	    number_u64(comma + 1, size - (size_t)(comma - text) - 1, 0, CANVAS_MAX, &col))
+		return false;
+	*key = (struct key){ .code = K_MOUSE, .row = (uint16_t)row, .col = (uint16_t)col };
+	return true;
+}
+
+/* Parse "click 3,10". Return false if it is not a mouse step. */
+static bool mouse_of(const char *text, size_t size, struct key *key)
+{
+	static const struct {
+		const char *name;
+		enum key_button button;
+	} buttons[] = {
+		{ "click ", BUTTON_LEFT },
+		{ "release ", BUTTON_RELEASED },
+		{ "wheel-up ", BUTTON_UP },
+		{ "wheel-down ", BUTTON_DOWN },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(buttons); i++) {
+		size_t n = strlen(buttons[i].name);
+
+		if (size <= n || strncmp(text, buttons[i].name, n))
+			continue;
+		if (!cell_of(text + n, size - n, key))
+			return false;
+		key->button = buttons[i].button;
+		return true;
+	}
+	return false;
+}
+
+/* Parse the text between < and >. Return false if it is unknown. */
+static bool step_of(const char *text, size_t size, struct script_step *step)
+{
+	if (size == 4 && !strncmp(text, "tick", 4)) {
+		step->kind = SCRIPT_TICK;
+		return true;
+	}
+	if (size > 5 && !strncmp(text, "size ", 5)) {
+		step->kind = SCRIPT_SIZE;
+		return number_screen_size(text + 5, size - 5, CANVAS_MAX, &step->cols, &step->rows);
+	}
+	step->kind = SCRIPT_KEY;
+	if (mouse_of(text, size, &step->key))
+		return true;
+	step->key.code = size == 2 && !strncmp(text, "lt", 2) ? '<'
+			 : size > 1			      ? key_code(text, size)
+							      : K_NONE;
+	return step->key.code != K_NONE;
+}
+
+/* Return whether this looks like the name of a key; a single letter is typed as it is. */
+static bool is_name(const char *text, size_t size)
+{
+	return size > 1 && (isalpha((unsigned char)*text) || *text == '^') &&
+	       strspn(text, NAME_BYTES) >= size;
+}
+
+int script_check(const char *keys, struct err *e)
+{
+	struct script_step step;
+
+	do {
+		const char *end = *keys == '<' ? strchr(keys, '>') : NULL;
+		size_t size = end ? (size_t)(end - keys) - 1 : 0;
+
+		if (end && is_name(keys + 1, size) &&
+		    (size >= NAME_MAX_BYTES || !step_of(keys + 1, size, &step)))
+			return err_set(e, -EINVAL,
+				       "--script: <%.*s>: unknown key\n"
+				       "  proftop(1) has the names; <lt> is the key '<'",
+				       (int)MIN(size, 60U), keys + 1);
+	} while (script_next(&keys).kind != SCRIPT_END);
+	return 0;
+}
+
+struct script_step script_next(const char **at)
+{
+	struct script_step step = { .kind = SCRIPT_END };
+	const char *end = **at == '<' ? memchr(*at, '>', strnlen(*at, NAME_MAX_BYTES)) : NULL;
+	utf8proc_int32_t code;
+	utf8proc_ssize_t n;
+
+	if (end && step_of(*at + 1, (size_t)(end - *at) - 1, &step)) {
+		*at = end + 1;
+		return step;
+	}
+	step = (struct script_step){ .kind = SCRIPT_END };
+	for (; **at; ++*at) {
+		n = utf8proc_iterate((const utf8proc_uint8_t *)*at, -1, &code);
+		if (n <= 0 || code <= 0)
+			continue;
+		*at += n;
+		step.kind = SCRIPT_KEY;
+		step.key.code = code == '\n' ? K_ENTER : (uint32_t)code;
+		return step;
+	}
+	return step;
+}
+
+/* Take the next profile. Return false if none arrived within @ms, or none will: a recording ended.
+ */
+static bool wait_profile(struct ui_state *st, int ms)
+{
+	struct pollfd fd = { .fd = sampler_fd(st->sampler), .events = POLLIN };
+	uint64_t end = time_now_ns() + (uint64_t)ms * 1000000;
+	struct profile *p = sampler_take(st->sampler);
+
+	while (!p && time_now_ns() < end) {
+		bool settled = sampler_is_settled(st->sampler);
+
+		if (poll(&fd, 1, settled ? 0 : 100) < 0 && errno != EINTR)
+			return false;
+		p = sampler_take(st->sampler);
+		if (settled)
+			break;
+	}
+	st->now_ns = time_now_ns();
+	model_take(st, p);
+	return p != NULL;
+}
+
+static int run_steps(struct ui_state *st, struct canvas *c, const char *keys, struct err *e)
+{
+	bool replayed = st->config->replayed;
+	struct script_step step;
+
+	while (!st->quit && (step = script_next(&keys)).kind != SCRIPT_END) {
+		if (step.kind == SCRIPT_TICK && !wait_profile(st, replayed ? REPLAY_MS : TICK_MS) &&
+		    !replayed)
+			return err_set(e, -ETIMEDOUT, "--script: timeout: no profile for <tick>");
+		if (step.kind == SCRIPT_SIZE && canvas_resize(c, step.rows, step.cols))
+			return err_set(e, -ENOMEM, "out of memory for the screen");
+		if (step.kind == SCRIPT_KEY)
+			input_key(st, &step.key);
+		if (st->edit.path[0])
+			ui_state_say(st, false, "no terminal for an editor here: %s:%u",
+				     st->edit.path, st->edit.line);
+		st->edit.path[0] = '\0';
+		st->now_ns = time_now_ns();
+		screen_draw(st, c);
+	}
+	return 0;
+}
+
+static int print_screen(const struct canvas *c, FILE *out, struct err *e)
+{
+	char *text = canvas_dump(c);
+	int code = 0;
+
+	if (!text)
+		return err_set(e, -ENOMEM, "out of memory for the screen");
+	if (fputs(text, out) == EOF || fflush(out))
+		code = err_set(e, -errno, "cannot write the screen: %s", strerror(errno));
+	free(text);
+	return code;
+}
+
+int script_run(struct sampler *s, const struct ui_config *app, const struct script_config *config,
+	       FILE *out, struct err *e)
+{
+	struct ui_state st;
+	struct canvas c;
+	int code;
+
+	canvas_init(&c, app->set.ascii);
+	model_init(&st, s, app, app->set.ascii);
+	st.now_ns = time_now_ns();
+	if (app->set.window != PROFILE_WINDOW)
+		sampler_set_window(s, app->set.window, app->set.window_ns);
+	code = canvas_resize(&c, config->rows, config->cols);
+	if (code)
+		err_set(e, code, "out of memory for the screen");
+	else if (!wait_profile(&st, FIRST_MS))
+		code = err_set(e, -ETIMEDOUT, "--script: timeout: no profile");
+	if (!code) {
+		screen_draw(&st, &c);
+		code = run_steps(&st, &c, config->keys, e);
+	}
+	if (!code)
+		code = st.quit_by;
+	if (!code && !st.quit)
+		code = print_screen(&c, out, e);
+	model_fini(&st);
+	canvas_fini(&c);
+	return code;
 }

@@ -247,8 +247,6 @@ void model_fini(struct ui_state *st);
 void model_take(struct ui_state *st, struct profile *p);
 /* Show rows of folds that another thread made of the shown profile. */
 void model_folded(struct ui_state *st);
-/* Free @p unless the state still shows it or compares with it. */
-void model_release(const struct ui_state *st, struct profile *p);
 
 /* One line of input at the bottom of the screen. Runs on: the main thread. */
 

@@ -182,7 +182,7 @@ void rewind_live(struct ui_state *st)
 		return;
 	folds_forget(st->folds);
 	st->shown = st->latest;
-	model_release(st, before);
+	folds_release(st, before);
 	table_rebuild(st, st->view);
 }
 
@@ -505,7 +505,7 @@ static void show(struct ui_state *st, struct profile *p)
 	assert(st->rewind.on && st->frozen && p != before);
 	folds_forget(st->folds);
 	st->shown = p;
-	model_release(st, before);
+	folds_release(st, before);
 	table_rebuild(st, st->view);
 }
 

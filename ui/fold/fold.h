@@ -43,6 +43,8 @@ bool folding_lend(struct folding *f, struct profile *p, struct folds_of *of);
 struct profile *folding_take(struct folding *f, bool *lent);
 /* Free a profile on the thread: a large one takes some ms. */
 void folding_discard(struct folding *f, struct profile *p);
+/* The same, unless the state still shows @p or compares with it. */
+void folds_release(const struct ui_state *st, struct profile *p);
 
 /*
  * Shares of each function in each of the last 60 seconds, by function id.

@@ -1612,3 +1612,9 @@ void folding_discard(struct folding *f, struct profile *p)
 	if (!taken)
 		profile_free(p);
 }
+
+void folds_release(const struct ui_state *st, struct profile *p)
+{
+	if (p != st->latest && p != st->shown && p != st->baseline)
+		folding_discard(st->folding, p);
+}
