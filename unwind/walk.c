@@ -401,14 +401,18 @@ static bool by_v8(struct walk *w, const struct fp_input *in)
 }
 
 /*
- * The frame pointer says that there is no caller. That is no proof in code of a file: compilers and
- * assemblers use the register for other values.
+ * The frame pointer says that there is no caller. That is no proof in a file without its tables,
+ * nor in an innermost frame: compilers and assemblers use the register for other values. Where
+ * tables have led to 0, as it is when a process starts, it is one.
  */
 static int by_fp_root(struct walk *w)
 {
+	const struct object *object = w->mapping->object;
 	struct unwind_result *out = w->out;
 
-	if (w->mapping->object->identity.kind == OBJECT_FILE && !out->nr_guessed) {
+	if (object->identity.kind == OBJECT_FILE && !out->nr_guessed &&
+	    (out->nr == 1 ||
+	     atomic_load_explicit(&object->state, memory_order_relaxed) >= OBJECT_FAILED)) {
 		out->guessed_by = out->nr - 1;
 		out->nr_guessed = 1;
 	}

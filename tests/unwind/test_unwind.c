@@ -670,7 +670,10 @@ static void unwind_made(struct unwinder *u, uint8_t *made)
 }
 
 __asm__(".text\n\t.type without_table, @function\nwithout_table: nop\n\tret\n\t"
-	".size without_table, .-without_table");
+	".size without_table, .-without_table\n\t"
+	".type with_table, @function\nwith_table:\n\t.cfi_startproc\n\tnop\n\tret\n\t"
+	".cfi_endproc\n\t.size with_table, .-with_table");
+void with_table(void);
 void without_table(void);
 
 /* Assembler keeps a number in the frame pointer: two words of 0 there do not end the stack for
@@ -694,6 +697,18 @@ TEST(test_zeros_at_fp, set_up)
 		assert_int_equal(result.nr, 1);
 		assert_int_equal(result.nr_guessed, 1);
 		assert_int_equal(result.guessed_by, 0);
+	}
+	/* A table leads to a frame pointer of 0, as at the start of a process. */
+	shot.regs[SHOT_IP] = (uint64_t)(uintptr_t)with_table;
+	shot.regs[SHOT_FP] = 0;
+	memcpy(shot.stack, (uint64_t[]){ (uint64_t)(uintptr_t)without_table + 1 }, 8);
+	for (size_t i = 0; i < ARRAY_SIZE(u); i++) {
+		struct unwind_input in = input();
+
+		unwind_sample(u[i], &in, &result);
+		assert_int_equal(result.stop, UNWIND_COMPLETE);
+		assert_int_equal(result.nr, 2);
+		assert_int_equal(result.nr_guessed, 0);
 	}
 }
 
