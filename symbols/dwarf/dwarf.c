@@ -458,8 +458,7 @@ struct dwarf {
 	struct elffile package; /* of split units; if @package_index */
 	uint8_t *package_index;
 	size_t package_index_size;
-	uint32_t nr_opened; /* libdw never frees lines: after LINES_SUM_MAX it opens the file again
-			     */
+	uint32_t nr_opened; /* libdw never frees lines: after LINES_SUM_MAX it opens again */
 	uint32_t lines_sum;
 	uint64_t bias;
 	struct unit *units;
@@ -596,20 +595,21 @@ static int add_unit(struct dwarf *d, Dwarf_Die *die, const Elf_Data *lines)
 static int index_units(struct dwarf *d)
 {
 	const Elf_Data *lines = d->no_lines ? NULL : dwarf_open_section(d->main.dw, ".debug_line");
+	int rc = 0, end = 0, invalid = 0;
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die die;
-	int rc = 0;
 
 	d->deadline_ns = time_thread_ns() + DWARF_OPEN_NS;
 	/* The subdie is not read: libdw would open split files by their names. */
-	while (!rc && !dwarf_get_units(d->main.dw, cu, &cu, NULL, NULL, &die, NULL)) {
+	while (!rc && !(end = dwarf_get_units(d->main.dw, cu, &cu, NULL, NULL, &die, NULL))) {
+		invalid |= !dwarf_tag(&die);
 		rc = add_unit(d, &die, lines);
 		if (!rc && dwarf_is_late(d))
 			rc = -ETIME;
 	}
 	if (d->ranges.nr)
 		qsort(d->ranges.list, d->ranges.nr, sizeof(*d->ranges.list), compare_ranges);
-	return rc ? rc : d->ranges.nr ? 0 : -ENODATA;
+	return rc ? rc : d->ranges.nr ? 0 : invalid || end < 0 ? -EBADMSG : -ENODATA;
 }
 
 /* Have libdw open the files. 0 or -errno. */

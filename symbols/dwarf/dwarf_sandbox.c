@@ -38,13 +38,23 @@ static int dwarf_open_permitted(int fd)
 	return !st.st_uid || (st.st_uid == geteuid() && !getauxval(AT_SECURE)) ? 0 : -EPERM;
 }
 
-/* Open @path, if it has this build-id. Return a descriptor or -errno. */
-static int open_dwz(const char *path, const struct elfdwarf_alt *alt)
+/*
+ * Open @path below the root of @where (@there) or ours, if it has this build-id and its owner could
+ * as well have written the file that refers to it. Return a descriptor or -errno.
+ */
+static int open_dwz(const char *path, const struct elfdwarf_alt *alt,
+		    const struct debugfile_where *where, bool there)
 {
-	struct untrusted_want want = { .path = path, .size_max = ELFDWARF_SIZE_MAX };
+	struct untrusted_want want = {
+		.pid = there ? where->pid : 0,
+		.root = there ? where->root : NULL,
+		.path = path,
+		.size_max = ELFDWARF_SIZE_MAX,
+	};
 	struct elffacts_input in = { .fd = -1 };
 	struct untrusted_file file;
 	struct elffacts facts;
+	struct stat own, st;
 	int rc = untrusted_open(&want, &file, NULL);
 
 	if (rc)
@@ -56,6 +66,9 @@ static int open_dwz(const char *path, const struct elfdwarf_alt *alt)
 		rc = facts.dwarf;
 	if (!rc)
 		rc = dwarf_open_permitted(file.fd);
+	if (rc == -EPERM && !fstat(where->fd, &own) && !fstat(file.fd, &st) &&
+	    own.st_uid == st.st_uid)
+		rc = 0;
 	if (!rc && (facts.names.build_id_size != alt->id_size ||
 		    memcmp(facts.names.build_id, alt->id, alt->id_size)))
 		rc = -ENOENT;
@@ -66,35 +79,65 @@ static int open_dwz(const char *path, const struct elfdwarf_alt *alt)
 	return file.fd;
 }
 
-/* Find the dwz file by build-id, else by its name where distributions keep them. */
-static int find_dwz(const struct elfdwarf_alt *alt)
+/* Places of a dwz file: by build-id, where distributions have them, and as the link says. */
+enum dwz_place { DWZ_BY_ID, DWZ_INSTALLED, DWZ_LINK, DWZ_LINK_DEBUG, DWZ_PLACES };
+
+/* Write the path of a place. False: there is none. */
+static bool dwz_path(const struct elfdwarf_alt *alt, enum dwz_place place,
+		     const struct debugfile_where *where, char path[PATH_MAX])
 {
-	char path[ELFDWARF_LINK_MAX + 64];
-	const char *rest = strstr(alt->link, DWZ_FOLDER);
+	const char *rest = strstr(alt->link, DWZ_FOLDER), *slash;
+	bool absolute = alt->link[0] == '/';
+	int size;
+
+	switch (place) {
+	case DWZ_BY_ID:
+		return debugfile_path(alt->id, alt->id_size, path, PATH_MAX);
+	case DWZ_INSTALLED:
+		while (rest && strstr(rest + 1, DWZ_FOLDER))
+			rest = strstr(rest + 1, DWZ_FOLDER);
+		if (!rest || strstr(rest, "/../"))
+			return false;
+		size = snprintf(path, PATH_MAX, "%s%s", where->folder, rest);
+		break;
+	default:
+		/* A relative one begins in the folder of the file that refers to it. */
+		slash = where->path ? strrchr(where->path, '/') : NULL;
+		if (absolute ? place != DWZ_LINK : !slash || where->path[0] != '/')
+			return false;
+		size = snprintf(path, PATH_MAX, "%.*s%s%s",
+				absolute ? 0 : (int)(slash - where->path + 1),
+				absolute ? "" : where->path, place == DWZ_LINK ? "" : ".debug/",
+				alt->link);
+	}
+	return size > 0 && size < PATH_MAX;
+}
+
+/* Find the dwz file: below the root of the object, as of a container, and below ours. */
+static int find_dwz(const struct elfdwarf_alt *alt, const struct debugfile_where *where)
+{
+	bool elsewhere = where->pid > 0 || where->root;
+	char path[PATH_MAX];
 	int fd = -ENOENT;
 
-	if (debugfile_path(alt->id, alt->id_size, path, sizeof(path)))
-		fd = open_dwz(path, alt);
-	if (fd >= 0 || !rest)
-		return fd;
-	while (strstr(rest + 1, DWZ_FOLDER))
-		rest = strstr(rest + 1, DWZ_FOLDER);
-	if (strstr(rest, "/../"))
-		return -ENOENT;
-	snprintf(path, sizeof(path), "%s%s", DEBUGFILE_ROOT, rest);
-	return open_dwz(path, alt);
+	for (int there = elsewhere; there >= 0; there--)
+		for (enum dwz_place i = 0; i < DWZ_PLACES && fd < 0; i++)
+			if (dwz_path(alt, i, where, path))
+				fd = open_dwz(path, alt, where, there);
+	return fd;
 }
 
 /*
  * Open the dwz file that a file with @facts refers to: *fd, which the caller closes; -1: it refers
  * to none. 0, -ENOLINK when it is missing, -EBADMSG.
  */
-static int dwarf_open_find_alt(const struct elffacts *facts, int *fd)
+static int dwarf_open_find_alt(const struct elffacts *facts, const struct debugfile_where *where,
+			       int *fd)
 {
 	*fd = -1;
 	if (facts->alt_rc)
 		return facts->alt_rc == -ENOENT ? 0 : facts->alt_rc;
-	*fd = find_dwz(&facts->alt);
+	*fd = find_dwz(&facts->alt, where);
 	return *fd < 0 ? -ENOLINK : 0;
 }
 
@@ -133,7 +176,8 @@ static int choose_reader(struct dwarf_sandbox *d, int fd)
 }
 
 int dwarf_sandbox_open(struct dwarf_sandbox **out, const struct untrusted_file *file,
-		       const struct elffacts *facts, uint64_t bias, bool no_lines)
+		       const struct elffacts *facts, const struct debugfile_where *where,
+		       uint64_t bias, bool no_lines)
 {
 	struct dwarf_wire_request r = {
 		.kind = DWARF_WIRE_OPEN,
@@ -149,7 +193,7 @@ int dwarf_sandbox_open(struct dwarf_sandbox **out, const struct untrusted_file *
 	if (!rc)
 		rc = choose_reader(d, file->fd);
 	if (!rc)
-		rc = dwarf_open_find_alt(facts, &fds[1]);
+		rc = dwarf_open_find_alt(facts, where, &fds[1]);
 	r.size = file->size;
 	r.alt = fds[1] >= 0;
 	if (!rc)
@@ -540,12 +584,9 @@ int dwarf_sandbox_lines(struct dwarf_sandbox *d, uint64_t vaddr, uint64_t size, 
  */
 
 /* Replace the object by the file with its debug information, if that is another one. */
-static int to_debug_file(const struct elffacts_input *in, const struct load_where *object,
+static int to_debug_file(const struct elffacts_input *in, const struct debugfile_where *where,
 			 struct untrusted_file *file, struct elffacts *facts, uint64_t *bias)
 {
-	const struct debugfile_where where = { DEBUGFILE_ROOT,	 object->seen.path,
-					       object->seen.pid, object->root,
-					       in->fd,		 in->watch };
 	struct untrusted_file debug;
 	struct elffacts found;
 	int rc;
@@ -553,7 +594,7 @@ static int to_debug_file(const struct elffacts_input *in, const struct load_wher
 	*bias = 0;
 	if (facts->dwarf != -ENODATA)
 		return 0;
-	rc = elffacts_open_debug(in, facts, &where, &debug, &found, bias);
+	rc = elffacts_open_debug(in, facts, where, &debug, &found, bias);
 	if (rc)
 		return rc;
 	close(file->fd);
@@ -590,6 +631,9 @@ static void find_splits(struct dwarf_sandbox *d, const struct load_where *where,
 int dwarf_object_open(const struct load_where *where, bool no_lines, int *code,
 		      struct dwarf_sandbox **out)
 {
+	struct debugfile_where place = {
+		DEBUGFILE_ROOT, where->seen.path, where->seen.pid, where->root, -1, NULL
+	};
 	struct elffacts_input in = { .fd = -1 };
 	struct untrusted_file file;
 	struct elffacts facts;
@@ -600,7 +644,7 @@ int dwarf_object_open(const struct load_where *where, bool no_lines, int *code,
 		*code = -1;
 	if (rc)
 		return rc;
-	in.fd = file.fd;
+	in.fd = place.fd = file.fd;
 	in.size = file.size;
 	rc = elffacts_read(&facts, &in);
 	if (!rc && !load_is_of_image(where, facts.names.build_id, facts.names.build_id_size))
@@ -608,9 +652,10 @@ int dwarf_object_open(const struct load_where *where, bool no_lines, int *code,
 	if (!rc && code)
 		*code = fcntl(file.fd, F_DUPFD_CLOEXEC, 0);
 	if (!rc && out)
-		rc = to_debug_file(&in, where, &file, &facts, &bias);
+		rc = to_debug_file(&in, &place, &file, &facts, &bias);
+	place.fd = file.fd;
 	if (!rc && out)
-		rc = dwarf_sandbox_open(out, &file, &facts, bias, no_lines);
+		rc = dwarf_sandbox_open(out, &file, &facts, &place, bias, no_lines);
 	if (!rc && out && (*out)->split)
 		find_splits(*out, where, file.fd);
 	close(file.fd);

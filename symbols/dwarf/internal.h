@@ -134,10 +134,12 @@ _Static_assert(sizeof(struct dwarf_wire_request) <= SANDBOX_REQUEST_MAX, "a requ
 
 /*
  * As dwarf_open_fds(); also -EPERM (owned by another user), -EFBIG, -ENOLINK (its dwz file is
- * missing) and the errors of sandbox_call().
+ * missing) and the errors of sandbox_call(). @where: the object, to find its dwz file; where->fd is
+ * the one that refers to it.
  */
 int dwarf_sandbox_open(struct dwarf_sandbox **out, const struct untrusted_file *file,
-		       const struct elffacts *facts, uint64_t bias, bool no_lines);
+		       const struct elffacts *facts, const struct debugfile_where *where,
+		       uint64_t bias, bool no_lines);
 /* Return the bytes of debug sections. */
 uint64_t dwarf_sandbox_size(const struct dwarf_sandbox *d);
 /*

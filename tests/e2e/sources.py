@@ -92,6 +92,17 @@ def dwz():
     return start(path("dwz"))
 
 
+@case("dwz file beside the program", "hot_beside_inlined", r"\.symtab")
+def beside():
+    for comm in ("beside", "beside_two"):
+        hot(comm, "-g", "-gdwarf-4", "-DINLINED", "-Wl,--build-id=sha1")
+    # The link is as written: it begins in the folder of the program.
+    sh("dwz", "-m", path("common"), "-M", "common", path("beside"), path("beside_two"))
+    if ".gnu_debugaltlink" not in sh("readelf", "-SW", path("beside")):
+        raise Missing("dwz found nothing in common")
+    return start(path("beside"))
+
+
 @case(".gnu_debugdata", "hot_minidebug", r"\.gnu_debugdata")
 def minidebug():
     hot("minidebug")

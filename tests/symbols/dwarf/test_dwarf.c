@@ -422,7 +422,7 @@ TEST(test_refused, setup, teardown)
 						    &(struct untrusted_file){
 							    .fd = fd,
 							    .size = (uint64_t)st.st_size },
-						    &facts, 0, false),
+						    &facts, NULL, 0, false),
 				 -EPERM);
 		elffile_close(&other);
 	}

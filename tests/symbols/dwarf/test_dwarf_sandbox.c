@@ -69,7 +69,7 @@ TEST(names_of_chain)
 	struct untrusted_file file = { .fd = memfd_create("object", MFD_CLOEXEC) };
 	struct dwarf_sandbox *d;
 
-	assert_int_equal(dwarf_sandbox_open(&d, &file, &facts, 0, false), 0);
+	assert_int_equal(dwarf_sandbox_open(&d, &file, &facts, NULL, 0, false), 0);
 	assert_int_equal(get_chain(d, true, false), 0);
 	assert_int_equal(get_chain(d, false, false), 0);
 	assert_int_equal(get_chain(d, true, true), -EBADMSG);
