@@ -159,8 +159,6 @@ void dialog_refresh(struct ui_state *st);
 void dialog_key(struct ui_state *st, const struct key *key);
 /* Select the entry in shown line @at; use it if it is selected already. */
 void dialog_click(struct ui_state *st, uint32_t at);
-/* Draw it; at the bottom @below lines are of others. */
-void dialog_draw(struct ui_state *st, struct canvas *c, unsigned int below);
 
 /*
  * The user's editor, at a line of a file. It owns the terminal, as a separate job, until it ends;
@@ -251,10 +249,6 @@ void model_folded(struct ui_state *st);
 /* One line of input at the bottom of the screen. Runs on: the main thread. */
 
 void prompt_open(struct ui_state *st, enum prompt_kind kind);
-void prompt_draw(struct ui_state *st, struct canvas *c, unsigned int row);
-/* Draw the part of a line with the cursor in @cols cells. Return the cells used. */
-unsigned int prompt_draw_line(const struct line *l, struct canvas *c, unsigned int row,
-			      unsigned int col, unsigned int cols, struct style style);
 
 /* Keys in the prompt. Runs on: the main thread. */
 

@@ -89,8 +89,9 @@ static struct safe_text hint_of(const struct prompt *p)
 			    : TEXT("text or regex; then n next, N previous");
 }
 
-unsigned int prompt_draw_line(const struct line *l, struct canvas *c, unsigned int row,
-			      unsigned int col, unsigned int cols, struct style style)
+/* Draw the part of a line with the cursor in @cols cells. Return the cells used. */
+static unsigned int prompt_draw_line(const struct line *l, struct canvas *c, unsigned int row,
+				     unsigned int col, unsigned int cols, struct style style)
 {
 	char head[LINE_SIZE], buf[LINE_SIZE];
 	unsigned int at, first;
@@ -119,7 +120,7 @@ static void draw_candidates(const struct prompt *p, struct canvas *c, unsigned i
 			     (struct style){ ROLE_DIM, 0 });
 }
 
-void prompt_draw(struct ui_state *st, struct canvas *c, unsigned int row)
+static void prompt_draw(struct ui_state *st, struct canvas *c, unsigned int row)
 {
 	static const struct safe_text labels[] = {
 		[PROMPT_SEARCH] = TEXT("Search: "),
@@ -526,7 +527,8 @@ static void draw_line(const struct ui_state *st, struct canvas *c, unsigned int 
 			     (struct style){ ROLE_DIM, 0 });
 }
 
-void dialog_draw(struct ui_state *st, struct canvas *c, unsigned int below)
+/* Draw it; at the bottom @below lines are of others. */
+static void dialog_draw(struct ui_state *st, struct canvas *c, unsigned int below)
 {
 	struct dialog *d = &st->dialog;
 	/* Leave the key bar visible, and a message of two lines. */

@@ -449,23 +449,11 @@ static inline void lang_chain_need(const struct lang_sample *s, uint64_t size)
 	s->rest->here = UINT64_MAX;
 }
 
-/* Return the kept state of a thread; NULL: none. */
-struct lang_thread *lang_memory_thread(struct lang_reader *r, uint32_t process, pid_t tid);
 /* Read memory of a process at once, for its description; a word: 0 if it cannot be read. */
 bool lang_memory_copy(pid_t pid, uint64_t addr, void *out, size_t size);
 uint64_t lang_memory_word(pid_t pid, uint64_t addr);
 /* Set the reason why it cannot be read, by errno. */
 void lang_memory_refused(struct lang_process *p);
-/* Read last: the state again, and @size bytes of the stack. */
-void prefetch_set_tail(struct lang_reader *r, const struct lang_sample *s, uint32_t size);
-/*
- * How far the live stack equals the copy: the address behind the last equal word. 0 when the state
- * of the thread has changed since it was read.
- */
-uint64_t prefetch_same_up_to(struct lang_reader *r, const struct lang_sample *s, uint32_t size);
-/* Note the pieces that this sample needed. @compared: bytes of the stack that had to be compared.
- */
-void prefetch_keep(const struct lang_reader *r, struct lang_thread *t, uint32_t compared);
 /* Queue the pieces that the last samples of the thread needed, and set the tail. */
 void prefetch_want(struct lang_reader *r, struct lang_thread *t, const struct lang_sample *s);
 /*

@@ -153,6 +153,20 @@ void lang_desc_put(struct lang_desc *d)
  * has not run on, and all earlier reads are of the moment of the sample.
  */
 
+/* Return the kept state of a thread; NULL: none. */
+static struct lang_thread *lang_memory_thread(struct lang_reader *r, uint32_t process, pid_t tid);
+/* Read last: the state again, and @size bytes of the stack. */
+static void prefetch_set_tail(struct lang_reader *r, const struct lang_sample *s, uint32_t size);
+/*
+ * How far the live stack equals the copy: the address behind the last equal word. 0 when the state
+ * of the thread has changed since it was read.
+ */
+static uint64_t prefetch_same_up_to(struct lang_reader *r, const struct lang_sample *s,
+				    uint32_t size);
+/* Note the pieces that this sample needed. @compared: bytes of the stack that had to be compared.
+ */
+static void prefetch_keep(const struct lang_reader *r, struct lang_thread *t, uint32_t compared);
+
 /* Bytes of the live stack that are compared. */
 #define SAME_MAX LANG_PIECE_MAX
 
@@ -680,7 +694,7 @@ static struct lang_thread *thread_ways(struct lang_reader *r, uint32_t process, 
 	return &r->threads[hash & (LANG_THREADS - LANG_WAYS)];
 }
 
-struct lang_thread *lang_memory_thread(struct lang_reader *r, uint32_t process, pid_t tid)
+static struct lang_thread *lang_memory_thread(struct lang_reader *r, uint32_t process, pid_t tid)
 {
 	struct lang_thread *ways = thread_ways(r, process, tid);
 
@@ -726,7 +740,7 @@ static const uint8_t *in_tail(const struct lang_memory *m, uint64_t addr, uint32
 }
 
 /* Read last: the state again, and @size bytes of the stack. */
-void prefetch_set_tail(struct lang_reader *r, const struct lang_sample *s, uint32_t size)
+static void prefetch_set_tail(struct lang_reader *r, const struct lang_sample *s, uint32_t size)
 {
 	const struct lang_work *w = &r->work;
 
@@ -754,7 +768,8 @@ static bool is_tail_enough(const struct lang_reader *r, const struct lang_sample
  * How far the live stack equals the copy: the address behind the last equal word. 0 when the state
  * of the thread has changed since it was read.
  */
-uint64_t prefetch_same_up_to(struct lang_reader *r, const struct lang_sample *s, uint32_t size)
+static uint64_t prefetch_same_up_to(struct lang_reader *r, const struct lang_sample *s,
+				    uint32_t size)
 {
 	struct lang_memory *m = &r->memory;
 	const struct lang_work *w = &r->work;
@@ -913,7 +928,7 @@ static void keep_more(const struct lang_memory *m, const struct lang_work *w, st
 
 /* Note the pieces that this sample needed. @compared: bytes of the stack that had to be compared.
  */
-void prefetch_keep(const struct lang_reader *r, struct lang_thread *t, uint32_t compared)
+static void prefetch_keep(const struct lang_reader *r, struct lang_thread *t, uint32_t compared)
 {
 	const struct lang_work *w = &r->work;
 
