@@ -329,16 +329,9 @@ struct past {
 	uint64_t nr_named;	   /* places with a name when it was posted */
 };
 
-/* Find for each set of events the slot of event @wanted of the newest set, in @slots. */
-void past_slots(const struct past *p, const struct event *wanted, uint8_t *slots);
 void past_close(struct past *p);
 /* The next slices are of the events that the session has now. */
 void past_use_events(struct past *p, struct history *h, const struct sampler_config *config);
-/* Begin the sums again at @now_ns; the slices are kept. */
-void past_restart(struct past *p, struct history *h, const struct sampler_config *config,
-		  uint64_t now_ns);
-/* Add the incidents of the tick of @p to the newest slice: lost, throttled. */
-void past_note(struct history *h, const struct profile *p);
 
 /*
  * Processes found by a regular expression, which matches the name of the first thread, or of the
@@ -474,10 +467,6 @@ void tick_replay(struct sampler *s, const struct replay_result *result);
  * Runs on: the builder.
  */
 
-/* Test the new slices of the past but the newest: the names of its functions may follow. */
-void trapping_test(struct sampler *s, const struct assemble_input *tables);
-/* Test the slices of a recording that were not tested. */
-void trapping_replay(struct sampler *s, const struct assemble_input *tables);
 /* Test all slices of a recording again, with the next profile. */
 void trapping_again(struct sampler *s);
 

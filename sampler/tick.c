@@ -54,7 +54,8 @@ void past_close(struct past *p)
 	*p = (struct past){ 0 };
 }
 
-void past_slots(const struct past *p, const struct event *wanted, uint8_t *slots)
+/* Find for each set of events the slot of event @wanted of the newest set, in @slots. */
+static void past_slots(const struct past *p, const struct event *wanted, uint8_t *slots)
 {
 	for (uint32_t i = 0; i < p->nr_sets; i++) {
 		slots[i] = STRIP_NO_EVENT;
@@ -84,15 +85,17 @@ void past_use_events(struct past *p, struct history *h, const struct sampler_con
 	history_set_events(h, (uint16_t)i);
 }
 
-void past_restart(struct past *p, struct history *h, const struct sampler_config *config,
-		  uint64_t now_ns)
+/* Begin the sums again at @now_ns; the slices are kept. */
+static void past_restart(struct past *p, struct history *h, const struct sampler_config *config,
+			 uint64_t now_ns)
 {
 	history_restart(h);
 	past_use_events(p, h, config);
 	history_begin(h, now_ns);
 }
 
-void past_note(struct history *h, const struct profile *p)
+/* Add the incidents of the tick of @p to the newest slice: lost, throttled. */
+static void past_note(struct history *h, const struct profile *p)
 {
 	uint64_t throttled = 0;
 	unsigned int marks;
@@ -530,7 +533,8 @@ static void test_trapping(struct sampler *s, const struct trap_input *in, uint32
 	say(s, &hit, text);
 }
 
-void trapping_test(struct sampler *s, const struct assemble_input *tables)
+/* Test the new slices of the past but the newest: the names of its functions may follow. */
+static void trapping_test(struct sampler *s, const struct assemble_input *tables)
 {
 	struct slices *slices = history_slices(s->store.history);
 	struct trap_input in = input_of(s, tables);
@@ -555,7 +559,8 @@ static void report(struct sampler *s, const struct trap_hit *first, uint32_t nr)
 		    more);
 }
 
-void trapping_replay(struct sampler *s, const struct assemble_input *tables)
+/* Test the slices of a recording that were not tested. */
+static void trapping_replay(struct sampler *s, const struct assemble_input *tables)
 {
 	struct slices *slices = history_slices(s->store.history);
 	struct trap_input in = input_of(s, tables);
