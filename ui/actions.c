@@ -55,7 +55,7 @@ static void sort_menu(struct ui_state *st, uint32_t code)
 {
 	if (!is_sortable(st))
 		return;
-	dialog_open(st, &dialog_sort);
+	dialog_open(st, &dialog_sort, NULL, NULL);
 }
 
 static void sort_step(struct ui_state *st, int step)
@@ -285,7 +285,7 @@ static void menu(struct ui_state *st, uint32_t code)
 	if (st->lists[st->view].cursor >= st->lists[st->view].nr)
 		ui_state_say(st, false, "no row selected");
 	else
-		dialog_open(st, &dialog_menu);
+		dialog_open(st, &dialog_menu, NULL, NULL);
 }
 
 /*
@@ -482,7 +482,7 @@ static void copy(struct ui_state *st, uint32_t code)
 static void pick_columns(struct ui_state *st, uint32_t code)
 {
 	if (view_of(st->view)->nr_columns)
-		dialog_open(st, &dialog_columns);
+		dialog_open(st, &dialog_columns, NULL, NULL);
 	else
 		ui_state_say(st, false, "this view has no columns");
 }
@@ -715,7 +715,7 @@ static void take_fix(struct ui_state *st, const struct profile_message *message)
 		sampler_reset(st->sampler);
 		break;
 	case MESSAGE_EVENTS:
-		dialog_open(st, &dialog_events);
+		dialog_open(st, &dialog_events, NULL, NULL);
 		break;
 	case MESSAGE_MODULES:
 		show_modules(st, message);
@@ -1320,7 +1320,7 @@ void actions_do(struct ui_state *st, enum action action, uint32_t code)
 	if (actions[action].run)
 		actions[action].run(st, code);
 	else if (actions[action].dialog)
-		dialog_open(st, actions[action].dialog);
+		dialog_open(st, actions[action].dialog, NULL, NULL);
 	else if (actions[action].prompt)
 		prompt_open(st, actions[action].prompt);
 	else if (actions[action].rewinds)

@@ -149,10 +149,9 @@ extern const struct dialog_ops dialog_events, dialog_frequency, dialog_processes
 	dialog_columns, dialog_menu, dialog_users, dialog_settings, dialog_export, dialog_lock,
 	dialog_stacks;
 
-void dialog_open(struct ui_state *st, const struct dialog_ops *ops);
-/* The same with @data, for fill() and use(); dialog_close() calls @drop. */
-void dialog_open_with(struct ui_state *st, const struct dialog_ops *ops, void *data,
-		      void (*drop)(void *data));
+/* Open a box. @data: for fill() and use(); dialog_close() calls @drop. Both may be NULL. */
+void dialog_open(struct ui_state *st, const struct dialog_ops *ops, void *data,
+		 void (*drop)(void *data));
 void dialog_close(struct ui_state *st);
 /* Fill the entries again; keep the cursor on its entry. */
 void dialog_refresh(struct ui_state *st);

@@ -6,6 +6,7 @@
  */
 #include "ui/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -380,8 +381,8 @@ static int finish(struct file_work *work, struct err *e)
 {
 	struct lock_work *w = (struct lock_work *)work;
 
-	dialog_open_with(w->st, w->asked->is_lock ? &dialog_lock : &dialog_stacks, w->asked,
-			 actions_stacks_drop);
+	dialog_open(w->st, w->asked->is_lock ? &dialog_lock : &dialog_stacks, w->asked,
+		    actions_stacks_drop);
 	w->asked = NULL;
 	return 0;
 }
@@ -496,7 +497,7 @@ void actions_stacks_of(struct ui_state *st, pid_t pid)
 	if (!a)
 		return;
 	a->pid = pid;
-	dialog_open_with(st, &dialog_stacks, a, actions_stacks_drop);
+	dialog_open(st, &dialog_stacks, a, actions_stacks_drop);
 }
 
 void actions_stacks_again(struct ui_state *st, const struct asked_stacks *a, bool stop)
@@ -685,6 +686,7 @@ int editor_start(struct editor *ed, const struct editor_command *c, int in, int 
 	sigset_t all, before;
 	int code;
 
+	assert(c->argv[0] && in >= 0 && out >= 0);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	ed->tty = in;
@@ -716,7 +718,10 @@ static void give_terminal(int tty, pid_t group)
 
 bool editor_ended(struct editor *ed, int *status)
 {
-	pid_t pid = waitpid(ed->pid, status, WNOHANG | WUNTRACED);
+	pid_t pid;
+
+	assert(ed->pid > 0);
+	pid = waitpid(ed->pid, status, WNOHANG | WUNTRACED);
 
 	if (!pid || (pid < 0 && errno == EINTR))
 		return false;
@@ -734,6 +739,8 @@ bool editor_ended(struct editor *ed, int *status)
 
 void editor_stop(const struct editor *ed)
 {
+	/* Of -1 and 0 the signal would go to other processes. */
+	assert(ed->pid > 1);
 	kill(-ed->pid, SIGTERM);
 	kill(-ed->pid, SIGCONT);
 }

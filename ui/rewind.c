@@ -164,6 +164,7 @@ void rewind_to(struct ui_state *st, uint64_t begin_ns, uint64_t end_ns)
 		r->subject = REWIND_ALL;
 	/* The shown profile is kept until the range arrives. */
 	st->frozen = true;
+	assert(r->begin_ns < r->end_ns);
 	sampler_show_past(st->sampler, r->begin_ns, r->end_ns);
 	/* The foot shows the position instead, which moves on. */
 	st->message_until_ns = 0;
@@ -199,6 +200,7 @@ static uint32_t column_of(const struct rewind *r, unsigned int col)
 {
 	unsigned int at = col > r->col ? col - r->col : 0;
 
+	assert(r->cols && r->cols <= r->strip->nr);
 	return r->strip->nr - r->cols + MIN(at, r->cols - 1u);
 }
 

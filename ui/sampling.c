@@ -275,6 +275,7 @@ bool event_change_edit(struct ui_state *st, uint32_t at, const char *modifiers, 
 	struct event *ev = &events[at];
 	struct err e = { .text = "" };
 
+	assert(at < nr && (modifiers || filter));
 	if (filter ? set_filter(ev, filter, &e) : event_change_modifiers(ev, modifiers, &e)) {
 		ui_state_say_error(st, &e);
 		return false;

@@ -235,13 +235,8 @@ static void narrow(struct dialog *d)
 	scroll(d);
 }
 
-void dialog_open(struct ui_state *st, const struct dialog_ops *ops)
-{
-	dialog_open_with(st, ops, NULL, NULL);
-}
-
-void dialog_open_with(struct ui_state *st, const struct dialog_ops *ops, void *data,
-		      void (*drop)(void *data))
+void dialog_open(struct ui_state *st, const struct dialog_ops *ops, void *data,
+		 void (*drop)(void *data))
 {
 	struct dialog *d = &st->dialog;
 

@@ -150,7 +150,7 @@ TEST(test_process_picker)
 
 		bench_init(&b, 100, 40, false);
 		model_take(&b.st, mixed_profile());
-		dialog_open(&b.st, &dialog_processes);
+		dialog_open(&b.st, &dialog_processes, NULL, NULL);
 		assert_true(b.st.dialog.nr > 2);
 		for (uint32_t i = 1; i < b.st.dialog.nr; i++) {
 			assert_int_equal(sscanf(b.st.dialog.entries[i].detail, "%lf", &share), 1);

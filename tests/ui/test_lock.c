@@ -201,7 +201,7 @@ TEST(test_box)
 						  .state = 'S',
 						  .stack = 1,
 						  .result = TASK_STACKS_CUT };
-	dialog_open_with(&b.st, &dialog_lock, a, drop_made);
+	dialog_open(&b.st, &dialog_lock, a, drop_made);
 	golden(&b, "lock-80x24");
 	/* The thread that waits has no samples. */
 	type(&b, "worker\r");

@@ -48,6 +48,7 @@ int canvas_resize(struct canvas *c, unsigned int rows, unsigned int cols)
 	c->cells = cells;
 	c->rows = rows;
 	c->cols = cols;
+	assert(c->rows && c->rows <= CANVAS_MAX && c->cols && c->cols <= CANVAS_MAX);
 	canvas_clear(c);
 	return 0;
 }
@@ -149,6 +150,7 @@ unsigned int canvas_text(struct canvas *c, unsigned int row, unsigned int col, u
 		put(line, c->cols, col + used, &cell);
 		used += width;
 	}
+	assert(used <= cols && at <= t.size);
 	return used;
 }
 

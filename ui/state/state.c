@@ -425,6 +425,7 @@ void list_fini(struct list *list)
 struct row *list_add(struct list *list)
 {
 	assert(list->nr <= list->capacity);
+	assert(list->nr <= ROWS_MAX);
 	if (list->nr == ROWS_MAX || !array_reserve(&list->rows, &list->capacity, list->nr + 1ULL))
 		return NULL;
 	list->rows[list->nr] = (struct row){ .task = UINT32_MAX, .top_function = UINT32_MAX };
@@ -433,6 +434,7 @@ struct row *list_add(struct list *list)
 
 bool list_reserve_sorted(struct list *list, size_t size)
 {
+	assert(size && list->nr <= list->capacity);
 	if (list->nr_sorted == list->capacity && list->sorted)
 		return true;
 	free(list->sorted);
@@ -469,5 +471,6 @@ void list_restore(struct list *list, const struct list_position *at)
 
 const struct row *list_current(const struct list *list)
 {
+	assert(list->nr <= list->capacity);
 	return list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
 }

@@ -8,6 +8,7 @@
 #include "ui/view/internal.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -74,11 +75,13 @@ bool view_filter(const struct ui_state *st, struct fold_filter *f)
 
 enum key_context view_context(const struct ui_state *st)
 {
+	assert(st->prompt.kind <= PROMPT_REPLACE);
 	return st->dialog.ops ? CTX_PICKER : st->prompt.kind ? CTX_PROMPT : view_shown(st)->context;
 }
 
 const struct row *view_row(const struct ui_state *st)
 {
+	assert((unsigned int)st->view < VIEW_NR);
 	return list_current(&st->lists[st->view]);
 }
 
@@ -107,6 +110,7 @@ const char *view_row_name(const struct ui_state *st, char buf[static TEXT_MAX])
 
 	if (row && v->copied)
 		return v->copied(st, row, buf);
+	assert(function == UINT32_MAX || function < st->shown->nr_functions);
 	return function == UINT32_MAX ? "" : st->shown->functions[function].name.str;
 }
 
@@ -152,6 +156,7 @@ static void draw(struct foot *f, struct safe_text label, struct safe_text value)
 
 void foot_line(struct foot *f, struct safe_text label, struct safe_text value)
 {
+	assert(f->used < UINT_MAX && label.width <= LABEL_COLS);
 	draw(f, label, value);
 	f->used++;
 }
@@ -165,6 +170,7 @@ size_t foot_line_bytes(const char *text, unsigned int cols)
 {
 	size_t size = strlen(text), cut = MIN(size, (size_t)cols);
 
+	assert(cols);
 	if (cut == size)
 		return size;
 	for (size_t i = cut; i > cut / 2; i--)
