@@ -251,17 +251,23 @@ static int wait_for(int sock, const struct sandbox_wait *wait)
 }
 
 /*
- * Wait for the answer of @w: for wait->timeout_ns, and as long again if it had little CPU time
- * because the machine is busy; not if it had none. @cpu_ns: its CPU time before.
+ * Wait for the answer of @w: for wait->timeout_ns, and as long again, SANDBOX_WAITS times in all,
+ * while it has little CPU time because the machine is busy; not if it had none in the last one.
+ * @cpu_ns: its CPU time before.
  */
 static int wait_answer(const struct worker *w, const struct sandbox_wait *wait, uint64_t cpu_ns)
 {
-	int rc = wait_for(w->sock, wait);
-	uint64_t used_ns = rc == -ETIME ? time_clock_ns(w->clock) - cpu_ns : 0;
+	uint64_t used_ns = 0;
 
-	if (used_ns && used_ns < wait->timeout_ns / 2)
-		rc = wait_for(w->sock, wait);
-	return rc;
+	for (int i = 0; i < SANDBOX_WAITS; i++) {
+		int rc = wait_for(w->sock, wait);
+		uint64_t now_ns = rc == -ETIME ? time_clock_ns(w->clock) - cpu_ns : used_ns;
+
+		if (rc != -ETIME || now_ns == used_ns || now_ns >= wait->timeout_ns / 2)
+			return rc;
+		used_ns = now_ns;
+	}
+	return -ETIME;
 }
 
 static void close_fds(const int *fds, unsigned int nr)
@@ -523,7 +529,7 @@ static int call_worker(struct worker *w, const struct sandbox_reader *reader, co
 		       size_t size, const int fds[SANDBOX_FDS_MAX], uint32_t generation,
 		       const struct sandbox_wait *wait, struct sandbox_answer *out)
 {
-	uint64_t start_ns;
+	uint64_t start_ns, cpu_ns;
 	int code = 0, rc;
 
 	/* Its question has no answer any more: the call was given up. */
@@ -537,8 +543,10 @@ static int call_worker(struct worker *w, const struct sandbox_reader *reader, co
 	if (rc)
 		return rc;
 	start_ns = time_now_ns();
+	cpu_ns = time_clock_ns(w->clock);
 	rc = exchange(w, reader, request, size, fds, wait, &code, out);
-	out->took_ns = time_now_ns() - start_ns;
+	cpu_ns = time_clock_ns(w->clock) - cpu_ns;
+	out->took_ns = MAX(cpu_ns, (time_now_ns() - start_ns) / SANDBOX_WAITS);
 	if (rc) {
 		end_worker(w);
 		return rc;

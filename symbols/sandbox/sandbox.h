@@ -197,11 +197,13 @@ int sandbox_start(const struct sandbox_reader *const readers[SANDBOX_NR_KINDS]);
 /* End the server and all workers. */
 void sandbox_stop(void);
 
+#define SANDBOX_WAITS 6
+
 struct sandbox_answer {
 	uint8_t *bytes; /* malloc'ed unless mapped; foreign */
 	size_t size;
 	uint32_t generation; /* of the worker that answered */
-	uint64_t took_ns;    /* wall time of the call, also of one that failed */
+	uint64_t took_ns;    /* of timeout_ns, as the worker had CPUs; also of a call that failed */
 	uint64_t cpu_ns;     /* of the worker, in a call of a reader with questions; else 0 */
 	bool asks;	     /* a question: the next call with this generation answers it */
 	bool mapped;	     /* read-only pages of the reply file: only if reader->map_reply */
@@ -212,9 +214,10 @@ void sandbox_answer_free(struct sandbox_answer *a);
 /*
  * Call @reader with @request and borrowed descriptors (-1: none). @generation: only the worker
  * of an earlier answer, which has state (0: any). Returns the result of the reader, or -ESTALE
- * (another worker has replaced that one), -ETIME (killed after @timeout_ns, on a busy machine twice
- * as long), -EPIPE (it died, or takes no calls), -EBADMSG (invalid answer; killed), -ENOSYS (no
- * worker starts). The answer is set only when 0 is returned; the caller frees its bytes.
+ * (another worker has replaced that one), -ETIME (killed after @timeout_ns, on a busy machine up to
+ * SANDBOX_WAITS times as long), -EPIPE (it died, or takes no calls), -EBADMSG (invalid answer;
+ * killed), -ENOSYS (no worker starts). The answer is set only when 0 is returned; the caller frees
+ * its bytes.
  */
 int sandbox_call(const struct sandbox_reader *reader, const void *request, size_t size,
 		 const int fds[SANDBOX_FDS_MAX], uint32_t generation, uint64_t timeout_ns,

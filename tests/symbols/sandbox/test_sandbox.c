@@ -643,7 +643,7 @@ TEST(test_starved)
 	struct sandbox_answer a;
 
 	count(&before);
-	assert_int_equal(call(NAP, 0, 0, 3 * SECOND / 2, &a), 0);
+	assert_int_equal(call(NAP, 0, 0, SECOND / 2, &a), 0);
 	free(a.bytes);
 	count(&after);
 	assert_int_equal(after, before);
