@@ -20,7 +20,8 @@
 #include "symbols/base/base.h"
 
 /*
- * Long sums by count: open addressing, never over half full.
+ * Long sums by count: open addressing, never over three quarters full: the sums of a long session
+ * are among its largest tables.
  *
  * Runs on: the builder. Invariant: the sum over all cells is the sum of all
  * that was ever added (scaled), pruned or not.
@@ -45,6 +46,11 @@ static uint64_t slots_nr(const struct sums *s)
 	return s->slots ? s->mask + 1ULL : 0;
 }
 
+static bool fits(uint64_t nr, uint64_t slots)
+{
+	return nr * 4 <= slots * 3;
+}
+
 static struct sum *slot_get(struct sums *s, uint64_t key)
 {
 	uint32_t at = (uint32_t)hash_u64(key) & s->mask;
@@ -59,8 +65,8 @@ int sums_reserve(struct sums *s, uint32_t more)
 	struct sums grown = { .nr = s->nr };
 	uint64_t size = MAX(slots_nr(s), SLOTS_MIN);
 
-	assert((uint64_t)s->nr * 2 <= slots_nr(s));
-	while (((uint64_t)s->nr + more) * 2 > size)
+	assert(fits(s->nr, slots_nr(s)));
+	while (!fits((uint64_t)s->nr + more, size))
 		size *= 2;
 	if (size == slots_nr(s))
 		return 0;
@@ -77,7 +83,7 @@ int sums_reserve(struct sums *s, uint32_t more)
 			*slot_get(&grown, s->slots[i].key) = s->slots[i];
 	free(s->slots);
 	*s = grown;
-	assert(((uint64_t)s->nr + more) * 2 <= slots_nr(s));
+	assert(fits((uint64_t)s->nr + more, slots_nr(s)));
 	return 0;
 }
 
@@ -85,7 +91,7 @@ void sums_add(struct sums *s, uint64_t key, double count, double weight)
 {
 	struct sum *slot = slot_get(s, key);
 
-	assert(key && ((uint64_t)s->nr + !slot->key) * 2 <= slots_nr(s));
+	assert(key && fits((uint64_t)s->nr + !slot->key, slots_nr(s)));
 	s->nr += !slot->key;
 	slot->key = key;
 	slot->count += count;
