@@ -123,15 +123,24 @@ static inline pid_t unhash_pid(pid_t pid, uint32_t buckets, uint32_t flag, bool 
 	return pid;
 }
 
-/* Check that @run, which returns its CPU time, takes at most @times as long, and @more_ns. */
+/*
+ * Check that @run, which returns its CPU time, takes at most @times as long, and @more_ns. On a
+ * busy machine one of three times does: a chain of all keys is many times as slow, each time.
+ */
 static inline void unhash_compare_by(const char *keys, uint64_t (*run)(bool chosen), uint64_t times,
 				     uint64_t more_ns)
 {
-	uint64_t plain_ns = run(false), chosen_ns = run(true);
+	uint64_t plain_ns, chosen_ns;
 
-	print_message("%s: %.1f and %.1f ms\n", keys, (double)plain_ns / 1e6,
-		      (double)chosen_ns / 1e6);
-	assert_in_range(chosen_ns, 0, times * plain_ns + more_ns);
+	for (int i = 0; i < 3; i++) {
+		plain_ns = run(false);
+		chosen_ns = run(true);
+		print_message("%s: %.1f and %.1f ms\n", keys, (double)plain_ns / 1e6,
+			      (double)chosen_ns / 1e6);
+		if (chosen_ns <= times * plain_ns + more_ns)
+			return;
+	}
+	fail_msg("%s: chosen keys take longer than others", keys);
 }
 
 /*
