@@ -258,7 +258,7 @@ static bool vaddr_of(const struct assemble_input *in, uint32_t id, uint32_t obje
 		return false;
 	*vaddr = place->offset;
 	/*
-	 * An address where there is no file, else an offset in it (places.h). An evicted image
+	 * An address where there is no file, else an offset in it (name.h). An evicted image
 	 * keeps its segments.
 	 */
 	return !image || !image->nr_segments || image_vaddr(image, place->offset, vaddr);

@@ -1350,7 +1350,7 @@ static void set_start(struct sampler *s, uint64_t now)
 {
 	s->ticks.start_ns = s->ticks.last_ns = s->ticks.slice_ns = s->ticks.reset_ns = now;
 	history_begin(s->store.history, now);
-	/* Relaxed: see sampler_thread.h. */
+	/* Relaxed: see @grid_ns in hot.h. */
 	if (s->live.shared && s->config.history_ns)
 		atomic_store_explicit(&s->live.shared->grid_ns, now - GRID_AHEAD_NS,
 				      memory_order_relaxed);

@@ -516,7 +516,7 @@ struct collect {
 bool collect_begin(struct collect *c, uint64_t now_ns);
 
 /*
- * --keep: the slices of the history on disk, in a ring of segments (keepfile.h). Once a tick the
+ * --keep: the slices of the history on disk, in a ring of segments (keepfile.c). Once a tick the
  * builder packs the new slices, and a thread appends them to the newest segment: a killed proftop
  * loses the last tick. The oldest segments are removed beyond a size or an age.
  *
@@ -823,7 +823,7 @@ struct store_caps {
 	/* Ids; replaced at this number, or at twice the kept ones. 0 places: never. */
 	uint32_t tasks, places;
 	size_t used; /* bytes of stacks, the same; 0: when @memory is full */
-	/* Of more tasks, ended ones that are in the total alone are merged (ended.h);
+	/* Of more tasks, ended ones that are in the total alone are merged (ended_task());
 	 * 0: never. */
 	uint32_t apart;
 };
@@ -1346,7 +1346,7 @@ struct session_ticks {
 	struct assemble_sizes sizes;
 };
 
-/* The moments in which switches are recorded; see switch_windows.h. */
+/* The moments in which switches are recorded. */
 struct session_windows {
 	bool on;	      /* wake-ups are not recorded, times are estimated */
 	bool closed;	      /* no switches are recorded now */

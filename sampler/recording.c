@@ -143,7 +143,7 @@ static void identify(struct recording *r, struct objects *objects)
 		r->identified[r->nr_identified++] = false;
 	for (uint32_t i = OBJECT_ID_FIRST; i < nr; i++) {
 		const struct object *object = objects_at(objects, i);
-		/* Acquire: pairs with the release of a finished image in objects.c. */
+		/* Acquire: pairs with the release of a finished image in image_cache.c. */
 		const struct image *image =
 			atomic_load_explicit(&object->image, memory_order_acquire);
 		struct object_sighting seen;

@@ -398,7 +398,7 @@ static int held_show(struct held *h, struct frames *frames, const struct store *
 /*
  * Functions and frames of languages in a recording. Runs on: the thread that replays.
  *
- * Records of languages in a recording of ours. They are foreign bytes: lang_record.h checks them.
+ * Records of languages in a recording of ours. They are foreign bytes: lang_record.c checks them.
  */
 
 static void replay_language_fini(struct replay_language *l)
@@ -505,8 +505,7 @@ static bool replay_language_take(struct replay_language *l, struct store *st, st
 }
 
 /*
- * A recording while it is replayed. Private to replay.c, replay_walk.c and replay_each.c. One
- * thread.
+ * A recording while it is replayed. One thread.
  */
 
 #define REPLAY_CPUS_MAX 4096

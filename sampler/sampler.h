@@ -250,7 +250,7 @@ double config_default_hz(uint32_t nr_cpus);
  * languages, and of the kernel where that is permitted.
  *
  * A thread that sleeps is read from outside. Only where that does not reach the root, and with
- * leave, it is stopped for a moment (stopped.h); its stack is unwound after that.
+ * leave, it is stopped for a moment (asleep.c); its stack is unwound after that.
  *
  * Any thread that may hang, not registered with urcu; beside a session or without one.
  */

@@ -1012,7 +1012,7 @@ static void interpreters_fini(struct interpreters *in)
  * The background of symbols: two threads, one loop each.
  *
  * "process reader" reads /proc/PID, because stacks wait for it; "loader" names places, and
- * has helpers (helper.h) read the files of objects: a large object, or a file
+ * has helpers (thread.h) read the files of objects: a large object, or a file
  * system that hangs, delays no stack and no name.
  */
 
@@ -1495,7 +1495,7 @@ void symbols_stop(struct symbols *s)
 {
 	uint64_t deadline_ns = time_now_ns() + STOP_WAIT_NS;
 
-	/* Pairs with symbols_is_stopping(), and with objects.c after each file. */
+	/* Pairs with symbols_is_stopping(), and with image_cache.c after each file. */
 	atomic_store_explicit(&s->stop, true, memory_order_release);
 	/* First the thread that starts others. */
 	stop_one(s, &s->loader, deadline_ns);

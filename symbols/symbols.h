@@ -218,7 +218,7 @@ void symbols_watch_interpreters(struct symbols *s, int fd);
 uint32_t symbols_nr_interpreters(const struct symbols *s);
 /* The object of the kinds of waits: enum wait_kind is the offset in it. */
 uint32_t symbols_wait(const struct symbols *s);
-/* Return the source of process details (details.h); NULL in a recording. */
+/* Return the source of process details (process.h); NULL in a recording. */
 struct details *symbols_details(struct symbols *s);
 /*
  * Any thread: fetch the debug file of an object from debuginfod in the

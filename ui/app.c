@@ -667,7 +667,7 @@ void model_folded(struct ui_state *st)
 }
 
 /*
- * ^C at the end of the program: see ending.h.
+ * ^C at the end of the program.
  */
 
 #define PATIENCE_SECONDS 2

@@ -5,7 +5,7 @@
  *
  * Runs on: the main thread.
  *
- * Commands with an argument have a table (command_table.c); all others are the actions of the key
+ * Commands with an argument have a table (command_table[]); all others are the actions of the key
  * table: every key has a name. A name in both is the action if it has no argument.
  */
 #include "ui/internal.h"
@@ -226,8 +226,6 @@ static void command_cpus(struct ui_state *st, const char *arg)
 
 /*
  * Files that complete a command. Runs on: the main thread.
- *
- * Files that complete a command: see file_words.h.
  */
 
 struct words_work {

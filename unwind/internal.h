@@ -32,7 +32,7 @@ struct unwind_result;
  * The differences between CPUs: register numbers and rules, as constants.
  *
  * Registers are kept in DWARF order (the psABI of each CPU); perf delivers them
- * packed in the order of asm/perf_regs.h. Every description compiles on every
+ * packed in the order of <asm/perf_regs.h>. Every description compiles on every
  * host; arch_native() returns the one of this machine.
  *
  * Any thread: constants.
@@ -390,7 +390,7 @@ enum fp_result fp_step(const struct fp_input *in, struct arch_frame *f);
 
 /*
  * The caller of a frame of JIT code with a layout that its runtime describes
- * (symbols/jit/codemap.h): HotSpot's compiled code and interpreter.
+ * (symbols/jit/jit.h): HotSpot's compiled code and interpreter.
  *
  * Compiled code: CFA = sp + 8 * frame_words, return address and frame pointer
  * just below (JDK source: frame_x86.cpp, x86_64.ad). Interpreter: method,

@@ -79,7 +79,7 @@ uint64_t pairs_left_out(const struct pairs *p);
 
 /*
  * The tables that sampler threads count into: stacks and counts, shared by all threads, insert-only
- * and lock-free. stack = sequence of places, innermost first -> dense u32 (intern.h). count =
+ * and lock-free. stack = sequence of places, innermost first -> dense u32 (table.h). count =
  * (stack, task, event, slice of its time) -> samples and weight. Each tick the builder swaps the
  * counts for an empty table; after a grace period of urcu-qsbr the old table has no writer, and has
  * the increments of that tick. Threads: *_add and stacks_intern from registered urcu-qsbr threads;
@@ -186,7 +186,7 @@ struct slice {
 	uint32_t nr;	 /* counts in it */
 	uint32_t size;	 /* of @bytes */
 	uint8_t *bytes;	 /* packed counts, in order of tables_count_key() */
-	/* Kept for the heat strip (strip_make.h): the amount of one query; seq 0: not computed. */
+	/* Kept for the heat strip (strip_make()): the amount of one query; seq 0: not computed. */
 	double amount;
 	uint32_t amount_seq;
 };
@@ -282,9 +282,9 @@ struct history_ids {
 
 /*
  * Sums over time: the last few seconds, a decaying sum, everything since reset, or any range of the
- * kept slices (slices.h). All are always kept, so that a switch shows the past. The sums are of the
+ * kept slices. All are always kept, so that a switch shows the past. The sums are of the
  * counts that have arrived; live, the slices of the past are of the moments of the samples, and
- * follow when all of their time have arrived (moments.h). Runs on: the builder. Memory is bounded:
+ * follow when all of their time have arrived (history.c). Runs on: the builder. Memory is bounded:
  * by the limit of the slices, and by folding the smallest counts of the long sums beyond
  * @max_cells. Folded counts have stack STACK_NONE and the same task, or task 0 where there are too
  * many; so totals are always right.

@@ -3,7 +3,7 @@
  * All events of a session: for each CPU a sample ring and a side-band ring; changes while they run.
  *
  * Runs on: set-up, then the builder; look-ups by id from any. Invariant: a counters_open() that
- * fails undoes everything. Changes while it runs are in counters_live.c.
+ * fails undoes everything.
  */
 #include "sampler/event/internal.h"
 
@@ -74,10 +74,6 @@ void counters_each_attr(const struct counters *c, counters_attr_fn fn, void *ctx
 	else
 		side_leaders(c, fn, ctx);
 }
-
-/*
- * The inside of counters, for counters.c and counters_live.c only.
- */
 
 /* Get the events of tasks one by one: the side-band's, then slots 0 to nr_slots - 1. */
 static inline struct slot *counters_slot(struct counters *c, uint32_t at)

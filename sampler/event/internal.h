@@ -57,8 +57,7 @@ void idmap_add(struct idmap *m, uint64_t id, int slot);
 void idmap_close(struct idmap *m, uint64_t id, uint64_t now_ns);
 /* Writer: replace all ids. */
 void idmap_replace(struct idmap *m, const uint64_t *ids, const int *slots, size_t nr);
-/* The slot of @id, as given (negative: of no event, see counters_private.h), or IDMAP_UNKNOWN. Any
- * thread. */
+/* The slot of @id, as given (negative: of no event), or IDMAP_UNKNOWN. Any thread. */
 int idmap_find(const struct idmap *m, uint64_t id);
 
 /*

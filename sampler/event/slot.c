@@ -727,7 +727,7 @@ static int slot_open_twin(struct slot *s, struct slot_env *env, struct slot_fd *
 /*
  * Event ids -> slots: an open-addressing table that readers never wait for.
  *
- * Threads: see idmap.h. Invariant: an entry's slot is written before its id
+ * Threads: see internal.h. Invariant: an entry's slot is written before its id
  * is, and never more than half of a table is used, so a search ends.
  */
 

@@ -185,7 +185,7 @@ void sideband_record(struct sideband *sb, struct recorder_lane *lane);
 /* Apply all records that were in any side-band ring at the call. */
 void sideband_drain(struct sideband *sb);
 
-/* Find the task and the frames of one sample, for a pipeline. Threads as in pipeline.h. */
+/* Find the task and the frames of one sample, for a pipeline. Threads: see below. */
 
 /*
  * Find the task and the stack of @s; @regs_mask as in the record's layout. The first half of

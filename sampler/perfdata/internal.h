@@ -204,7 +204,7 @@ static inline const uint8_t *perfdata_bytes_at(struct perfdata_bytes *b, uint64_
 
 /*
  * Findings in the bytes of a recording, beside its events: places of records, and totals. Made in
- * the sandbox, checked by perfdata_accept.h.
+ * the sandbox, checked in perfdata.c.
  *
  * Plain numbers without padding: they are sent as they are.
  */
@@ -279,7 +279,7 @@ void perfdata_events_fini(struct perfdata_events *t);
 void perfdata_order_sort(struct perfdata_ref *refs, uint64_t nr);
 
 /*
- * The messages between perfdata.h and its reader in the sandbox (perfdata_serve.c). Both have the
+ * The messages between perfdata.h and its reader in the sandbox (perfdata_scan.c). Both have the
  * same program.
  */
 
@@ -354,9 +354,7 @@ void perfdata_header_piped_feature(struct perfdata_events *events, const uint8_t
 void perfdata_header_update(struct perfdata_events *events, const uint8_t *at, size_t size);
 
 /*
- * A recording that is open. Private to perfdata.c, perfdata_call.c and perfdata_accept.c.
- *
- * One thread.
+ * A recording that is open. One thread.
  */
 
 /* Decompressed bytes of whole records. */
@@ -415,7 +413,7 @@ struct perfdata_scan {
  * The scan of a perf.data file: events and facts of its header, the places of its records, and
  * decompressed bytes, a part of the file at a time.
  *
- * Every byte is hostile: a scan runs in the sandbox (perfdata_serve.c). One thread.
+ * Every byte is hostile: a scan runs in the sandbox (perfdata_scan.c). One thread.
  */
 
 /* Make @s empty. */

@@ -206,7 +206,7 @@ static int perfdata_refuse(struct err *e, int code, const char *path, const uint
 }
 
 /*
- * The answers of perfdata_serve.c.
+ * The answers of the sandbox (perfdata_scan.c).
  */
 
 #define RECORD_MIN sizeof(struct perf_event_header)
@@ -463,7 +463,7 @@ int perfdata_accept_facts(struct perfdata *pd, const uint8_t *facts, size_t size
  *
  * One thread; it may wait.
  *
- * The calls to perfdata_serve.c.
+ * The calls to the sandbox (perfdata_scan.c).
  */
 
 /* Of a call, which reads some MiB of the file. */

@@ -38,7 +38,7 @@ struct perfdata_writer;
  * with a magic number behind the header; all numbers are in the byte order of the machine:
  *
  *   FUNCTION  a function of a script, by its number; anywhere in the file. Of Java: code read
- *             of a JVM at that time (symbols/jit/jvm_table_record.h)
+ *             of a JVM at that time (symbols/java/java.h)
  *   FRAMES    the frames of one sample, before it: native frames by index, and
  *             frames of the language by number and instruction; and the bytes of its stack
  *             that the kernel did not copy, as far as they were read
@@ -295,7 +295,7 @@ extern const struct sandbox_reader perfdata_readers[PERFDATA_READERS];
  * One thread.
  */
 
-/* The same, with a call of @step 10 times a second; see reading.h. */
+/* The same, with a call of @step 10 times a second: see sampler_reading_fn. */
 int perfdata_open_step(struct perfdata **out, const char *path, sampler_reading_fn step,
 		       struct err *e);
 /*

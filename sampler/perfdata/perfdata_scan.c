@@ -325,10 +325,7 @@ void perfdata_zstd_free(struct perfdata_zstd *z)
 #endif
 
 /*
- * The records of a perf.data file, noted in one bounded walk, and all that a scan knows
- * (perfdata_scan.h).
- *
- * One thread.
+ * The records of a perf.data file, noted in one bounded walk, and all that a scan knows.
  *
  * The walk over the records of a perf.data file: time, event and place of each that counts.
  *

@@ -37,7 +37,7 @@
 /*
  * A profile while it is assembled: indices of the ids that it shows, frames of places.
  *
- * Private to assemble.c, assemble_places.c and assemble_stacks.c. Runs on: the builder.
+ * Runs on: the builder.
  */
 
 /* By id, index + 1; 0: none yet. The last entry is for all ids out of range. */
@@ -578,7 +578,7 @@ static const char *words(const char *text)
 /* Return the build-id in hexadecimal, of the image or as recorded. */
 static struct safe_text build_id_of(struct profile *p, const struct object *object)
 {
-	/* Acquire: pairs with the release of a finished image in objects.c. */
+	/* Acquire: pairs with the release of a finished image in image_cache.c. */
 	const struct image *image = atomic_load_explicit(&object->image, memory_order_acquire);
 	bool of_image = image && image->build_id_size;
 	const uint8_t *id = of_image ? image->build_id : object->identity.build_id;

@@ -1238,9 +1238,8 @@ static void messages_stacks(struct messages *n, const struct profile *p)
 /*
  * Messages about the session and proftop itself; all rules in order.
  *
- * Runs on: the builder, once a profile. One rule a function, here and in messages_kernel.c,
- * messages_stacks.c and messages_languages.c; a message that no rule notes this time is no longer
- * active, but kept in the list.
+ * Runs on: the builder, once a profile. One rule a function; a message that no rule notes this
+ * time is no longer active, but kept in the list.
  */
 
 #define SELF_LOUD_PCT 10.0

@@ -201,7 +201,7 @@ struct profile_account {
 #define PROFILE_LATENCY (EVENTS_MAX + 1)
 /*
  * In the place of an event, in counts of the history alone: the CPU time of a task, and that of its
- * process that no task with samples has, by clocks of the kernel (sampler/cpu_times.h). Without
+ * process that no task with samples has, by clocks of the kernel (sampler/rates.c). Without
  * samples and stack; a profile has it in its tasks and processes.
  */
 #define PROFILE_CPU	 (EVENTS_MAX + 2)
@@ -827,7 +827,7 @@ double messages_truncated(const struct messages *n);
  * with copies of their names. A profile has only entries that its counts refer to, with indices in
  * order of id; counts are in order of their stacks. A place without a symbol becomes a function
  * "dso+0x…" (or the address alone), with ASSEMBLE_PLACE set in its id and kind '?'. A count without
- * a stack (history.h), or with an unreadable one, has a stack of zero frames. A process has the
+ * a stack (count.h), or with an unreadable one, has a stack of zero frames. A process has the
  * name of its main thread if that was sampled, else of any of its threads. With debug information a
  * place becomes several frames: the functions inlined there, then the outer one. Runs on: the
  * builder, a registered urcu-qsbr thread; all others go on adding to the tables.

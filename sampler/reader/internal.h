@@ -33,7 +33,7 @@ int frame_channel_init(struct frame_channel *f, struct frame_channel_ring *ring,
 		       struct script_functions *codes);
 void frame_channel_fini(struct frame_channel *f);
 
-/* A reader as a process, see langreader.h. */
+/* A reader as a process, see reader.h. */
 
 /* The descriptors that it gets: the event with the ring, the share, the sampler thread's eventfd.
  */

@@ -80,8 +80,8 @@ void langreader_process(const void *bytes, size_t size, const int fds[SANDBOX_ME
  * interrupt, before the sampled thread has gone on by one instruction.
  *
  * The memory that it parses is hostile. So it is a process that can read the memory of others and
- * nothing else (sandbox_memory.h): no file, no socket, no process. Only where proftop itself has no
- * right that a process of its user lacks it is a thread. Both have one loop (langreader_loop.h) and
+ * nothing else (sandbox.h): no file, no socket, no process. Only where proftop itself has no
+ * right that a process of its user lacks it is a thread. Both have one loop (reader.c) and
  * one way to pass frames on, which is not trusted (frame_channel).
  *
  * Reading another process may hang for good (userfaultfd, FUSE), so it is never done on

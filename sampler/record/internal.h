@@ -131,8 +131,7 @@ struct synth {
 char *synth_read_file(const char *path, size_t max, size_t *size);
 
 /*
- * The members of a recorder, for recorder.c (sampler threads and builder) and recorder_writer.c
- * (its thread) only.
+ * The members of a recorder, for its thread, sampler threads and the builder.
  */
 
 struct lost_record {

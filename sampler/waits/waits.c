@@ -42,7 +42,7 @@ enum wait_class { CLASS_QUEUE, CLASS_SLEEP, CLASS_NR, CLASS_RUNNING = CLASS_NR, 
 
 struct wait_task {
 	pid_t pid, tid;
-	uint32_t next, prev; /* in the ring of its process (waits_ring.c) */
+	uint32_t next, prev; /* in the ring of its process */
 	bool in_ring;	     /* tasks that are gone may have left it */
 	struct task_time time;
 	uint32_t stack; /* of the current wait; STACK_NONE: it has none */
@@ -837,7 +837,7 @@ static uint64_t piece_end(const struct pieces *p, uint64_t *time_ns)
 	*time_ns = p->at_ns;
 	if (p->whole)
 		return p->end_ns;
-	/* The time of all but the newest moments is one slice then (moments.h). */
+	/* The time of all but the newest moments is one slice then (history.c). */
 	if (left_ns > MOMENTS_STOP_NS) {
 		*time_ns += (left_ns - MOMENTS_STOP_NS / 2) / 2;
 		return p->end_ns - MOMENTS_STOP_NS / 2;

@@ -35,7 +35,7 @@
 
 #include "symbols/base/file.h"
 
-/* Of configfs, which linux/magic.h has not. */
+/* Of configfs, which <linux/magic.h> has not. */
 #define CONFIGFS_MAGIC 0x62656570
 
 #define DELETED	     " (deleted)"

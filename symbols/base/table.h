@@ -105,7 +105,7 @@ size_t chunked_memory(const struct chunked *c);
  * differ: a key that has many entries under one hash makes them linear. All
  * zero is an empty set.
  *
- * Threads: one owner; there is no locking. For lock-free inserts see intern.h.
+ * Threads: one owner; there is no locking. For lock-free inserts see struct intern.
  */
 
 #define HASHSET_NONE UINT32_MAX

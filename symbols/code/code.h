@@ -133,7 +133,7 @@ static inline const char *listing_text(const struct listing *l, uint32_t text)
  * the image.
  *
  * One request at a time; a new one replaces the older ones. A helper reads
- * (code_read.h), the loader adds names.
+ * (code.c), the loader adds names.
  */
 
 struct code_desk {

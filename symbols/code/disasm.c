@@ -35,7 +35,7 @@
 #endif
 
 /*
- * Messages between disasm.c and its worker, disasm_serve.c. The bytes of the code are in a memfd.
+ * Messages between a caller and the worker. The bytes of the code are in a memfd.
  */
 
 struct disasm_request {
@@ -254,7 +254,7 @@ int disasm(struct listing *l, const struct disasm_code *c, uint32_t nr)
 }
 
 /*
- * The worker's side of disasm.h: the only file that uses the disassembler.
+ * The worker's side: the only file that uses the disassembler.
  *
  * Bytes of code → instructions, by capstone.
  *

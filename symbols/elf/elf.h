@@ -92,7 +92,7 @@ struct elfparts {
  */
 int xz_decode(const void *in, size_t in_size, void **out, size_t *out_size);
 
-/* The messages between elfcage.h and its workers. Both have the same program. */
+/* The messages between elf_sandbox.c and its workers. Both have the same program. */
 
 #define ELF_SANDBOX_FILES 2
 
@@ -352,7 +352,7 @@ struct elfvar {
 };
 
 /*
- * The worker's side of elfcage.h: files of which some parts are there.
+ * The worker's side of elf_sandbox.c: files of which some parts are there.
  *
  * Runs in the worker, or in the thread of the call.
  */
@@ -414,7 +414,7 @@ struct image_symbol { /* sorted by vaddr, then by preference; one per address */
 	uint32_t size;	/* up to the next symbol when the table has 0; see image_find() */
 	uint32_t whole; /* of a part of a function: index + 1 of the function; 0: it is whole */
 	uint32_t name;	/* offset in names; NUL-terminated there */
-	uint16_t rank;	/* among symbols of one address; see elfsym.c */
+	uint16_t rank;	/* among symbols of one address; see rank_of() */
 	uint8_t back;	/* number of symbols before this one that may cover its start */
 	bool stub;	/* of a PLT: named after the function it calls, and "@plt" */
 };

@@ -45,7 +45,7 @@ struct elffacts_answer {
 };
 
 /*
- * The answers of elffacts_serve.c.
+ * The answers of the worker.
  */
 
 static bool is_valid(const struct elffacts *f)

@@ -101,7 +101,7 @@ bool elffile_pointer(const struct elffile *f, uint64_t address, uint64_t *value)
  * Addresses of data symbols of an ELF file by name (System V gABI, chapter 4):
  * the tables that language runtimes export.
  *
- * Any thread; slow. Bounded by the limits of elfsym.h.
+ * Any thread; slow. Bounded as the symbols of an image (elf.h).
  */
 
 /*

@@ -93,7 +93,7 @@ enum object_kind {
 	OBJECT_FILE,
 	OBJECT_ANON,   /* code made at run time, heap, stack of one process; offset = address */
 	OBJECT_SCRIPT, /* code of interpreters: all (lang_place()), or one file's */
-	OBJECT_WAIT,   /* no code: the kinds of waits (wait_kind.h) */
+	OBJECT_WAIT,   /* no code: the kinds of waits (wait_kind.c) */
 };
 
 enum { OBJECT_ID_UNKNOWN, OBJECT_ID_KERNEL, OBJECT_ID_VDSO, OBJECT_ID_FIRST };
@@ -114,7 +114,7 @@ struct object_identity {
 	uint32_t maj, min;
 	uint64_t ino, ino_generation;
 	uint64_t owner; /* OBJECT_ANON: id of the process incarnation */
-	uint32_t layer; /* OBJECT_ANON: number of the code at a reused address (jitcode.h) */
+	uint32_t layer; /* OBJECT_ANON: number of the code at a reused address (jit.h) */
 	uint8_t build_id[20];
 	uint8_t build_id_size;
 };
@@ -137,7 +137,7 @@ struct object {
 	struct safe_text name; /* shown in lists: basename, [kernel], [vdso], [anon] */
 	_Atomic(const struct image *) image; /* NULL until READY, then always an image or a stub */
 	/*
-	 * OBJECT_ANON: layout of the frames of its code (codemap.h); release by the
+	 * OBJECT_ANON: layout of the frames of its code (jit.h); release by the
 	 * loader.
 	 */
 	_Atomic(const struct codemap *) codemap;
@@ -375,8 +375,7 @@ struct load {
 };
 
 /*
- * Shared by image_cache.c (requests and loads) and image_evict.c (eviction): which
- * objects have an image, may get one, or are retried.
+ * Of image_cache.c: which objects have an image, may get one, or are retried.
  *
  * One thread: the loader. The figures: any thread.
  */
@@ -431,9 +430,9 @@ struct image_cache {
  * Objects that samples requested are given to helpers, the object that most
  * samples wait for first, and published with an image (release) or with the
  * reason why there is none. A read that hangs is set aside with its device
- * (backoff.h); its object is late or retried. A failure because the process or
+ * (image_cache.c); its object is late or retried. A failure because the process or
  * the file is gone is retried when the object is seen elsewhere. When images take
- * too much memory, the ones longest without a sample are evicted (image_evict.h).
+ * too much memory, the ones longest without a sample are evicted.
  *
  * One thread: the loader. The figures: any thread.
  */

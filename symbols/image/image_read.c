@@ -742,7 +742,7 @@ int image_read_memory(struct image **out, const void *bytes, size_t size, struct
 
 enum image_file { IMAGE_OBJECT, IMAGE_DEBUG };
 
-/* The image follows (image_flat.h). */
+/* The image follows (struct image_flat). */
 struct image_answer {
 	_Alignas(16) uint32_t match;  /* enum debugfile_match; another file: no image follows */
 	struct debugfile_names names; /* of the object */
@@ -872,7 +872,7 @@ const struct sandbox_reader image_readers[IMAGE_READERS] = { READER(0), READER(1
 							     READER(3) };
 
 /*
- * Read an image: the bytes of the file by elfcage.h, their meaning in the sandbox.
+ * Read an image: the bytes of the file by elf_sandbox.c, their meaning in the sandbox.
  *
  * Runs on: a helper.
  */

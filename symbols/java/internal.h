@@ -243,7 +243,7 @@ struct jvm_read_wire_result {
 
 /*
  * Java code in a recording. The results of reading a JVM are kept as functions of LANG_JAVA
- * (symbols/lang/code_log.h) until it is forgotten; details are in their line tables. A replay reads
+ * (struct script_log) until it is forgotten; details are in their line tables. A replay reads
  * them again.
  *
  * Threads: jvm_table_keep_*() the loader. The rest is pure.
@@ -289,8 +289,7 @@ struct jvm_read_job_frame *jvm_table_kept_frames(const struct code_text *text,
 #define JVM_TABLE_NAMES_MEMORY (32UL << 20)
 
 /*
- * One sampled JVM: shared by java.c, java_job.c
- * and jvm_table_replay.c. One thread: the loader, or a replay.
+ * One sampled JVM: shared by java.c and java_job.c. One thread: the loader, or a replay.
  */
 
 #define JVM_TABLE_CALLS_MAX 65536U
@@ -343,7 +342,7 @@ struct jvm_table_entry {
 	uint64_t recorded_size, methods_size;	 /* in bytes: frames; names that are not settled */
 	uint32_t max_blobs, max_methods;	 /* in the reading */
 	uint64_t nr_taken;			 /* records */
-	int64_t spent_inserting, spent_settling; /* see jvm_table_replay.c */
+	int64_t spent_inserting, spent_settling; /* see spend() */
 	bool left_out;				 /* there was more than is kept */
 	bool pending; /* something was recorded since jvm_table_settle() */
 };

@@ -148,7 +148,7 @@ struct jvm_read_job_chain {
 struct jvm_read_job {
 	struct job job;
 	uint64_t id;		 /* never used again; not 0 */
-	_Atomic uint64_t worker; /* jvm_read_sandbox.h; 0: none */
+	_Atomic uint64_t worker; /* see java_sandbox.c; 0: none */
 	struct remote remote;
 	int dir_fd; /* of /proc/PID: the process that was opened */
 	bool open;
@@ -200,13 +200,13 @@ bool jvm_table_kept(const struct code_text *text, struct jvm_table_kept *out);
 
 /*
  * Follow the sampled Java processes: names of compiled and interpreted
- * methods, and frame layouts for the unwinder (codemap.h).
+ * methods, and frame layouts for the unwinder (jit.h).
  *
  * A process is a JVM if it maps libjvm.so; its code cache is read by a helper
  * at the first sample in its memory and again while there are samples. Code that
  * replaces other code gets another layer, as for jitdumps.
  *
- * A replay takes their code from the recording (jvm_table_record.h).
+ * A replay takes their code from the recording.
  *
  * One thread: the loader; a replay before the loader starts.
  */

@@ -46,7 +46,7 @@ int jitcopy(int file, uint64_t at, size_t max, struct watch *watch, size_t *size
 
 /*
  * The records of a part of a jitdump -> a flat list of events, in the sandbox: this is the only
- * code that sees its bytes. See jitdump.h.
+ * code that sees its bytes. See jit.h.
  *
  * An answer is struct jitdump_answer, then events: each with its text, then its lines.
  */
@@ -161,7 +161,7 @@ int perfmap_sandbox_parse(struct perfmap **out, int fd, size_t size);
  * the last position; an incomplete record waits. Only the positions of the instructions in the file
  * are kept.
  *
- * A part of the file after the other is copied and read in the sandbox (jitdump_scan.h); here its
+ * A part of the file after the other is copied and read in the sandbox; here its
  * events are checked and added.
  *
  * One thread.
@@ -212,7 +212,7 @@ int jitdump_job_code(struct helpers *helpers, int fd, const struct jitcode_funct
 #define JITDUMPS_MEMORY_MAX (512UL << 20)
 
 /*
- * One process with JIT code: shared by jitdumps.c and jitdumps_limits.c. One thread: the loader.
+ * One process with JIT code. One thread: the loader.
  */
 
 struct jitdumps_entry {

@@ -492,7 +492,7 @@ struct check {
 	unsigned int nr_hanging;
 };
 
-/* Return true if the file has a name of jitdumps: see jitdumps.c. */
+/* Return true if the file has a name of jitdumps: see jit.h. */
 static bool is_dump(const struct procfs_map *map)
 {
 	const char *name = map->path_size ? memrchr(map->path, '/', map->path_size) : NULL;

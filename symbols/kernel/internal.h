@@ -26,7 +26,7 @@ int kallsyms_parse(struct kallsyms **out, const char *text, size_t size, struct 
  * the kernel since boot (proc(5), "/proc/kcore"). It includes modules, BPF programs and code
  * patched at run time.
  *
- * Runs on: a helper; for copies in the sandbox (kernel_sandbox.h).
+ * Runs on: a helper; for copies in the sandbox (kallsyms.c).
  */
 
 /*

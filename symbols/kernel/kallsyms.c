@@ -627,7 +627,7 @@ void kallsyms_job_leave(struct kallsyms_job *j)
 /*
  * Bytes of the running kernel. Runs on: a helper, or in the sandbox.
  *
- * elffile.c cannot read this file: its size is that of the address space, and it
+ * elf.c cannot read this file: its size is that of the address space, and it
  * has no sections.
  */
 

@@ -98,7 +98,7 @@ extern const struct sandbox_reader demangler_reader;
  * one: the look-up pc, inside the call.
  *
  * A place has a symbol, SYMBOL_NONE until the loader has named it: late names
- * improve old counts. Insert-only, lock-free; see intern.h for threads.
+ * improve old counts. Insert-only, lock-free; see table.h for threads.
  */
 
 #define PLACE_NONE  UINT32_MAX
@@ -385,7 +385,7 @@ bool naming_kernel_take_news(struct naming_kernel *n);
 /*
  * Name one place: from its object's symbols, unwind tables, or address.
  *
- * Each kind of object has its rule; naming_jit.c and naming_kernel.c have one each.
+ * Each kind of object has its rule.
  * Runs on: the loader; kernel.memory is read by any.
  */
 

@@ -46,7 +46,7 @@ struct places_key {
 };
 
 /*
- * Hash a place with two secret words: at each frame of a sample keyhash.h would cost too much, and
+ * Hash a place with two secret words: at each frame of a sample keyhash() would cost too much, and
  * no process sees which slots are full.
  */
 static uint64_t place_hash(const struct keyhash_key *secret, uint32_t object, uint64_t offset)

@@ -196,7 +196,7 @@ static const struct {
 	{ "java.util.concurrent.locks.StampedLock*", "a StampedLock of Java has no owner" },
 };
 
-/* Numbers of x86-64 and AArch64, as in asm/unistd.h; -1: that CPU has no such call. */
+/* Numbers of x86-64 and AArch64, as in <asm/unistd.h>; -1: that CPU has no such call. */
 static const struct {
 	uint8_t kind;
 	short number[2];

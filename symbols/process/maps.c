@@ -3,8 +3,8 @@
  * Processes, tasks and mappings over time: look-up by (pid, tid, time), side-band records in time
  * order, the merge with /proc/PID, requests to the loader, processes that have ended.
  *
- * Readers walk chains and immutable spaces without a lock. Writers add events (maps_events.c) or
- * read /proc (maps_load.c) under one mutex.
+ * Readers walk chains and immutable spaces without a lock. Writers add events or read /proc under
+ * one mutex.
  *
  * Runs on: sampler threads (find, request), the side-band drain (publish).
  */
@@ -33,9 +33,7 @@
 #include "symbols/script/script.h"
 
 /*
- * Shared by maps.c (public functions), maps_events.c (side-band events) and
- * maps_load.c (/proc). All functions that take a struct maps need its lock,
- * unless noted.
+ * All functions that take a struct maps need its lock, unless noted.
  */
 
 #define COMM_SIZE 15u /* that the kernel keeps */
@@ -574,7 +572,7 @@ static void want(struct maps *m, const struct process *p, const struct mapping *
 		(struct maps_interpreter){ p->pid, p->id, *mapping };
 }
 
-/* A JVM is known by its file: its code cache is read by hotspots.h. */
+/* A JVM is known by its file: its code cache is read by java.c. */
 static void note_jvm(struct process *p)
 {
 	struct lang_desc *desc;

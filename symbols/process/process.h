@@ -373,11 +373,11 @@ int remote_read_u16(struct remote *r, uint64_t addr, uint16_t *value);
 /* Read a NUL-terminated string, cut at @size - 1 bytes. Its length or -errno. */
 ssize_t remote_read_string(struct remote *r, uint64_t addr, char *buf, size_t size);
 
-/* A task, and the table of tasks as its readers see it (tasks.h is for the writer). */
+/* A task, and the table of tasks as its readers see it (internal.h is for the writer). */
 
 /*
  * A task as shown: one thread under one name (comm). Ids are dense, given at the
- * first sample of a task, in a table that may be replaced (tasks.h). Task 0 is the
+ * first sample of a task, in a table that may be replaced. Task 0 is the
  * unknown task (pid -1).
  */
 struct task {
@@ -566,7 +566,7 @@ struct tasks *maps_renew_tasks(struct maps *m);
 uint32_t maps_move_task(struct maps *m, const struct tasks *from, uint32_t id);
 /*
  * Builder: as maps_move_task(), but of a process that has ended, with all of its name as one
- * (ended.h), of the cgroup and container that @details (NULL: none) has. @texts: for a while.
+ * (ended_task()), of the cgroup and container that @details (NULL: none) has. @texts: for a while.
  */
 uint32_t maps_merge_task(struct maps *m, const struct tasks *from, uint32_t id,
 			 struct details *details, struct text_arena *texts);

@@ -19,8 +19,7 @@
 #include "symbols/image/image.h"
 
 /*
- * The mappings of an address space as a tree with shared nodes, for space.c (readers) and
- * space_edit.c (the writer).
+ * The mappings of an address space as a tree with shared nodes.
  *
  * A B-tree: a change copies the nodes from its mapping to the root, and a copy of the whole is one
  * more reference of the root, so both cost little in a space of any size. Two neighbours below one
@@ -368,8 +367,7 @@ static void space_tree_freeze(struct space_node *root)
 }
 
 /*
- * The parts of a space, for space.c (readers, references) and space_edit.c (the
- * writer). See space.h.
+ * The parts of a space. See internal.h.
  */
 
 struct ended {

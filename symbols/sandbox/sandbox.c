@@ -102,7 +102,7 @@ static bool sandbox_file_seal(int fd, size_t size)
 #define STEP_NS	  100000000ULL	 /* between two looks whether the caller still waits */
 #define SERVER	  SANDBOX_NR_KINDS
 
-/* Of RLIMIT_CPU, see sandbox_lock.c; checked at each 64th call. */
+/* Of RLIMIT_CPU, see worker.c; checked at each 64th call. */
 #define WORN_NS (SANDBOX_CPU_SECONDS * 1000000000ULL / 2)
 
 #define WORN_CALLS 64U

@@ -181,7 +181,7 @@ struct sandbox_reader {
  * A server is forked from the start of main(), before there are threads and foreign bytes. It forks
  * one worker for each kind of reader, at the first call. A worker has no file but the descriptors
  * of a call, no capability, no network, a limit of memory, and a list of allowed system
- * calls (sandbox_lock.h). It returns bytes, which the caller checks as it checks the file itself.
+ * calls (worker.c). It returns bytes, which the caller checks as it checks the file itself.
  * A worker that dies or is too slow is killed; the next call starts another one.
  *
  * Without sandbox_start() (unit tests, tools) a reader runs in the calling thread.

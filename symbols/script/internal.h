@@ -274,8 +274,7 @@ struct php_version {
 const struct php_version *php_version(size_t i);
 
 /*
- * The messages between describe.h and its reader in the sandbox (detect_serve.c). Both have the
- * same program.
+ * The messages between detect.c and its reader in the sandbox. Both have the same program.
  */
 
 struct detect_request {

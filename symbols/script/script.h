@@ -322,13 +322,13 @@ size_t script_functions_memory(const struct script_functions *c);
 /*
  * Interpreters: the description of one, and frames of its language.
  *
- * A description is made once by the loader (describe.h), published with its
+ * A description is made once by the loader (detect.c), published with its
  * process, and never changes. A reader copies it, reads the memory of a
- * preempted thread, and makes a chain (chain.h). All numbers of the
+ * preempted thread, and makes a chain (script.c). All numbers of the
  * process are hostile.
  *
- * Another language is another enum lang_kind, its rules in describe.c, and one
- * decoder in chain.c.
+ * Another language is a line of languages.inc, and a file with its struct language
+ * (internal.h): its rules and its decoder.
  */
 
 enum lang_kind {

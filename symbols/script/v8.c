@@ -578,7 +578,7 @@ static void v8_file(struct detect_file *out, const struct v8_symbols *s, const s
  *
  * Runs on: a reader. Each frame of JavaScript has its function and context
  * at fixed places below its frame pointer, whether it is interpreted or compiled.
- * Words of the stack that look like such a frame are candidates; v8code.c keeps the ones
+ * Words of the stack that look like such a frame are candidates; v8_names.c keeps the ones
  * with a true function, by their frame pointers. The unwinder finds
  * the frames, so that a candidate too many does no harm.
  */

@@ -134,7 +134,7 @@ static uint32_t v8objects_length(const struct lang_memory *m, const struct lang_
 
 /*
  * Names and paths of V8: strings that may be two others, which may be two others again, as names by
- * assignment are ("Controller" and ".handle"). Read in steps, as v8objects.h has them.
+ * assignment are ("Controller" and ".handle"). Read in steps, as internal.h has them.
  *
  * Runs on: a reader. Hostile memory.
  *

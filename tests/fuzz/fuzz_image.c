@@ -46,9 +46,9 @@ static void give_back(void *ctx, void *p)
 }
 
 /*
- * Instead of liblzma's, for xz.c: a dictionary of 8 MiB is the largest part of most inputs, since
- * ASan writes its shadow twice. The library is not built with ASan; input and output remain on
- * the heap.
+ * Instead of liblzma's, for xz_decode(): a dictionary of 8 MiB is the largest part of most inputs,
+ * since ASan writes its shadow twice. The library is not built with ASan; input and output remain
+ * on the heap.
  */
 lzma_ret lzma_stream_decoder(lzma_stream *s, uint64_t memlimit, uint32_t flags)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * hangfs FOLDER FILE NR: a file system (FUSE, by its protocol alone: linux/fuse.h) on FOLDER with
+ * hangfs FOLDER FILE NR: a file system (FUSE, by its protocol alone: <linux/fuse.h>) on FOLDER with
  * files f0 to f<NR-1>, copies of FILE, which hangs on command, a word a line: "open", "read",
  * "statfs", "lookup", "flush": such requests are not answered from now on; "trickle": reads are
  * answered after 200 ms each; "ok": all are answered again, also the queued ones. Prints "ready".

@@ -501,7 +501,7 @@ int settings_path(char *path, size_t size, struct err *e);
 int settings_load(struct settings *s, struct err *e);
 /* Print all settings in the format of the file. */
 void settings_print(FILE *out, const struct settings *s);
-/* Make work (ui/cli/file_work.h) for settings_write(), with copies; NULL: no memory. */
+/* Make work (see struct file_work) for settings_write(), with copies; NULL: no memory. */
 struct file_work *settings_work(const char *path, const struct settings *s);
 
 /*
@@ -545,7 +545,7 @@ int batch_ndjson(FILE *out, const struct batch_tick *tick);
 struct batch_config {
 	batch_sink_fn sink; /* NULL: nothing is printed */
 	enum ui_config_sort sort;
-	const char *filter;		 /* as in ui/match.h; NULL: none */
+	const char *filter;		 /* as in ui/text/text.h; NULL: none */
 	uint32_t rows;			 /* per event; 0: all */
 	bool latency;			 /* shares are weighted with 1 / running tasks */
 	bool ascii;			 /* cut names end with '~', not with an ellipsis */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * File work on a thread: see file_work.h.
+ * File work on a thread: see cli.h.
  *
  * Invariant: struct shared has one reference of the main thread and one of the
  * running thread; the last one frees it, so neither waits for the other.

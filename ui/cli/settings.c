@@ -467,7 +467,7 @@ struct file_work *settings_work(const char *path, const struct settings *s)
 }
 
 /*
- * Find words for completion: see words.h.
+ * Find words for completion: see cli.h.
  */
 
 #define ENTRIES_MAX 4096 /* in a directory; events */

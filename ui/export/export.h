@@ -55,7 +55,7 @@ struct snapshot_label {
 /* Which samples are exported, and facts that are not in the profile. */
 struct snapshot_scope {
 	struct fold_filter filter;
-	/* Only stacks with such a function; as in ui/text/match.h, "": all. */
+	/* Only stacks with such a function; as in ui/text/text.h, "": all. */
 	char find[MATCH_MAX];
 	uint32_t module; /* only stacks with code of this profile_module.id; UINT32_MAX: all */
 	char host[65];	 /* clean; "": unknown */

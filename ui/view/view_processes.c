@@ -690,7 +690,7 @@ static void select_sought(const struct ui_state *st, struct list *list)
 }
 
 /* Build all rows of the shown profile, unsorted. Return 0 or -ENOMEM. A row's @index: see
- * process_tree.h. */
+ * struct process_tree. */
 static int process_rows_build(const struct ui_state *st, struct list *list)
 {
 	int rc = build_rows(st, list);

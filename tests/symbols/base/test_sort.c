@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* sort.h, compared with qsort(): all digits, equal numbers, few and many records. */
+/* Sorting by digits, compared with qsort(): all digits, equal numbers, few and many records. */
 #include "symbols/base/base.h"
 
 #include "tests/prelude.h"
