@@ -142,22 +142,32 @@ def circles(edges):
     return found
 
 
-def calls(sources):
-    """Return ({exported symbol: file}, {file: symbols of other files}) by nm(1) of the objects below $B; both are empty
-    unless all objects are newer than their sources."""
-    defined, needed = {}, {}
+def objects(sources):
+    """Yield the path of each C file, and its object below $B."""
     build = pathlib.Path(os.environ.get("B", "build/release"))
-    objects = [(s, build / (s.path[:-2] + ".o")) for s in sources if s.path.endswith(".c")]
-    if any(not obj.exists() or obj.stat().st_mtime < pathlib.Path(s.path).stat().st_mtime for s, obj in objects):
-        return defined, needed
-    for source, obj in objects:
-        needed[source.path] = set()
+    for path in (s.path for s in sources if s.path.endswith(".c")):
+        yield path, build / (path[:-2] + ".o")
+
+
+def not_built(sources):
+    """Return why the objects are not those of the sources, so that exports and circles are not known; or None."""
+    for path, obj in objects(sources):
+        if not obj.exists() or obj.stat().st_mtime < pathlib.Path(path).stat().st_mtime:
+            return f"{obj} is missing or older than {path}, exports and circles are not known: build first, or set B"
+    return None
+
+
+def calls(sources):
+    """Return ({exported symbol: file}, {file: symbols of other files}) by nm(1) of the objects below $B."""
+    defined, needed = {}, {}
+    for path, obj in objects(sources):
+        needed[path] = set()
         for line in subprocess.run(["nm", "-P", obj], capture_output=True, text=True, check=True).stdout.splitlines():
             name, kind = line.split()[:2]
             if kind == "U":
-                needed[source.path].add(name)
+                needed[path].add(name)
             elif kind == "T":
-                defined[name] = source.path
+                defined[name] = path
     return defined, needed
 
 
@@ -198,7 +208,11 @@ def house(sources):
 
 
 def over_budget(sources):
-    """Yield a line for each figure of the whole above its budget, or below its floor."""
+    """Yield a line for each figure of the whole above its budget, or below its floor; or why they are not known."""
+    why = not_built(sources)
+    if why:
+        yield why
+        return
     figures, found = house(sources)
     for name, most in BUDGET.items():
         if figures[name] > most:
@@ -224,6 +238,9 @@ def main():
         for name in measured["all"][part]:
             budget = f"{dialect.PATTERNS[name][0]:10}" if part else ""
             print(f"{name:32}" + "".join(f"{show(m[part][name]):>10}" for m in measured.values()) + budget)
+    why = not_built(sources["all"])
+    if why:
+        sys.exit(why)
     whole, found = house(sources["all"])
     print(f"\n{'the whole':32}{'':40}{'all':>10}{'budget':>10}")
     for name, value in whole.items():
