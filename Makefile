@@ -248,8 +248,8 @@ layouts: ## NODES="path ...": rows of V8's versions from these running Node.js; 
 	$(Q)$(if $(RUBY)$(PHP)$(LUA)$(LUAJIT),tests/tools/script_layouts RUBY='$(RUBY)' PHP='$(PHP)' LUA='$(LUA)' LUAJIT='$(LUAJIT)',tests/tools/v8_layouts $(if $(CHECK),--check) \
 		symbols/script/v8_versions.inc $(NODES))
 
-layering: ## rooms include doors of rooms above them in tests/rooms only; curses only in term.c; budgets of make figures
-	$(Q)eval $(LAYERING)
+layering: $(B)/proftop ## rooms include doors of rooms above them in tests/rooms only; curses only in term.c; budgets of make figures
+	$(Q)B=$(B); export B; eval $(LAYERING)
 
 style: ## SPDX, sizes, prefixes of rooms, the words of doc/STYLE.md, clang-format
 	$(Q)eval $(STYLE)

@@ -752,6 +752,6 @@ int editor_result(int status, const char *program, const char *path, struct err 
 	if (code == NOT_FOUND)
 		return err_set(e, -ENOENT, "source not found: %.400s", path);
 	if (code == CANNOT_RUN || code == CANNOT_RUN + 1)
-		return err_set(e, -ENOENT, "the editor cannot be run: %.100s", program);
+		return err_set(e, -ENOENT, "cannot run the editor: %.100s", program);
 	return 0;
 }
