@@ -199,7 +199,7 @@ TEST(test_command)
 	assert_non_null(strstr(e.text, "source not found"));
 	status = run("/nowhere/to/be/run", "/etc/passwd", 3, out, sizeof(out));
 	assert_int_not_equal(editor_result(status, "/nowhere/to/be/run", path, &e), 0);
-	assert_non_null(strstr(e.text, "cannot be run"));
+	assert_non_null(strstr(e.text, "cannot run the editor"));
 	/* One that was left with an error is no fault of ours. */
 	status = run("false", "/etc/passwd", 3, out, sizeof(out));
 	assert_int_equal(editor_result(status, "false", path, &e), 0);
