@@ -516,7 +516,7 @@ struct collect {
 bool collect_begin(struct collect *c, uint64_t now_ns);
 
 /*
- * --keep: the slices of the history on disk, in a ring of segments (keepfile.c). Once a tick the
+ * --keep: the slices of the history on disk, in a ring of segments (keep.c). Once a tick the
  * builder packs the new slices, and a thread appends them to the newest segment: a killed proftop
  * loses the last tick. The oldest segments are removed beyond a size or an age.
  *

@@ -20,7 +20,6 @@
 struct blackbox;
 struct script_functions;
 struct iovec;
-struct keepfile_out;
 struct perf_event_header;
 struct perfdata_writer;
 struct slow_reads;
@@ -46,9 +45,6 @@ int blackbox_add(struct blackbox *s, bool side_band, const struct iovec *pieces,
 int blackbox_write(const struct blackbox *s, const char *path, const char *root,
 		   struct slow_reads *reads, const struct script_functions *codes,
 		   const struct perfdata_attrs *attrs, uint64_t *bytes, struct err *e);
-
-/* A record of any type and content, for tests. */
-void keepfile_put_raw(struct keepfile_out *out, uint8_t type, const void *bytes, size_t size);
 
 /*
  * Mappings of processes in /proc, read by helpers: an exec holds up each reader of the mappings of

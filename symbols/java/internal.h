@@ -289,7 +289,7 @@ struct jvm_read_job_frame *jvm_table_kept_frames(const struct code_text *text,
 #define JVM_TABLE_NAMES_MEMORY (32UL << 20)
 
 /*
- * One sampled JVM: shared by java.c and java_job.c. One thread: the loader, or a replay.
+ * One sampled JVM: shared by java.c and jvm_read.c. One thread: the loader, or a replay.
  */
 
 #define JVM_TABLE_CALLS_MAX 65536U

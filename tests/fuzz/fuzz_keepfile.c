@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/record/internal.h"
+#include "sampler/keep.c"
 #include "symbols/base/base.h"
 #include "sampler/event/event.h"
 #include "sampler/count/internal.h"
@@ -94,7 +94,9 @@ static void run_records(const uint8_t *data, size_t size)
 	while (size >= 3) {
 		size_t length = MIN((size_t)(data[0] | data[1] << 8), size - 3);
 
-		keepfile_put_raw(&out, data[2], data + 3, length);
+		begin(&out, data[2]);
+		put_bytes(&out, data + 3, length);
+		end(&out);
 		data += 3 + length;
 		size -= 3 + length;
 	}
