@@ -244,14 +244,7 @@ void builder_govern(struct sampler *s);
 #define KEEP_DIR_NAME	  24
 #define KEEP_SEGMENTS_MAX 65536
 
-/* Open a folder. 0 or -errno with a sentence. */
-int keep_dir_open(int *fd, const char *path, struct err *e);
 void keep_dir_name(char name[static KEEP_DIR_NAME], uint32_t number);
-/*
- * List the numbers of all segments in order; malloc'ed. Return how many there are, or -errno with a
- * sentence: also for more than KEEP_SEGMENTS_MAX.
- */
-int keep_dir_list(int fd, uint32_t **numbers, struct err *e);
 
 struct lost {
 	uint64_t total, throttled_total; /* since the start */
@@ -347,22 +340,6 @@ void past_use_events(struct past *p, struct history *h, const struct sampler_con
 
 /* Read a file of a process: see task_list_read(). */
 typedef int (*process_names_read_fn)(pid_t pid, const char *name, char *text, size_t size);
-
-/* @guard: the guard of this process, which is never found; 0: none. NULL: out of memory. */
-struct process_names *process_names_new(process_names_read_fn read, pid_t guard);
-/* Return @n for one more user, until its process_names_put(). NULL is allowed in both. */
-struct process_names *process_names_share(struct process_names *n);
-void process_names_put(struct process_names *n);
-/*
- * Get the processes that match @pattern, but for this one and its guard: *pids, until the next
- * call. Waits at most @wait_ns for a list, then takes the last one; where there is none, names of
- * threads alone. Returns their number or -ENOMEM.
- */
-int process_names_look(struct process_names *n, const char *pattern, uint64_t wait_ns,
-		       const pid_t **pids);
-/* Return a process with a command line that was found to hang since the last call; 0: none. *@nr:
- * how many hang now. */
-pid_t process_names_take_hung(struct process_names *n, uint32_t *nr);
 
 /*
  * --record: a perf.data file written beside the live counts.

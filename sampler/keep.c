@@ -67,8 +67,6 @@ struct keepfile_out {
 	bool failed;  /* no memory: the bytes are incomplete */
 };
 
-void keepfile_fini(struct keepfile_out *out);
-
 struct keepfile_text {
 	const char *str;
 	size_t size;
@@ -95,18 +93,6 @@ struct keepfile_task {
 	uint32_t uid; /* UINT32_MAX: unknown */
 };
 
-void keepfile_header(struct keepfile_out *out);
-void keepfile_put_events(struct keepfile_out *out, const struct keepfile_event *events,
-			 uint32_t nr);
-void keepfile_put_function(struct keepfile_out *out, const struct keepfile_function *f);
-/* The functions of @module are of an interpreter. */
-void keepfile_put_interpreter(struct keepfile_out *out, struct keepfile_text module);
-void keepfile_put_stack(struct keepfile_out *out, uint32_t id, const uint32_t *functions,
-			uint32_t nr);
-void keepfile_put_task(struct keepfile_out *out, const struct keepfile_task *t);
-/* @slice: times are CLOCK_REALTIME. False: it is too large for a record, and left out. */
-bool keepfile_put_slice(struct keepfile_out *out, const struct slice *slice);
-
 /* Called for each record of a segment; texts and arrays are borrowed. */
 struct keepfile_reader {
 	void (*events)(void *ctx, const struct keepfile_event *events, uint32_t nr);
@@ -120,12 +106,6 @@ struct keepfile_reader {
 	/* Called before each record: true ends the reading. NULL: it is read to the end. */
 	bool (*stopped)(void *ctx);
 };
-
-/*
- * Read a segment up to its end, the first damaged record, or where @reader stops. Return the bytes
- * that were read; -EINVAL: it is no segment.
- */
-int64_t keepfile_read(const uint8_t *bytes, size_t size, const struct keepfile_reader *reader);
 
 #define KEEPFILE_RECORD_MAX ((size_t)1 << 20) /* bytes of one record */
 #define KEEPFILE_TEXT_MAX   4096
@@ -168,7 +148,7 @@ static uint32_t get32(const uint8_t *at)
 
 /* ---- writing ---- */
 
-void keepfile_fini(struct keepfile_out *out)
+static void keepfile_fini(struct keepfile_out *out)
 {
 	free(out->bytes);
 	*out = (struct keepfile_out){ .bytes = NULL };
@@ -234,12 +214,13 @@ static bool end(struct keepfile_out *out)
 	return true;
 }
 
-void keepfile_header(struct keepfile_out *out)
+static void keepfile_header(struct keepfile_out *out)
 {
 	put_bytes(out, magic, sizeof(magic));
 }
 
-void keepfile_put_events(struct keepfile_out *out, const struct keepfile_event *events, uint32_t nr)
+static void keepfile_put_events(struct keepfile_out *out, const struct keepfile_event *events,
+				uint32_t nr)
 {
 	assert(events || !nr);
 	begin(out, EVENTS);
@@ -252,7 +233,7 @@ void keepfile_put_events(struct keepfile_out *out, const struct keepfile_event *
 	end(out);
 }
 
-void keepfile_put_function(struct keepfile_out *out, const struct keepfile_function *f)
+static void keepfile_put_function(struct keepfile_out *out, const struct keepfile_function *f)
 {
 	begin(out, FUNCTION);
 	put(out, f->id);
@@ -263,15 +244,16 @@ void keepfile_put_function(struct keepfile_out *out, const struct keepfile_funct
 	end(out);
 }
 
-void keepfile_put_interpreter(struct keepfile_out *out, struct keepfile_text module)
+/* The functions of @module are of an interpreter. */
+static void keepfile_put_interpreter(struct keepfile_out *out, struct keepfile_text module)
 {
 	begin(out, INTERPRETER);
 	put_text(out, module);
 	end(out);
 }
 
-void keepfile_put_stack(struct keepfile_out *out, uint32_t id, const uint32_t *functions,
-			uint32_t nr)
+static void keepfile_put_stack(struct keepfile_out *out, uint32_t id, const uint32_t *functions,
+			       uint32_t nr)
 {
 	assert(functions || !nr);
 	nr = MIN(nr, (uint32_t)KEEPFILE_DEPTH_MAX);
@@ -283,7 +265,7 @@ void keepfile_put_stack(struct keepfile_out *out, uint32_t id, const uint32_t *f
 	end(out);
 }
 
-void keepfile_put_task(struct keepfile_out *out, const struct keepfile_task *t)
+static void keepfile_put_task(struct keepfile_out *out, const struct keepfile_task *t)
 {
 	begin(out, TASK);
 	put(out, t->id);
@@ -295,7 +277,8 @@ void keepfile_put_task(struct keepfile_out *out, const struct keepfile_task *t)
 	end(out);
 }
 
-bool keepfile_put_slice(struct keepfile_out *out, const struct slice *slice)
+/* @slice: times are CLOCK_REALTIME. False: it is too large for a record, and left out. */
+static bool keepfile_put_slice(struct keepfile_out *out, const struct slice *slice)
 {
 	assert(slice->begin_ns <= slice->end_ns);
 	begin(out, SLICE);
@@ -467,7 +450,12 @@ static bool read_record(uint8_t type, struct cursor *c, const struct keepfile_re
 	}
 }
 
-int64_t keepfile_read(const uint8_t *bytes, size_t size, const struct keepfile_reader *reader)
+/*
+ * Read a segment up to its end, the first damaged record, or where @reader stops. Return the bytes
+ * that were read; -EINVAL: it is no segment.
+ */
+static int64_t keepfile_read(const uint8_t *bytes, size_t size,
+			     const struct keepfile_reader *reader)
 {
 	size_t at = sizeof(magic);
 
@@ -498,7 +486,8 @@ int64_t keepfile_read(const uint8_t *bytes, size_t size, const struct keepfile_r
 #define KEEP_NUMBER_MAX	 0xfff00000u	     /* with room for one session */
 #define LOCK		 "lock"
 
-int keep_dir_open(int *fd, const char *path, struct err *e)
+/* Open a folder. 0 or -errno with a sentence. */
+static int keep_dir_open(int *fd, const char *path, struct err *e)
 {
 	*fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (*fd < 0)
@@ -569,7 +558,11 @@ static int ascending(const void *a, const void *b)
 	return COMPARE(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
-int keep_dir_list(int fd, uint32_t **numbers, struct err *e)
+/*
+ * List the numbers of all segments in order; malloc'ed. Return how many there are, or -errno with a
+ * sentence: also for more than KEEP_SEGMENTS_MAX.
+ */
+static int keep_dir_list(int fd, uint32_t **numbers, struct err *e)
 {
 	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), nr = 0;
 	DIR *dir = copy < 0 ? NULL : fdopendir(copy);

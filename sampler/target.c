@@ -145,7 +145,8 @@ static void run(struct job *job)
 	regfree(&name);
 }
 
-struct process_names *process_names_new(process_names_read_fn read, pid_t guard)
+/* @guard: the guard of this process, which is never found; 0: none. NULL: out of memory. */
+static struct process_names *process_names_new(process_names_read_fn read, pid_t guard)
 {
 	struct process_names *n = calloc(1, sizeof(*n));
 
@@ -159,14 +160,15 @@ struct process_names *process_names_new(process_names_read_fn read, pid_t guard)
 	return n;
 }
 
-struct process_names *process_names_share(struct process_names *n)
+/* Return @n for one more user, until its process_names_put(). NULL is allowed in both. */
+static struct process_names *process_names_share(struct process_names *n)
 {
 	if (n)
 		n->nr_users++;
 	return n;
 }
 
-void process_names_put(struct process_names *n)
+static void process_names_put(struct process_names *n)
 {
 	if (!n || --n->nr_users)
 		return;
@@ -297,8 +299,13 @@ static bool run_jobs(struct process_names *n, const char *pattern, uint64_t unti
 	return false;
 }
 
-int process_names_look(struct process_names *n, const char *pattern, uint64_t wait_ns,
-		       const pid_t **pids)
+/*
+ * Get the processes that match @pattern, but for this one and its guard: *pids, until the next
+ * call. Waits at most @wait_ns for a list, then takes the last one; where there is none, names of
+ * threads alone. Returns their number or -ENOMEM.
+ */
+static int process_names_look(struct process_names *n, const char *pattern, uint64_t wait_ns,
+			      const pid_t **pids)
 {
 	uint64_t until_ns = time_now_ns() + wait_ns;
 	bool online = rcu_read_ongoing();
@@ -319,7 +326,9 @@ int process_names_look(struct process_names *n, const char *pattern, uint64_t wa
 	return take_last(n, pattern, pids);
 }
 
-pid_t process_names_take_hung(struct process_names *n, uint32_t *nr)
+/* Return a process with a command line that was found to hang since the last call; 0: none. *@nr:
+ * how many hang now. */
+static pid_t process_names_take_hung(struct process_names *n, uint32_t *nr)
 {
 	pid_t pid = n->told;
 

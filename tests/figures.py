@@ -21,10 +21,10 @@ LONG = 60
 Room = collections.namedtuple("Room", "doors includes")
 # Figures of the whole: the most that is allowed. They only fall.
 BUDGET = {
-    "files": 247,
-    "headers": 70,
+    "files": 233,
+    "headers": 65,
     "headers used by other folders": 39,
-    "exported functions": 2141,
+    "exported functions": 2034,
     "exported for one other file, %": 57.3,
     "files in call circles": 0,
     "own headers, p90": 32,

@@ -164,7 +164,8 @@ static long paranoid(void)
 	return procstat_sysctl("", "perf_event_paranoid", &level) ? 2 : level;
 }
 
-void limits_raise_files(void)
+/* Raise the soft limit of open files to the hard one: events x CPUs are needed. */
+static void limits_raise_files(void)
 {
 	struct rlimit limit;
 
@@ -180,7 +181,10 @@ static bool locks_freely(void)
 	return have_cap(CAP_IPC_LOCK) || paranoid() < 0;
 }
 
-size_t limits_side_ring(void)
+/* * Return the bytes of a side-band ring, and of a data ring to try first; both powers of
+ * two. @want: the bytes it should hold, if permitted.
+ */
+static size_t limits_side_ring(void)
 {
 	return locks_freely() ? SIDE_RING_WANTED : SIDE_RING_SMALL;
 }
@@ -189,7 +193,7 @@ size_t limits_side_ring(void)
  * Return the power of two that holds @want, limited by the sum over all CPUs. Rings of many CPUs
  * are smaller where @want is.
  */
-size_t limits_wanted_ring(uint32_t nr_cpus, size_t want)
+static size_t limits_wanted_ring(uint32_t nr_cpus, size_t want)
 {
 	size_t size = DATA_RING_WANTED;
 
@@ -202,7 +206,7 @@ size_t limits_wanted_ring(uint32_t nr_cpus, size_t want)
 }
 
 /* Return an equal share for each of our CPUs of perf_event_mlock_kb per online CPU. */
-size_t limits_data_ring(uint32_t nr_cpus, size_t side_size, size_t want)
+static size_t limits_data_ring(uint32_t nr_cpus, size_t side_size, size_t want)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), share,
 	       size = limits_wanted_ring(nr_cpus, want);
@@ -455,7 +459,8 @@ static int explain_filter(struct err *e, int code, const struct limits_refusal *
 		       *fields ? fields : "in /sys/kernel/tracing/events/…/format");
 }
 
-int limits_explain_open(struct err *e, int code, const struct limits_refusal *r)
+/* Set @e to the reason why perf_event_open failed with @code, and a fix. Return @code. */
+static int limits_explain_open(struct err *e, int code, const struct limits_refusal *r)
 {
 	assert(code < 0);
 	if (r->filter)
@@ -497,7 +502,8 @@ int limits_explain_open(struct err *e, int code, const struct limits_refusal *r)
 	return explain_refused(e, code, r);
 }
 
-int limits_explain_ring(struct err *e, int code, size_t size, uint32_t nr_cpus)
+/* The same for the mmap of a ring. */
+static int limits_explain_ring(struct err *e, int code, size_t size, uint32_t nr_cpus)
 {
 	long kb = 0;
 
@@ -1158,11 +1164,6 @@ const char *counters_core_type(const struct counters *c, uint32_t cpu_index)
 bool counters_has_lost(const struct counters *c)
 {
 	return !c->env.no_lost;
-}
-
-uint32_t counters_nr_fds(const struct counters *c)
-{
-	return c->env.nr_fds;
 }
 
 uint32_t counters_nr_refused(const struct counters *c)

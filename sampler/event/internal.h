@@ -211,21 +211,6 @@ size_t attr_sample_max(const struct attr_config *config);
  * when they are too small. Set-up only.
  */
 
-/* Raise the soft limit of open files to the hard one: events x CPUs are needed. */
-void limits_raise_files(void);
-/* * Return the bytes of a side-band ring, and of a data ring to try first; both powers of
- * two. @want: the bytes it should hold, if permitted.
- */
-size_t limits_side_ring(void);
-size_t limits_wanted_ring(uint32_t nr_cpus, size_t want);
-size_t limits_data_ring(uint32_t nr_cpus, size_t side_size, size_t want);
-/* Set @e to the reason why perf_event_open failed with @code, and a fix. Return @code. */
-int limits_explain_open(struct err *e, int code, const struct limits_refusal *r);
-/* The same for the mmap of a ring. */
-int limits_explain_ring(struct err *e, int code, size_t size, uint32_t nr_cpus);
-
-uint32_t counters_nr_fds(const struct counters *c);
-
 /*
  * One event of a session: a file descriptor for each task (or the whole
  * machine) and CPU, all writing to that CPU's data ring.

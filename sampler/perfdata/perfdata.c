@@ -106,7 +106,7 @@ void perfdata_order_sort(struct perfdata_ref *refs, uint64_t nr)
 }
 
 /*
- * Messages that refuse a file: another format, a damaged file, too many events. perfdata_scan.c
+ * Messages that refuse a file: another format, a damaged file, too many events. perfdata_header.c
  * finds the reason. Any thread; pure.
  */
 

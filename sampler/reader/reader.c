@@ -11,7 +11,7 @@
  * lacks. Invariants: data_tail is the sampler thread's; a copy is used only if the kernel has not
  * overwritten the record. Of proftop's memory it needs nothing but the share.
  */
-#include "sampler/reader/internal.h"
+#include "sampler/reader/reader.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -45,6 +45,248 @@
 #include "symbols/sandbox/sandbox.h"
 #include "symbols/script/script.h"
 #include "unwind/unwind.h"
+
+struct script_functions;
+/* A reader as a process, see reader.h. */
+
+/* The descriptors that it gets: the event with the ring, the share, the sampler thread's eventfd.
+ */
+enum { LANGREADER_DATA, LANGREADER_SHARE, LANGREADER_KICK };
+
+/*
+ * Proof that a thread without real-time priority has preempted the CPU's task at its wake-up: the
+ * scheduler's own account of how long the thread waited for its CPU, and how often it got it.
+ *
+ * One thread, about itself.
+ */
+
+struct schedstat {
+	int fd; /* -1: closed */
+	uint64_t waited_ns, nr;
+};
+
+static inline void schedstat_close(struct schedstat *p)
+{
+	if (p->fd >= 0)
+		close(p->fd);
+	p->fd = -1;
+}
+
+/*
+ * Which process a reader reads, and since when: to find a read that hangs.
+ *
+ * Threads: begin and end by the reader, the rest by any. Invariant: a process is only seen with
+ * the time at which that read began, so that no other process is blamed.
+ */
+
+struct reading {
+	_Atomic uint64_t since_ns; /* 0: none */
+	atomic_int pid;
+	atomic_uint process; /* incarnation */
+};
+
+static inline void reading_begin(struct reading *r, pid_t pid, uint32_t process, uint64_t now_ns)
+{
+	/* Release: the end of the read before; pairs with reading_hangs(). */
+	atomic_store_explicit(&r->pid, (int)pid, memory_order_release);
+	atomic_store_explicit(&r->process, process, memory_order_release);
+	/* Release: which process it is; pairs with reading_hangs(). */
+	atomic_store_explicit(&r->since_ns, now_ns, memory_order_release);
+}
+
+static inline void reading_end(struct reading *r)
+{
+	atomic_store_explicit(&r->since_ns, 0, memory_order_relaxed);
+}
+
+/* Return whether a read began @hang_ns ago or earlier, and goes on; get its process. */
+static inline bool reading_hangs(const struct reading *r, uint64_t now_ns, uint64_t hang_ns,
+				 pid_t *pid, uint32_t *process)
+{
+	uint64_t since_ns = atomic_load_explicit(&r->since_ns, memory_order_acquire);
+
+	if (!since_ns || now_ns < since_ns + hang_ns)
+		return false;
+	*pid = atomic_load_explicit(&r->pid, memory_order_acquire);
+	*process = atomic_load_explicit(&r->process, memory_order_acquire);
+	/* Else it has ended, and these may be of the next one. */
+	return atomic_load_explicit(&r->since_ns, memory_order_relaxed) == since_ns;
+}
+
+/*
+ * A copy of one record of a ring that another thread consumes: of a large stack only the first
+ * bytes, until the rest is needed. Most chains need no more of it, and 16 KiB push the memory of
+ * the sampled thread out of the first cache.
+ *
+ * Threads: one, beside the consumer. No allocation.
+ */
+
+#define RING_COPY_MAX	(64U << 10)
+#define RING_COPY_STACK 4096U /* bytes of the stack that are copied at first */
+
+struct ring_copy {
+	const struct ring *ring; /* borrowed */
+	uint64_t pos;		 /* of the record in it */
+	size_t rest_at;		 /* of the bytes left out, in the record */
+	size_t rest_size;	 /* 0: none */
+	bool overwritten;	 /* by the kernel, before the copy was whole: not to be used */
+	_Alignas(16) uint8_t bytes[RING_COPY_MAX];
+};
+
+/* The CPU time that a reader may still take; all zero at first. */
+struct langreader_allowance {
+	uint64_t time_ns, cpu_ns; /* at the last call */
+	int64_t left_ns;
+};
+
+/* Wake-ups of a reader with nothing to read; all zero at first, @nr 0 once something was read. */
+struct langreader_idle {
+	uint64_t woken_ns; /* the latest */
+	uint32_t nr;	   /* each soon after the one before */
+};
+
+/*
+ * Memory that a reader and its owner both have: frames and questions of the reader, and facts that
+ * it needs, about processes and events.
+ *
+ * The owner reads no fact back, and trusts no other byte in it. Facts are set when a sample needs
+ * them: a reader leaves out the samples of an event or process until then.
+ *
+ * Threads: facts are set by the sampler thread of the CPU; ids of threads are answered by the
+ * builder. Each entry has a sequence number, odd while it is written (seqlock).
+ */
+
+#define SHARE_PROCESSES 1024U /* powers of two */
+#define SHARE_EVENTS	4096U
+#define SHARE_THREADS	1024U
+#define SHARE_FAR	1024U
+#define SHARE_WORDS	((sizeof(struct lang_process) + 7) / 8)
+
+struct share_process {
+	atomic_uint sequence;
+	atomic_int pid;
+	atomic_uint process;		     /* incarnation */
+	atomic_bool reads;		     /* it is an interpreter to be read */
+	_Atomic uint64_t words[SHARE_WORDS]; /* struct lang_process */
+};
+
+/* The id of a thread in the PID namespace of its process: a question, then its answer. */
+struct share_thread {
+	_Atomic uint64_t question, answered; /* thread_key(); 0: none. Release, acquire */
+	atomic_int inner;
+};
+
+/* A thread with a stack that goes on beyond its copies: an address that a walk wanted there. */
+struct share_far {
+	/* All relaxed: whatever a reader finds here, it reads the memory of the thread it sees. */
+	_Atomic uint64_t thread; /* pid << 32 | tid; 0: none */
+	_Atomic uint64_t at;
+	atomic_uint process; /* incarnation */
+};
+
+enum share_event {
+	SHARE_UNKNOWN,
+	SHARE_SAMPLE, /* the thread runs */
+	SHARE_WAIT,   /* it begins to wait */
+	SHARE_OTHER,  /* not to be read */
+};
+
+struct reader_share {
+	struct frame_channel_ring feed;
+	struct reading reading;
+	_Atomic uint64_t read_to; /* position in the ring: all samples before it were read */
+	atomic_bool slow;	  /* no real-time priority; relaxed */
+	atomic_ulong memory;	  /* bytes of functions; relaxed */
+	atomic_uint nr_questions;
+	struct share_thread threads[SHARE_THREADS];
+	/* Of the owner: */
+	struct share_process processes[SHARE_PROCESSES];
+	_Atomic uint64_t events[SHARE_EVENTS]; /* id << 2 | enum share_event */
+	struct share_far far[SHARE_FAR];
+};
+
+/* A copy of the facts, which the owner alone can change. */
+struct share_known {
+	struct reader_share *share;
+	struct {
+		pid_t pid;
+		uint32_t process;
+		bool reads;
+	} processes[SHARE_PROCESSES];
+	uint64_t events[SHARE_EVENTS];
+	struct {
+		uint64_t thread, at;
+		uint32_t process;
+	} far[SHARE_FAR];
+	uint32_t next_way, next_event;
+};
+
+/*
+ * Return the entry of a thread in share->far, which may be another one's. Few threads have such
+ * stacks: two with one entry lose a sample each time.
+ */
+static inline uint32_t share_far_at(pid_t tid)
+{
+	return (uint32_t)hash_u64((uint32_t)tid) & (SHARE_FAR - 1);
+}
+
+static inline uint64_t share_far_thread(pid_t pid, pid_t tid)
+{
+	return (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid;
+}
+
+/* A process as a reader has it, until another one is found. */
+struct share_found {
+	uint32_t slot, sequence; /* of the copy; sequence 0: none */
+	pid_t pid;
+	uint32_t process;
+	struct lang_process info;
+};
+
+/* The reader's CPU (-1: it reads on request), and the form of its samples. */
+struct langreader_start {
+	int cpu;
+	struct record_layout layout;
+	uint64_t ring_size;
+};
+
+/*
+ * /proc/thread-self/schedstat: time on a CPU, time of waiting for one, times switched in.
+ *
+ * Runs on: the thread that opened it.
+ */
+
+/*
+ * A wait of the switch alone. A preemption at the wake-up takes 0, as the scheduler reads its clock
+ * once for both; in 12,000 wake-ups no other took less than 3 us.
+ */
+#define INSTANT_NS 1000U
+
+/*
+ * Since the last call: was the thread switched in once, without a wait? Then no other task has run
+ * on its CPU between its wake-up and now.
+ */
+static bool schedstat_was_instant(struct schedstat *p)
+{
+	char text[96], *at = text;
+	ssize_t size = p->fd < 0 ? -1 : pread(p->fd, text, sizeof(text) - 1, 0);
+	struct schedstat before = *p;
+
+	if (size <= 0)
+		return false;
+	text[size] = '\0';
+	strtoull(at, &at, 10);
+	p->waited_ns = strtoull(at, &at, 10);
+	p->nr = strtoull(at, &at, 10);
+	return p->nr == before.nr + 1 && p->waited_ns - before.waited_ns < INSTANT_NS;
+}
+
+/* Open the calling thread's account. Where there is none, nothing is ever instant. */
+static void schedstat_open(struct schedstat *p)
+{
+	*p = (struct schedstat){ .fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC) };
+	schedstat_was_instant(p);
+}
 
 /*
  * Frames on their way from a reader to its sampler thread, which checks all of them; the memory
@@ -153,8 +395,12 @@ static bool put_function(struct frame_channel_ring *ring, uint64_t *head,
 	return true;
 }
 
-bool frame_channel_put(struct frame_channel_writer *w, const struct lang_slot *slot,
-		       const void *frames, const void *other)
+/*
+ * Put a copy of @slot with its frames in, and with the bytes of the other stack, behind the
+ * functions that were not sent yet. False: it is full.
+ */
+static bool frame_channel_put(struct frame_channel_writer *w, const struct lang_slot *slot,
+			      const void *frames, const void *other)
 {
 	uint64_t head = atomic_load_explicit(&w->ring->head, memory_order_relaxed);
 	const size_t size = slot->nr * sizeof(struct lang_frame);
@@ -184,8 +430,16 @@ bool frame_channel_put(struct frame_channel_writer *w, const struct lang_slot *s
 
 /* ---- the sampler thread ---- */
 
-int frame_channel_init(struct frame_channel *f, struct frame_channel_ring *ring,
-		       struct script_functions *codes)
+static void frame_channel_fini(struct frame_channel *f)
+{
+	free_sparse(f->ids, SCRIPT_FUNCTIONS_MAX * sizeof(*f->ids));
+	free(f->copy);
+	*f = (struct frame_channel){ .ring = NULL };
+}
+
+/* 0 or -ENOMEM. */
+static int frame_channel_init(struct frame_channel *f, struct frame_channel_ring *ring,
+			      struct script_functions *codes)
 {
 	*f = (struct frame_channel){ .ring = ring, .codes = codes };
 	f->copy = malloc(sizeof(*f->copy));
@@ -196,13 +450,7 @@ int frame_channel_init(struct frame_channel *f, struct frame_channel_ring *ring,
 	return -ENOMEM;
 }
 
-void frame_channel_fini(struct frame_channel *f)
-{
-	free_sparse(f->ids, SCRIPT_FUNCTIONS_MAX * sizeof(*f->ids));
-	free(f->copy);
-	*f = (struct frame_channel){ .ring = NULL };
-}
-
+/* 0 or -ENOMEM. */
 /* Return whether @in, of @size bytes with its texts, makes sense. */
 static bool is_sane(const struct function *in, size_t size)
 {
@@ -380,7 +628,8 @@ static uint32_t event_slot(uint64_t id)
 	return (uint32_t)hash_u64(id) & (SHARE_EVENTS - EVENT_WAYS);
 }
 
-bool share_knows(const struct share_known *t, pid_t pid, uint32_t process, bool reads)
+/* Return whether that is set. */
+static bool share_knows(const struct share_known *t, pid_t pid, uint32_t process, bool reads)
 {
 	uint32_t first = ways_of(pid);
 
@@ -405,8 +654,9 @@ static uint32_t take_way(struct share_known *t, pid_t pid)
 	return first + t->next_way++ % WAYS;
 }
 
-void share_set_process(struct share_known *t, pid_t pid, uint32_t process,
-		       const struct lang_process *info)
+/* Set the fact that incarnation @process of @pid is an interpreter to be read; NULL: it is not. */
+static void share_set_process(struct share_known *t, pid_t pid, uint32_t process,
+			      const struct lang_process *info)
 {
 	uint64_t words[SHARE_WORDS] = { 0 };
 	struct share_process *p;
@@ -436,7 +686,8 @@ void share_set_process(struct share_known *t, pid_t pid, uint32_t process,
 	atomic_store_explicit(&p->sequence, sequence + 1, memory_order_release);
 }
 
-void share_refuse(struct share_known *t, uint32_t process)
+/* Set the fact that incarnation @process is not to be read, if it is known. */
+static void share_refuse(struct share_known *t, uint32_t process)
 {
 	for (uint32_t i = 0; i < SHARE_PROCESSES; i++)
 		if (t->processes[i].process == process && t->processes[i].reads)
@@ -473,7 +724,8 @@ static bool copy(const struct share_process *p, uint32_t slot, pid_t pid, struct
 	return false;
 }
 
-int share_find(const struct reader_share *s, pid_t pid, struct share_found *found)
+/* Find @pid. 1: it is to be read, @found is set; 0: it is not; -ENOENT: it is not set yet. */
+static int share_find(const struct reader_share *s, pid_t pid, struct share_found *found)
 {
 	uint32_t first = ways_of(pid);
 
@@ -490,7 +742,8 @@ int share_find(const struct reader_share *s, pid_t pid, struct share_found *foun
 	return -ENOENT;
 }
 
-void share_set_event(struct share_known *t, uint64_t id, enum share_event is)
+/* Set the fact that incarnation @process of @pid is an interpreter to be read; NULL: it is not. */
+static void share_set_event(struct share_known *t, uint64_t id, enum share_event is)
 {
 	uint64_t value = id << KIND_BITS | is;
 	uint32_t first = event_slot(id), at = SHARE_EVENTS;
@@ -509,7 +762,8 @@ void share_set_event(struct share_known *t, uint64_t id, enum share_event is)
 	atomic_store_explicit(&t->share->events[at], value, memory_order_relaxed);
 }
 
-enum share_event share_event_of(const struct reader_share *s, uint64_t id)
+/* Find @pid. 1: it is to be read, @found is set; 0: it is not; -ENOENT: it is not set yet. */
+static enum share_event share_event_of(const struct reader_share *s, uint64_t id)
 {
 	uint32_t first = event_slot(id);
 
@@ -541,7 +795,8 @@ static bool get_answer(const struct share_thread *t, uint64_t key, pid_t *inner)
 	return atomic_load_explicit(&t->answered, memory_order_relaxed) == key;
 }
 
-pid_t share_inner(struct reader_share *s, pid_t pid, pid_t tid, uint32_t process)
+/* Return the inner id of a thread of incarnation @process; -1: it will be known. */
+static pid_t share_inner(struct reader_share *s, pid_t pid, pid_t tid, uint32_t process)
 {
 	uint64_t key = thread_key(pid, tid, process);
 	uint32_t first = (uint32_t)hash_u64(key) & (SHARE_THREADS - THREAD_WAYS);
@@ -577,7 +832,11 @@ static pid_t read_inner(pid_t pid, pid_t tid)
 	return (pid_t)inner;
 }
 
-bool share_answer(struct reader_share *s)
+/*
+ * Answer questions for threads: reads /proc. False: there are more. Any thread of the owner, one at
+ * a time.
+ */
+static bool share_answer(struct reader_share *s)
 {
 	uint32_t left = ANSWERS_MAX;
 
@@ -612,7 +871,8 @@ bool share_answer(struct reader_share *s)
 /* Bytes of a record among which the size of its stack is, mostly. */
 #define HEAD 1024U
 
-void ring_copy_out(const struct ring *ring, uint64_t pos, void *out, size_t size)
+/* Copy @size bytes at @pos to @out. The kernel may overwrite them during it. */
+static void ring_copy_out(const struct ring *ring, uint64_t pos, void *out, size_t size)
 {
 	uint64_t at = pos & (ring->size - 1);
 	size_t first = MIN(size, ring->size - at);
@@ -628,8 +888,9 @@ static void copy_part(struct ring_copy *c, size_t begin, size_t end)
 	c->overwritten |= ring_written(c->ring) - c->pos > c->ring->size;
 }
 
-bool ring_copy_record(struct ring_copy *c, const struct ring *ring,
-		      const struct record_layout *layout, uint64_t pos, size_t size)
+/* Copy the record at @pos, of @size bytes. False: it is too large, or overwritten. */
+static bool ring_copy_record(struct ring_copy *c, const struct ring *ring,
+			     const struct record_layout *layout, uint64_t pos, size_t size)
 {
 	size_t head = MIN(size, HEAD), at;
 	uint64_t stack_size = 0;
@@ -657,7 +918,8 @@ bool ring_copy_record(struct ring_copy *c, const struct ring *ring,
 	return !c->overwritten;
 }
 
-void ring_copy_rest(struct ring_copy *c)
+/* Copy the rest of the stack, once; sets overwritten. */
+static void ring_copy_rest(struct ring_copy *c)
 {
 	copy_part(c, c->rest_at, c->rest_at + c->rest_size);
 	c->rest_size = 0;
@@ -1144,7 +1406,8 @@ static void langreader_loop_free(struct langreader_loop *r)
 	free(r);
 }
 
-bool langreader_should_rest(struct langreader_idle *idle, uint64_t now_ns)
+/* Note a wake-up. True: they are due to the reader itself. Pure. */
+static bool langreader_should_rest(struct langreader_idle *idle, uint64_t now_ns)
 {
 	bool soon = now_ns - idle->woken_ns < IDLE_NS;
 
@@ -1640,8 +1903,12 @@ bool langreader_hangs(const struct langreader *r, uint64_t now_ns, pid_t *pid, u
 	return reading_hangs(&r->share->reading, now_ns, LANGREADER_HANG_NS, pid, process);
 }
 
-bool langreader_allow(struct langreader_allowance *a, uint64_t time_ns, uint64_t cpu_ns,
-		      uint64_t nr_samples)
+/*
+ * Charge the CPU time of a reader since the last call, in which its CPU had @nr_samples. False:
+ * more than half of the time, and more than an honest one needs for them. Pure.
+ */
+static bool langreader_allow(struct langreader_allowance *a, uint64_t time_ns, uint64_t cpu_ns,
+			     uint64_t nr_samples)
 {
 	uint64_t span_ns = a->time_ns ? time_ns - a->time_ns : 0;
 	double left_ns = (double)a->left_ns + (double)span_ns / ALLOWED_PART +
@@ -1728,37 +1995,4 @@ void langreader_process(const void *bytes, size_t size, const int fds[SANDBOX_ME
 	langreader_loop_go_first(loop);
 	if (!sandbox_memory_lock(MEMORY_MAX))
 		langreader_loop_run(loop);
-}
-
-/*
- * /proc/thread-self/schedstat: time on a CPU, time of waiting for one, times switched in.
- *
- * Runs on: the thread that opened it.
- */
-
-/*
- * A wait of the switch alone. A preemption at the wake-up takes 0, as the scheduler reads its clock
- * once for both; in 12,000 wake-ups no other took less than 3 us.
- */
-#define INSTANT_NS 1000U
-
-void schedstat_open(struct schedstat *p)
-{
-	*p = (struct schedstat){ .fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC) };
-	schedstat_was_instant(p);
-}
-
-bool schedstat_was_instant(struct schedstat *p)
-{
-	char text[96], *at = text;
-	ssize_t size = p->fd < 0 ? -1 : pread(p->fd, text, sizeof(text) - 1, 0);
-	struct schedstat before = *p;
-
-	if (size <= 0)
-		return false;
-	text[size] = '\0';
-	strtoull(at, &at, 10);
-	p->waited_ns = strtoull(at, &at, 10);
-	p->nr = strtoull(at, &at, 10);
-	return p->nr == before.nr + 1 && p->waited_ns - before.waited_ns < INSTANT_NS;
 }

@@ -6,7 +6,7 @@
  * Threads: producers (one a lane), the builder. The file is written under a lock that no producer
  * takes.
  */
-#include "sampler/record/internal.h"
+#include "sampler/record/record.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -29,6 +29,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "sampler/count/count.h"
 #include "sampler/event/event.h"
 #include "sampler/perfdata/perfdata.h"
 #include "sampler/ring/ring.h"
@@ -37,6 +38,153 @@
 #include "symbols/image/image.h"
 #include "symbols/process/process.h"
 #include "symbols/script/script.h"
+
+struct blackbox;
+struct script_functions;
+struct iovec;
+struct perf_event_header;
+struct perfdata_writer;
+struct slow_reads;
+
+/*
+ * The newest raw records in memory, and a perf.data file of them. Side-band records have a quarter
+ * of the memory for themselves, so that the mappings of processes that have ended are older than
+ * the samples.
+ *
+ * Runs on: the writer of the recorder.
+ */
+
+/*
+ * Mappings of processes in /proc, read by helpers: an exec holds up each reader of the mappings of
+ * its process for as long as a file system of any user does not respond.
+ *
+ * Threads: one owner at a time.
+ */
+
+/* Reads that hang in processes of one real user; then its other ones are left out. */
+#define SLOW_READS_OF_USER 8U
+/* A read that hung counts for SLOW_READS_REST * @hang_ns at least, also if it ends before. */
+#define SLOW_READS_REST 40U
+
+/* Read a file up to @max bytes: malloc'ed, its size in *@size; NULL: not there. */
+typedef char *(*slow_reads_fn)(const char *path, size_t max, size_t *size);
+
+/*
+ * Bytes on their way from one thread to another: a ring for whole records,
+ * one producer, one consumer, no lock. A record that does not fit is refused, and the producer
+ * counts it.
+ */
+
+struct spool {
+	uint8_t *data;
+	uint64_t size;				/* a power of two */
+	_Alignas(CACHELINE) atomic_ullong head; /* producer: release; consumer: acquire */
+	uint64_t seen_tail;			/* producer's: tail as it last read it */
+	_Alignas(CACHELINE) atomic_ullong tail; /* consumer: release; producer: acquire */
+};
+
+/*
+ * Records of the existing state: the kernel's code, the names and mappings of running processes,
+ * from /proc, as perf record puts them in front.
+ *
+ * Reads files, allocates: never on a sampler thread. A process controls the content of /proc/PID:
+ * names are cut, padded and copied, no more.
+ */
+
+/* The id block of all our records (sample_id_all), in the order of perf_event_open(2). */
+struct synth_id {
+	uint32_t pid, tid;
+	uint64_t time_ns;
+	uint32_t cpu, reserved;
+	uint64_t id;
+};
+
+/* Takes one whole record. */
+typedef void (*synth_fn)(void *ctx, const void *record, size_t size);
+
+struct synth {
+	const char *root; /* "": /proc; else a folder of a test */
+	uint64_t time_ns; /* in the id block; 0: before everything, as perf has it */
+	synth_fn fn;
+	void *ctx;
+	struct slow_reads *reads; /* of mappings, made with synth_read_file(); it counts the ones
+				   * that hang, which are left out */
+};
+
+/*
+ * The members of a recorder, for its thread, sampler threads and the builder.
+ */
+
+struct lost_record {
+	struct perf_event_header h;
+	uint64_t id, lost;
+	struct synth_id trailer;
+};
+
+/* The producer's, but for the spool's tail; read by others when it is gone. */
+struct recorder_lane {
+	struct spool spool;
+	struct lost_record lost; /* lost.lost: refused since the last record that went in */
+	uint64_t nr_samples, nr_kernel_lost, nr_dropped;
+	uint64_t unsaved;	     /* the writer's: bytes without memory, since the last file */
+	bool side;		     /* no samples here: each record counts */
+	_Atomic uint64_t drained_ns; /* release: earlier records are in; acquire by the writer */
+};
+
+/* A file that is written beside the black box: who does the next step. */
+enum also {
+	ALSO_NONE,
+	ALSO_BEGINS, /* the writer */
+	ALSO_ON,     /* the builder, or the writer after a failure */
+	ALSO_ENDS,   /* the writer */
+	ALSO_ENDED,  /* the builder takes the result */
+};
+
+struct recorder {
+	struct perfdata_writer *file;
+	pthread_mutex_t file_lock;
+	struct perfdata_attrs attrs; /* builder; the writer before it starts and after it ended */
+	struct recorder_lane *lanes;
+	uint32_t nr_lanes; /* CPUs; the last one is the side-band's */
+	const char *root;
+	uint64_t lost;	   /* set before the writer is stopped */
+	uint64_t every_ns; /* the shortest round */
+	uint64_t round_ns; /* the writer's: the last round ended then */
+	const struct script_functions *codes;
+	struct lang_record_cursor functions; /* the writer's: in the file */
+
+	struct slow_reads *reads;      /* the writer's */
+	struct slow_reads *task_reads; /* the builder's */
+
+	pthread_t writer;
+	bool runs;
+	int stop_fd;
+	sem_t ready;		/* posted once: existing processes are in the file */
+	atomic_int error;	/* relaxed: a flag for the builder */
+	_Atomic uint64_t bytes; /* relaxed: of records in the file */
+	bool stream;
+	atomic_bool identified; /* relaxed: a build-id is in the stream */
+	uint64_t start_ns;	/* the writer's */
+
+	struct blackbox *blackbox; /* the writer's; @file: also written, while it is wanted */
+	/* Recursive, for recorder_hold(). */
+	pthread_mutex_t save_lock; /* of the members below, and of @attrs with a blackbox */
+	bool noted;		   /* events of @attrs are not in the stream yet */
+	uint8_t *queued;	   /* the builder's records, for a file */
+	uint32_t queued_size, queued_room;
+	uint64_t nr_unqueued; /* the builder's: too many for the queue */
+	enum also also;	      /* of the file beside the black box */
+	char *also_path;
+	int also_code; /* the first failure to write it, -errno; the writer's */
+	struct err also_err;
+	char *save_path; /* NULL: none is wanted, or it is done */
+	uint64_t save_ns;
+	bool saved;
+	int64_t saved_bytes;
+	uint64_t saved_unmapped; /* processes */
+	uint64_t saved_without;	 /* bytes that are missing */
+	struct err saved_err;
+};
 
 /*
  * Records made from /proc of running processes and the kernel; mappings that may hang are read by
@@ -132,7 +280,7 @@ static void synth_kernel(const struct synth *s)
 }
 
 /* All of a file up to @max bytes; malloc'ed. NULL: not there. */
-char *synth_read_file(const char *path, size_t max, size_t *size)
+static char *synth_read_file(const char *path, size_t max, size_t *size)
 {
 	size_t room = 4096;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -205,6 +353,8 @@ static bool is_object(const struct procfs_map *map)
 {
 	return map->path_size && map->path[0] == '/';
 }
+
+static char *slow_reads_maps(struct slow_reads *r, const char *process, size_t *size);
 
 static void synth_maps(const struct synth *s, pid_t pid)
 {
@@ -334,7 +484,8 @@ static void drop(struct job *job)
 	free(j);
 }
 
-struct slow_reads *slow_reads_new(slow_reads_fn read, uint64_t hang_ns)
+/* @hang_ns: a read that takes longer hangs. NULL: out of memory. */
+static struct slow_reads *slow_reads_new(slow_reads_fn read, uint64_t hang_ns)
 {
 	struct slow_reads *r = calloc(1, sizeof(*r));
 
@@ -428,7 +579,11 @@ static bool wait_for(struct slow_reads *r, struct slow_job *j)
 	return false;
 }
 
-char *slow_reads_maps(struct slow_reads *r, const char *process, size_t *size)
+/*
+ * Read the mappings of a process, of which @process is the folder: malloc'ed, their size in *@size.
+ * NULL: not there, or left out: that hangs, or too many of its user or of all do.
+ */
+static char *slow_reads_maps(struct slow_reads *r, const char *process, size_t *size)
 {
 	struct slow_job *j;
 	char *text;
@@ -446,12 +601,14 @@ char *slow_reads_maps(struct slow_reads *r, const char *process, size_t *size)
 	return text;
 }
 
-uint64_t slow_reads_left_out(const struct slow_reads *r)
+/* Return how many were left out. */
+static uint64_t slow_reads_left_out(const struct slow_reads *r)
 {
 	return r->nr_left_out;
 }
 
-void slow_reads_free(struct slow_reads *r)
+/* Reads that hang are left behind. NULL is allowed. */
+static void slow_reads_free(struct slow_reads *r)
 {
 	if (!r)
 		return;
@@ -459,6 +616,234 @@ void slow_reads_free(struct slow_reads *r)
 		helper_job_leave(&r->hung[i]->job);
 	helpers_free(r->helpers, time_now_ns() + END_NS);
 	free(r);
+}
+
+/*
+ * A byte ring between two threads.
+ *
+ * Positions only grow; head - tail is the number of bytes in it, at most size. The head moves by
+ * whole records, so the consumer peeks whole records.
+ */
+
+/* @size is a power of two; its pages are touched now, not by the producer later. 0 or -errno. */
+static int spool_init(struct spool *s, size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	assert(size && !(size & (size - 1)));
+	if (p == MAP_FAILED)
+		return -errno;
+	memset(s, 0, sizeof(*s));
+	s->data = p;
+	s->size = size;
+	return 0;
+}
+
+static void spool_fini(struct spool *s)
+{
+	if (s->data)
+		munmap(s->data, s->size);
+	s->data = NULL;
+}
+
+static void copy_in(struct spool *s, uint64_t pos, const void *p, size_t size)
+{
+	uint64_t at = pos & (s->size - 1);
+	size_t first = MIN(size, s->size - at);
+
+	memcpy(s->data + at, p, first);
+	memcpy(s->data, (const uint8_t *)p + first, size - first);
+}
+
+/* Producer: put both pieces in, or nothing. */
+static bool spool_put(struct spool *s, const void *first, size_t first_size, const void *second,
+		      size_t second_size)
+{
+	uint64_t head = atomic_load_explicit(&s->head, memory_order_relaxed);
+	uint64_t need = first_size + second_size;
+
+	assert(head - s->seen_tail <= s->size);
+	if (need > s->size - (head - s->seen_tail)) {
+		/* Acquire: pairs with spool_drop(); the consumer has read the bytes we overwrite.
+		 */
+		s->seen_tail = atomic_load_explicit(&s->tail, memory_order_acquire);
+		if (need > s->size - (head - s->seen_tail))
+			return false;
+	}
+	if (first_size)
+		copy_in(s, head, first, first_size);
+	copy_in(s, head + first_size, second, second_size);
+	/* Release: pairs with spool_peek(); the bytes are there before the head says so. */
+	atomic_store_explicit(&s->head, head + need, memory_order_release);
+	return true;
+}
+
+/* Consumer: get the bytes in it, in up to two pieces; returns their number. */
+static int spool_peek(struct spool *s, struct iovec pieces[2])
+{
+	uint64_t tail = atomic_load_explicit(&s->tail, memory_order_relaxed);
+	uint64_t nr = atomic_load_explicit(&s->head, memory_order_acquire) - tail;
+	uint64_t at = tail & (s->size - 1), first = MIN(nr, s->size - at);
+
+	assert(nr <= s->size);
+	pieces[0] = (struct iovec){ s->data + at, first };
+	pieces[1] = (struct iovec){ s->data, nr - first };
+	return !nr ? 0 : nr > first ? 2 : 1;
+}
+
+/* Consumer: these have been used. */
+static void spool_drop(struct spool *s, const struct iovec *pieces, int nr)
+{
+	uint64_t tail = atomic_load_explicit(&s->tail, memory_order_relaxed);
+
+	assert(nr >= 0 && nr <= 2);
+	for (int i = 0; i < nr; i++)
+		tail += pieces[i].iov_len;
+	assert(atomic_load_explicit(&s->head, memory_order_relaxed) - tail <= s->size);
+	atomic_store_explicit(&s->tail, tail, memory_order_release);
+}
+
+/*
+ * Raw records in memory, in blocks as they were written.
+ *
+ * Runs on: the writer of the recorder.
+ */
+
+struct block {
+	struct block *next; /* newer */
+	size_t size;
+	uint8_t data[];
+};
+
+/* Blocks in order of time. */
+struct queue {
+	struct block *first, *last;
+	size_t used, max;
+};
+
+struct blackbox {
+	struct queue samples, side_band;
+};
+
+/* @memory: bytes of all records. 0 or -ENOMEM. */
+static int blackbox_new(struct blackbox **out, size_t memory)
+{
+	struct blackbox *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->side_band.max = memory / 4;
+	s->samples.max = memory - memory / 4;
+	*out = s;
+	return 0;
+}
+
+static void drop_first(struct queue *q)
+{
+	struct block *b = q->first;
+
+	q->used -= sizeof(*b) + b->size;
+	q->first = b->next;
+	if (!q->first)
+		q->last = NULL;
+	free(b);
+}
+
+static void blackbox_free(struct blackbox *s)
+{
+	if (!s)
+		return;
+	while (s->samples.first)
+		drop_first(&s->samples);
+	while (s->side_band.first)
+		drop_first(&s->side_band);
+	free(s);
+}
+
+/* Add whole records; the oldest are dropped. 0, or -ENOMEM: these are dropped. */
+static int blackbox_add(struct blackbox *s, bool side_band, const struct iovec *pieces, int nr)
+{
+	struct queue *q = side_band ? &s->side_band : &s->samples;
+	struct block *b;
+	size_t size = 0;
+
+	for (int i = 0; i < nr; i++)
+		size += pieces[i].iov_len;
+	if (!size)
+		return 0;
+	/* It does not fit: the others stay. */
+	if (sizeof(*b) + size > q->max)
+		return -ENOMEM;
+	while (q->first && q->used + sizeof(*b) + size > q->max)
+		drop_first(q);
+	b = malloc(sizeof(*b) + size);
+	if (!b)
+		return -ENOMEM;
+	b->next = NULL;
+	b->size = 0;
+	for (int i = 0; i < nr; i++) {
+		memcpy(b->data + b->size, pieces[i].iov_base, pieces[i].iov_len);
+		b->size += pieces[i].iov_len;
+	}
+	if (q->last)
+		q->last->next = b;
+	else
+		q->first = b;
+	q->last = b;
+	q->used += sizeof(*b) + size;
+	return 0;
+}
+
+static void append_record(void *ctx, const void *record, size_t size)
+{
+	const struct iovec piece = { (void *)(uintptr_t)record, size };
+
+	/* Its first failure is the result of perfdata_finish(). */
+	if (perfdata_append(ctx, &piece, 1))
+		return;
+}
+
+/* Hand all records to @fn, whole ones in pieces of any size, of the side-band first. */
+static void blackbox_each(const struct blackbox *s, synth_fn fn, void *ctx)
+{
+	for (const struct block *b = s->side_band.first; b; b = b->next)
+		fn(ctx, b->data, b->size);
+	for (const struct block *b = s->samples.first; b; b = b->next)
+		fn(ctx, b->data, b->size);
+}
+
+/*
+ * Write a new file @path: the kernel and the running processes, from /proc below @root, their
+ * mappings with @reads, functions of scripts (@codes: NULL: none), then all records. *bytes: its
+ * size. 0 or -errno with a sentence; a part of the file is removed.
+ */
+static int blackbox_write(const struct blackbox *s, const char *path, const char *root,
+			  struct slow_reads *reads, const struct script_functions *codes,
+			  const struct perfdata_attrs *attrs, uint64_t *bytes, struct err *e)
+{
+	struct perfdata_writer *file;
+	struct synth synth = { .root = root, .fn = append_record, .reads = reads };
+	struct lang_record_cursor functions = { 0 };
+	int code = perfdata_create(&file, path, e);
+
+	if (code)
+		return code;
+	synth.ctx = file;
+	code = perfdata_begin(file, attrs);
+	if (!code) {
+		synth_kernel(&synth);
+		synth_processes(&synth);
+		lang_record_each_function(codes, &functions, append_record, file);
+		blackbox_each(s, append_record, file);
+		code = perfdata_finish(file, attrs);
+	}
+	*bytes = perfdata_written(file);
+	perfdata_writer_close(file);
+	if (!code)
+		return 0;
+	perfdata_remove(path);
+	return err_set(e, code, "cannot save %.400s: %s", path, strerror(-code));
 }
 
 /*
@@ -833,89 +1218,6 @@ static void *recorder_writer_keep(void *arg)
 		save_due(r, end);
 	}
 	return NULL;
-}
-
-/*
- * A byte ring between two threads.
- *
- * Positions only grow; head - tail is the number of bytes in it, at most size. The head moves by
- * whole records, so the consumer peeks whole records.
- */
-
-int spool_init(struct spool *s, size_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-
-	assert(size && !(size & (size - 1)));
-	if (p == MAP_FAILED)
-		return -errno;
-	memset(s, 0, sizeof(*s));
-	s->data = p;
-	s->size = size;
-	return 0;
-}
-
-void spool_fini(struct spool *s)
-{
-	if (s->data)
-		munmap(s->data, s->size);
-	s->data = NULL;
-}
-
-static void copy_in(struct spool *s, uint64_t pos, const void *p, size_t size)
-{
-	uint64_t at = pos & (s->size - 1);
-	size_t first = MIN(size, s->size - at);
-
-	memcpy(s->data + at, p, first);
-	memcpy(s->data, (const uint8_t *)p + first, size - first);
-}
-
-/* Producer: put both pieces in, or nothing. */
-static bool spool_put(struct spool *s, const void *first, size_t first_size, const void *second,
-		      size_t second_size)
-{
-	uint64_t head = atomic_load_explicit(&s->head, memory_order_relaxed);
-	uint64_t need = first_size + second_size;
-
-	assert(head - s->seen_tail <= s->size);
-	if (need > s->size - (head - s->seen_tail)) {
-		/* Acquire: pairs with spool_drop(); the consumer has read the bytes we overwrite.
-		 */
-		s->seen_tail = atomic_load_explicit(&s->tail, memory_order_acquire);
-		if (need > s->size - (head - s->seen_tail))
-			return false;
-	}
-	if (first_size)
-		copy_in(s, head, first, first_size);
-	copy_in(s, head + first_size, second, second_size);
-	/* Release: pairs with spool_peek(); the bytes are there before the head says so. */
-	atomic_store_explicit(&s->head, head + need, memory_order_release);
-	return true;
-}
-
-int spool_peek(struct spool *s, struct iovec pieces[2])
-{
-	uint64_t tail = atomic_load_explicit(&s->tail, memory_order_relaxed);
-	uint64_t nr = atomic_load_explicit(&s->head, memory_order_acquire) - tail;
-	uint64_t at = tail & (s->size - 1), first = MIN(nr, s->size - at);
-
-	assert(nr <= s->size);
-	pieces[0] = (struct iovec){ s->data + at, first };
-	pieces[1] = (struct iovec){ s->data, nr - first };
-	return !nr ? 0 : nr > first ? 2 : 1;
-}
-
-void spool_drop(struct spool *s, const struct iovec *pieces, int nr)
-{
-	uint64_t tail = atomic_load_explicit(&s->tail, memory_order_relaxed);
-
-	assert(nr >= 0 && nr <= 2);
-	for (int i = 0; i < nr; i++)
-		tail += pieces[i].iov_len;
-	assert(atomic_load_explicit(&s->head, memory_order_relaxed) - tail <= s->size);
-	atomic_store_explicit(&s->tail, tail, memory_order_release);
 }
 
 #define LANE_SIZE     ((size_t)8 << 20)
@@ -1293,139 +1595,4 @@ void recorder_close(struct recorder *r)
 	if (r->stop_fd >= 0)
 		close(r->stop_fd);
 	free(r);
-}
-
-/*
- * Raw records in memory, in blocks as they were written.
- *
- * Runs on: the writer of the recorder.
- */
-
-struct block {
-	struct block *next; /* newer */
-	size_t size;
-	uint8_t data[];
-};
-
-/* Blocks in order of time. */
-struct queue {
-	struct block *first, *last;
-	size_t used, max;
-};
-
-struct blackbox {
-	struct queue samples, side_band;
-};
-
-int blackbox_new(struct blackbox **out, size_t memory)
-{
-	struct blackbox *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return -ENOMEM;
-	s->side_band.max = memory / 4;
-	s->samples.max = memory - memory / 4;
-	*out = s;
-	return 0;
-}
-
-static void drop_first(struct queue *q)
-{
-	struct block *b = q->first;
-
-	q->used -= sizeof(*b) + b->size;
-	q->first = b->next;
-	if (!q->first)
-		q->last = NULL;
-	free(b);
-}
-
-void blackbox_free(struct blackbox *s)
-{
-	if (!s)
-		return;
-	while (s->samples.first)
-		drop_first(&s->samples);
-	while (s->side_band.first)
-		drop_first(&s->side_band);
-	free(s);
-}
-
-int blackbox_add(struct blackbox *s, bool side_band, const struct iovec *pieces, int nr)
-{
-	struct queue *q = side_band ? &s->side_band : &s->samples;
-	struct block *b;
-	size_t size = 0;
-
-	for (int i = 0; i < nr; i++)
-		size += pieces[i].iov_len;
-	if (!size)
-		return 0;
-	/* It does not fit: the others stay. */
-	if (sizeof(*b) + size > q->max)
-		return -ENOMEM;
-	while (q->first && q->used + sizeof(*b) + size > q->max)
-		drop_first(q);
-	b = malloc(sizeof(*b) + size);
-	if (!b)
-		return -ENOMEM;
-	b->next = NULL;
-	b->size = 0;
-	for (int i = 0; i < nr; i++) {
-		memcpy(b->data + b->size, pieces[i].iov_base, pieces[i].iov_len);
-		b->size += pieces[i].iov_len;
-	}
-	if (q->last)
-		q->last->next = b;
-	else
-		q->first = b;
-	q->last = b;
-	q->used += sizeof(*b) + size;
-	return 0;
-}
-
-static void append_record(void *ctx, const void *record, size_t size)
-{
-	const struct iovec piece = { (void *)(uintptr_t)record, size };
-
-	/* Its first failure is the result of perfdata_finish(). */
-	if (perfdata_append(ctx, &piece, 1))
-		return;
-}
-
-/* Hand all records to @fn, whole ones in pieces of any size, of the side-band first. */
-static void blackbox_each(const struct blackbox *s, synth_fn fn, void *ctx)
-{
-	for (const struct block *b = s->side_band.first; b; b = b->next)
-		fn(ctx, b->data, b->size);
-	for (const struct block *b = s->samples.first; b; b = b->next)
-		fn(ctx, b->data, b->size);
-}
-
-int blackbox_write(const struct blackbox *s, const char *path, const char *root,
-		   struct slow_reads *reads, const struct script_functions *codes,
-		   const struct perfdata_attrs *attrs, uint64_t *bytes, struct err *e)
-{
-	struct perfdata_writer *file;
-	struct synth synth = { .root = root, .fn = append_record, .reads = reads };
-	struct lang_record_cursor functions = { 0 };
-	int code = perfdata_create(&file, path, e);
-
-	if (code)
-		return code;
-	synth.ctx = file;
-	code = perfdata_begin(file, attrs);
-	if (!code) {
-		synth_kernel(&synth);
-		synth_processes(&synth);
-		lang_record_each_function(codes, &functions, append_record, file);
-		blackbox_each(s, append_record, file);
-		code = perfdata_finish(file, attrs);
-	}
-	*bytes = perfdata_written(file);
-	perfdata_writer_close(file);
-	if (!code)
-		return 0;
-	perfdata_remove(path);
-	return err_set(e, code, "cannot save %.400s: %s", path, strerror(-code));
 }

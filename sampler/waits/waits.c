@@ -69,7 +69,8 @@ static struct task_span span_until(struct task_time *t, enum task_state state, u
 	return span;
 }
 
-struct task_span task_time_step(struct task_time *t, enum task_step step, uint64_t time_ns)
+/* Take a step; return the state that ends and how long it lasted since the last call. */
+static struct task_span task_time_step(struct task_time *t, enum task_step step, uint64_t time_ns)
 {
 	enum task_state state = t->state;
 	struct task_span span;
@@ -92,7 +93,8 @@ struct task_span task_time_step(struct task_time *t, enum task_step step, uint64
 	return span;
 }
 
-struct task_span task_time_until(struct task_time *t, uint64_t now_ns)
+/* Return the current state and its time up to @now_ns, which counts as returned. */
+static struct task_span task_time_until(struct task_time *t, uint64_t now_ns)
 {
 	/* The end of a task remains where it was. */
 	if (now_ns < t->since_ns || t->state == TASK_NEW || t->state == TASK_GONE)
@@ -103,7 +105,8 @@ struct task_span task_time_until(struct task_time *t, uint64_t now_ns)
 	return span_until(t, t->state, now_ns);
 }
 
-void task_time_begin(struct task_time *t, uint64_t begin_ns)
+/* Let all time before @begin_ns count as returned. The next step may be before it. */
+static void task_time_begin(struct task_time *t, uint64_t begin_ns)
 {
 	if (t->state != TASK_NEW && t->state != TASK_GONE)
 		t->since_ns = MAX(t->since_ns, begin_ns);
@@ -123,7 +126,8 @@ struct switch_queue {
 	_Alignas(CACHELINE) atomic_uint tail; /* release by the reader: it has read them */
 };
 
-struct switch_queue *switch_queue_new(uint32_t nr)
+/* Make a queue of @nr notes (a power of two). NULL: out of memory. */
+static struct switch_queue *switch_queue_new(uint32_t nr)
 {
 	struct switch_queue *q = aligned_alloc(CACHELINE, sizeof(*q));
 
@@ -137,7 +141,8 @@ struct switch_queue *switch_queue_new(uint32_t nr)
 	return NULL;
 }
 
-void switch_queue_free(struct switch_queue *q)
+/* Make a queue of @nr notes (a power of two). NULL: out of memory. */
+static void switch_queue_free(struct switch_queue *q)
 {
 	if (!q)
 		return;
@@ -172,7 +177,8 @@ void switch_queue_done(struct switch_queue *q, uint64_t time_ns)
 	atomic_store_explicit(&q->done_ns, time_ns, memory_order_release);
 }
 
-uint32_t switch_queue_nr(const struct switch_queue *q)
+/* Any thread: return the number of notes that were appended, modulo 2^32. */
+static uint32_t switch_queue_nr(const struct switch_queue *q)
 {
 	return atomic_load_explicit(&q->head, memory_order_relaxed);
 }
@@ -182,12 +188,14 @@ bool switch_queue_crowded(const struct switch_queue *q)
 	return used(q) > q->size / 2;
 }
 
-uint64_t switch_queue_done_ns(const struct switch_queue *q)
+/* Reader: the time of the last switch_queue_done(). Before the first switch_queue_first(). */
+static uint64_t switch_queue_done_ns(const struct switch_queue *q)
 {
 	return atomic_load_explicit(&q->done_ns, memory_order_acquire);
 }
 
-const struct switch_note *switch_queue_first(const struct switch_queue *q)
+/* Reader: the oldest note, borrowed; NULL: empty. */
+static const struct switch_note *switch_queue_first(const struct switch_queue *q)
 {
 	uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
 
@@ -198,7 +206,8 @@ const struct switch_note *switch_queue_first(const struct switch_queue *q)
 	return &q->notes[tail & (q->size - 1)];
 }
 
-void switch_queue_drop(struct switch_queue *q)
+/* Reader: remove the oldest note. */
+static void switch_queue_drop(struct switch_queue *q)
 {
 	uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
 
@@ -207,7 +216,8 @@ void switch_queue_drop(struct switch_queue *q)
 	atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
 }
 
-uint64_t switch_queue_take_full(struct switch_queue *q)
+/* Reader: return and reset the number of notes that did not fit. */
+static uint64_t switch_queue_take_full(struct switch_queue *q)
 {
 	return atomic_exchange_explicit(&q->nr_full, 0, memory_order_relaxed);
 }
@@ -757,11 +767,6 @@ void waits_estimate(struct waits *w, const struct waits_tables *t, bool on, uint
 	w->estimated = on;
 	for (uint32_t i = 0; i < w->nr_tasks; i++)
 		w->tasks[i].read_ns = 0;
-}
-
-bool waits_estimated(const struct waits *w)
-{
-	return w->estimated;
 }
 
 /* Add the time of a task since it was read last. */

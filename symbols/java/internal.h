@@ -74,8 +74,6 @@ int jvm_read_take(struct jvm_read *h, struct jvm_read_blob *blobs, uint32_t nr, 
 void jvm_read_blobs_free(struct jvm_read_blob *blobs, uint32_t nr);
 /* Return the known blob that @pc is in; NULL: none. */
 const struct jvm_read_blob *jvm_read_blobs_at(const struct jvm_read *h, uint64_t pc);
-/* Return whether two blobs at one address are the same code. */
-bool jvm_read_blobs_same(const struct jvm_read_blob *a, const struct jvm_read_blob *b);
 /* Return whether the range and the kind of @b are possible. */
 bool jvm_read_blob_is_valid(const struct jvm_read_blob *b);
 /* Count the bytes and the retired blobs again; @nr_new of them are new. */
@@ -101,41 +99,6 @@ struct jvm_read_tables {
 
 /* Find libjvm.so in process @r->pid, and its tables. 0; -ENOENT: no JVM; other -errno. */
 int jvm_read_find_tables(struct jvm_read_tables *t, struct remote *r);
-/*
- * Read the tables: the code cache can be read then. 0; -ENODATA: a field is missing (*missing);
- * other -errno.
- */
-int jvm_read_open(struct jvm_read *h, struct remote *r, const struct jvm_read_tables *t,
-		  const char **missing);
-/*
- * Return whether the loops of optimised code have safepoints, and so descriptions of the methods
- * inlined in them: the option UseCountedLoopSafepoints, which depends on the collector. False also
- * if reading fails.
- */
-bool jvm_read_polls_loops(const struct vmstructs *v, struct remote *r);
-/* Return whether this version of Java was never compared with the truth: frames are guesses. */
-bool jvm_read_is_untried(const struct vmstructs *v, struct remote *r);
-/*
- * Read the code cache again. Names of known blobs are kept; new methods get theirs by
- * jvm_read_name(). 0, -E2BIG or -errno.
- */
-int jvm_read_scan(struct jvm_read *h, struct remote *r);
-/*
- * Read the code at each of @nr addresses, without a scan: code that was made since. It takes the
- * place of code that was there. 0 or -errno.
- */
-int jvm_read_look_up(struct jvm_read *h, struct remote *r, const uint64_t *pcs, uint32_t nr);
-/*
- * Read the name of blob @i, if it is the code of a method that a scan or a look-up has found; if
- * the reading fails, the name remains NULL. 0, or -E2BIG: too much for one JVM.
- */
-int jvm_read_name(struct jvm_read *h, struct remote *r, uint32_t i);
-/*
- * Test at each of @nr addresses whether the code there is unchanged: else chains that were read
- * before are invalid. 0 or -errno.
- */
-int jvm_read_test_current(const struct jvm_read *h, struct remote *r, const uint64_t *pcs,
-			  uint32_t nr, bool *current);
 
 #define JVM_READ_FRAMES_MAX 64U
 

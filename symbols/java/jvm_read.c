@@ -72,7 +72,8 @@ const struct jvm_read_blob *jvm_read_blobs_at(const struct jvm_read *h, uint64_t
 	return after && pc < h->blobs[after - 1].end ? &h->blobs[after - 1] : NULL;
 }
 
-bool jvm_read_blobs_same(const struct jvm_read_blob *a, const struct jvm_read_blob *b)
+/* Return whether two blobs at one address are the same code. */
+static bool jvm_read_blobs_same(const struct jvm_read_blob *a, const struct jvm_read_blob *b)
 {
 	return a->end == b->end && a->blob == b->blob && a->method == b->method &&
 	       a->compile_id == b->compile_id && a->kind == b->kind;
@@ -214,7 +215,12 @@ static bool read_flag(const struct vmstructs *v, struct remote *r, const uint8_t
 	return found;
 }
 
-bool jvm_read_polls_loops(const struct vmstructs *v, struct remote *r)
+/*
+ * Return whether the loops of optimised code have safepoints, and so descriptions of the methods
+ * inlined in them: the option UseCountedLoopSafepoints, which depends on the collector. False also
+ * if reading fails.
+ */
+static bool jvm_read_polls_loops(const struct vmstructs *v, struct remote *r)
 {
 	uint64_t table, nr;
 	uint8_t *bytes, value = 0;
@@ -236,7 +242,8 @@ bool jvm_read_polls_loops(const struct vmstructs *v, struct remote *r)
 /* Of 17, 21 and 25 to 28 frames were compared: make truth-java. */
 #define TRIED_FROM 17
 
-bool jvm_read_is_untried(const struct vmstructs *v, struct remote *r)
+/* Return whether this version of Java was never compared with the truth: frames are guesses. */
+static bool jvm_read_is_untried(const struct vmstructs *v, struct remote *r)
 {
 	uint32_t major;
 
@@ -616,8 +623,12 @@ int jvm_read_find_tables(struct jvm_read_tables *t, struct remote *r)
 	return rc;
 }
 
-int jvm_read_open(struct jvm_read *h, struct remote *r, const struct jvm_read_tables *t,
-		  const char **missing)
+/*
+ * Read the tables: the code cache can be read then. 0; -ENODATA: a field is missing (*missing);
+ * other -errno.
+ */
+static int jvm_read_open(struct jvm_read *h, struct remote *r, const struct jvm_read_tables *t,
+			 const char **missing)
 {
 	int rc;
 
@@ -914,7 +925,11 @@ static void scan_free(struct scan *s)
 	free(s);
 }
 
-int jvm_read_scan(struct jvm_read *h, struct remote *r)
+/*
+ * Read the code cache again. Names of known blobs are kept; new methods get theirs by
+ * jvm_read_name(). 0, -E2BIG or -errno.
+ */
+static int jvm_read_scan(struct jvm_read *h, struct remote *r)
 {
 	struct scan *s = scan_new(h, r);
 	int rc;
@@ -1005,7 +1020,11 @@ static int look_up_one(void *of, uint32_t i)
 	return rc ? rc : scan_blocks(s, &block, 1);
 }
 
-int jvm_read_look_up(struct jvm_read *h, struct remote *r, const uint64_t *pcs, uint32_t nr)
+/*
+ * Read the code at each of @nr addresses, without a scan: code that was made since. It takes the
+ * place of code that was there. 0 or -errno.
+ */
+static int jvm_read_look_up(struct jvm_read *h, struct remote *r, const uint64_t *pcs, uint32_t nr)
 {
 	struct scan *s = scan_new(h, r);
 	int rc;
@@ -1031,7 +1050,11 @@ int jvm_read_look_up(struct jvm_read *h, struct remote *r, const uint64_t *pcs, 
 	return rc;
 }
 
-int jvm_read_name(struct jvm_read *h, struct remote *r, uint32_t i)
+/*
+ * Read the name of blob @i, if it is the code of a method that a scan or a look-up has found; if
+ * the reading fails, the name remains NULL. 0, or -E2BIG: too much for one JVM.
+ */
+static int jvm_read_name(struct jvm_read *h, struct remote *r, uint32_t i)
 {
 	struct jvm_read_blob *b = &h->blobs[i];
 	char name[JVM_READ_NAME_MAX];
@@ -1055,8 +1078,12 @@ static bool is_same_code(const struct vmstructs *v, const uint8_t *bytes,
 	       bytes_u32(bytes + v->nmethod_compile_id) == b->compile_id;
 }
 
-int jvm_read_test_current(const struct jvm_read *h, struct remote *r, const uint64_t *pcs,
-			  uint32_t nr, bool *current)
+/*
+ * Test at each of @nr addresses whether the code there is unchanged: else chains that were read
+ * before are invalid. 0 or -errno.
+ */
+static int jvm_read_test_current(const struct jvm_read *h, struct remote *r, const uint64_t *pcs,
+				 uint32_t nr, bool *current)
 {
 	const struct jvm_read_blob *blobs[REMOTE_PIECES_MAX];
 	uint64_t addrs[REMOTE_PIECES_MAX];

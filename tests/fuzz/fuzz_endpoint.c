@@ -4,11 +4,12 @@
  * FUZZ: ui
  * LIBFUZZER: -max_len=2048
  */
+#include "ui/push/push.c"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/push/internal.h"
 #include "symbols/base/base.h"
 #include "symbols/code/code.h"
 #include "ui/export/export.h"

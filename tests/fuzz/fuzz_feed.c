@@ -5,10 +5,11 @@
  * The ring of a reader of interpreters: all of its bytes, from any position on. A slot that is
  * found is within its bounds, and each of its functions is known or unnamed, also inlined ones.
  */
+#include "sampler/reader/reader.c"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/reader/internal.h"
 #include "symbols/script/script.h"
 #include "symbols/base/base.h"
 

@@ -3,12 +3,13 @@
  * Bytes laid over the code cache and the methods of a made-up JVM: blobs are sorted and apart,
  * names and chains keep their bounds. FUZZ: symbols
  */
+#include "symbols/java/jvm_read.c"
+
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/java/internal.h"
 #include "symbols/base/base.h"
 #include "symbols/process/process.h"
 
@@ -184,7 +185,7 @@ static void lay_over(const uint8_t *data, size_t size)
 	}
 }
 
-static void check_blobs(const struct jvm_read *h)
+static void t_check_blobs(const struct jvm_read *h)
 {
 	if (h->nr_blobs > JVM_READ_BLOBS_MAX)
 		abort();
@@ -232,10 +233,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		    (h.nr_blobs != 1 || !h.blobs[0].name ||
 		     jvm_read_chain(&h, &remote, h.blobs[0].start + 50, frames, &exact) != 1))
 			abort();
-		check_blobs(&h);
+		t_check_blobs(&h);
 		look_up(&h, &remote, size ? data[0] : 0);
 		name_all(&h, &remote);
-		check_blobs(&h);
+		t_check_blobs(&h);
 		for (uint32_t i = 0; i < MIN(h.nr_blobs, 4); i++) {
 			uint64_t pc = h.blobs[i].start + (size ? data[0] : 0);
 			int nr = jvm_read_chain(&h, &remote, pc, frames, &exact);

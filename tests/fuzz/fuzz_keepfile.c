@@ -5,11 +5,12 @@
  * again.
  * FUZZ: sampler
  */
+#include "sampler/keep.c"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/keep.c"
 #include "symbols/base/base.h"
 #include "sampler/event/event.h"
 #include "sampler/count/internal.h"
@@ -24,7 +25,7 @@ static void touch(struct keepfile_text t)
 		sum += (uint8_t)t.str[i];
 }
 
-static void on_events(void *ctx, const struct keepfile_event *events, uint32_t nr)
+static void t_on_events(void *ctx, const struct keepfile_event *events, uint32_t nr)
 {
 	if (nr > EVENTS_MAX)
 		abort();
@@ -32,30 +33,30 @@ static void on_events(void *ctx, const struct keepfile_event *events, uint32_t n
 		touch(events[i].name);
 }
 
-static void on_function(void *ctx, const struct keepfile_function *f)
+static void t_on_function(void *ctx, const struct keepfile_function *f)
 {
 	touch(f->name);
 	touch(f->module);
 }
 
-static void on_stack(void *ctx, uint32_t id, const uint32_t *functions, uint32_t nr)
+static void t_on_stack(void *ctx, uint32_t id, const uint32_t *functions, uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr; i++)
 		sum += functions[i];
 }
 
-static void on_interpreter(void *ctx, struct keepfile_text module)
+static void t_on_interpreter(void *ctx, struct keepfile_text module)
 {
 	touch(module);
 }
 
-static void on_task(void *ctx, const struct keepfile_task *t)
+static void t_on_task(void *ctx, const struct keepfile_task *t)
 {
 	touch(t->comm);
 	touch(t->process_comm);
 }
 
-static void on_slice(void *ctx, const struct slice *slice)
+static void t_on_slice(void *ctx, const struct slice *slice)
 {
 	struct count *counts = malloc((slice->nr + 1ULL) * sizeof(*counts));
 	struct slice packed = { .nr = 0 };
@@ -77,8 +78,8 @@ static void on_slice(void *ctx, const struct slice *slice)
 
 static void run(const uint8_t *data, size_t size)
 {
-	const struct keepfile_reader r = { on_events, on_function, on_stack, on_interpreter,
-					   on_task,   on_slice,	   NULL,     NULL };
+	const struct keepfile_reader r = { t_on_events, t_on_function, t_on_stack, t_on_interpreter,
+					   t_on_task,	t_on_slice,    NULL,	   NULL };
 	int64_t read = keepfile_read(data, size, &r);
 
 	if (read > (int64_t)size)

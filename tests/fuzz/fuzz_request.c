@@ -4,11 +4,12 @@
  * FUZZ: ui
  * LIBFUZZER: -max_len=512
  */
+#include "ui/serve/serve.c"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/serve/internal.h"
 #include "symbols/base/base.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -2,7 +2,7 @@
 /*
  * Segments of --keep as keep_tick() writes them, read back: each stack has all its functions.
  */
-#include "sampler/internal.h"
+#include "sampler/keep.c"
 
 #include "tests/prelude_rcu.h"
 
@@ -141,14 +141,14 @@ static void keep_slice(struct fixture *f, const uint32_t *places, uint32_t nr)
 	assert_int_equal(f->code, 0);
 }
 
-static void on_events(void *ctx, const struct keepfile_event *events, uint32_t nr)
+static void t_on_events(void *ctx, const struct keepfile_event *events, uint32_t nr)
 {
 	struct fixture *f = ctx;
 
 	snprintf(f->event, sizeof(f->event), "%.*s", (int)events[0].name.size, events[0].name.str);
 }
 
-static void on_function(void *ctx, const struct keepfile_function *function)
+static void t_on_function(void *ctx, const struct keepfile_function *function)
 {
 	struct fixture *f = ctx;
 
@@ -156,7 +156,7 @@ static void on_function(void *ctx, const struct keepfile_function *function)
 		f->known[function->id] = true;
 }
 
-static void on_stack(void *ctx, uint32_t id, const uint32_t *functions, uint32_t nr)
+static void t_on_stack(void *ctx, uint32_t id, const uint32_t *functions, uint32_t nr)
 {
 	struct fixture *f = ctx;
 
@@ -165,15 +165,15 @@ static void on_stack(void *ctx, uint32_t id, const uint32_t *functions, uint32_t
 		f->nr_missing += functions[i] < FUNCTIONS && !f->known[functions[i]];
 }
 
-static void on_interpreter(void *ctx, struct keepfile_text module)
+static void t_on_interpreter(void *ctx, struct keepfile_text module)
 {
 }
 
-static void on_task(void *ctx, const struct keepfile_task *t)
+static void t_on_task(void *ctx, const struct keepfile_task *t)
 {
 }
 
-static void on_slice(void *ctx, const struct slice *slice)
+static void t_on_slice(void *ctx, const struct slice *slice)
 {
 	struct fixture *f = ctx;
 
@@ -184,8 +184,10 @@ static void on_slice(void *ctx, const struct slice *slice)
 /* Read all segments. */
 static void read_segments(struct fixture *f)
 {
-	const struct keepfile_reader reader = { on_events, on_function, on_stack, on_interpreter,
-						on_task,   on_slice,	f,	  NULL };
+	const struct keepfile_reader reader = { t_on_events, t_on_function,
+						t_on_stack,  t_on_interpreter,
+						t_on_task,   t_on_slice,
+						f,	     NULL };
 	char path[64], *bytes = malloc(1 << 20);
 	struct dirent *e;
 	DIR *d = opendir(f->dir);

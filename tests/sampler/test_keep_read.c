@@ -3,7 +3,7 @@
  * Folders for --open that were written to do harm: reading them can be stopped, takes a bounded
  * amount of memory, and takes no function for another one.
  */
-#include "sampler/internal.h"
+#include "sampler/keep.c"
 
 #include "tests/prelude_rcu.h"
 
@@ -49,7 +49,7 @@ static int64_t cpu_ns(void)
 }
 
 /* Begin a segment with one event. */
-static void begin_segment(struct fixture *f)
+static void t_begin_segment(struct fixture *f)
 {
 	const struct keepfile_event clock = { { "cpu-clock", 9 }, 99, true };
 
@@ -71,7 +71,7 @@ static void put_function(struct fixture *f, uint32_t id, char kind, const char *
 	keepfile_put_stack(&f->out, id, &id, 1);
 }
 
-static void put_task(struct fixture *f, uint32_t id, uint32_t pid)
+static void t_put_task(struct fixture *f, uint32_t id, uint32_t pid)
 {
 	const struct keepfile_task task = { id, pid, pid, { "a", 1 }, { "a", 1 }, 0 };
 
@@ -81,13 +81,13 @@ static void put_task(struct fixture *f, uint32_t id, uint32_t pid)
 /* Begin a segment with one function and one task. */
 static void begin_simple(struct fixture *f)
 {
-	begin_segment(f);
+	t_begin_segment(f);
 	put_function(f, 0, 'u', "f", "/m");
-	put_task(f, 0, 10);
+	t_put_task(f, 0, 10);
 }
 
 /* Append a slice of 100 ms: the one with number @i. */
-static void put_slice(struct fixture *f, uint32_t i, struct count *counts, uint32_t nr)
+static void t_put_slice(struct fixture *f, uint32_t i, struct count *counts, uint32_t nr)
 {
 	struct slice slice = { .begin_ns = BEGIN + i * (SECOND / 10) };
 
@@ -98,7 +98,7 @@ static void put_slice(struct fixture *f, uint32_t i, struct count *counts, uint3
 }
 
 /* Write the segment and open the folder. */
-static void open_folder(struct fixture *f)
+static void t_open_folder(struct fixture *f)
 {
 	FILE *out;
 	struct err e;
@@ -167,8 +167,8 @@ TEST(test_stop)
 
 	begin_simple(&f);
 	for (uint32_t i = 0; i < 40000; i++)
-		put_slice(&f, i, &(struct count){ 0, 0, 0, 1, 1, 0 }, 1);
-	open_folder(&f);
+		t_put_slice(&f, i, &(struct count){ 0, 0, 0, 1, 1, 0 }, 1);
+	t_open_folder(&f);
 	keep_read_close(f.k);
 	link_segments(&f, 500);
 	assert_int_equal(keep_read_open(&f.k, &f.config, &(struct err){ 0 }), 0);
@@ -190,8 +190,8 @@ TEST(test_sum_of_samples)
 
 	begin_simple(&f);
 	for (uint32_t i = 0; i < 1026; i++)
-		put_slice(&f, i, &(struct count){ 0, 0, 0, SLICE_COUNT_MAX, 1, 0 }, 1);
-	open_folder(&f);
+		t_put_slice(&f, i, &(struct count){ 0, 0, 0, SLICE_COUNT_MAX, 1, 0 }, 1);
+	t_open_folder(&f);
 	assert_int_equal(read_folder(&f), 0);
 	assert_true(f.result.samples == 1024 * SLICE_COUNT_MAX);
 	assert_int_equal(f.result.nr_damaged, 2);
@@ -205,8 +205,8 @@ TEST(test_clock_back)
 
 	begin_simple(&f);
 	for (uint32_t i = 0; i < 20; i++)
-		put_slice(&f, i < 10 ? i : i - 5, &(struct count){ 0, 0, 0, 3, 1, 0 }, 1);
-	open_folder(&f);
+		t_put_slice(&f, i < 10 ? i : i - 5, &(struct count){ 0, 0, 0, 3, 1, 0 }, 1);
+	t_open_folder(&f);
 	assert_int_equal(read_folder(&f), 0);
 	assert_int_equal(f.result.samples, 45);
 	assert_int_equal(f.result.back, 15);
@@ -214,7 +214,7 @@ TEST(test_clock_back)
 }
 
 /* Return the weight of all slices; each count has at least @least. */
-static uint64_t weight_of(const struct fixture *f, uint64_t least)
+static uint64_t t_weight_of(const struct fixture *f, uint64_t least)
 {
 	const struct slices *slices = history_slices(f->st.history);
 	uint64_t weight = 0;
@@ -238,12 +238,12 @@ TEST(test_sum_of_weights)
 
 	begin_simple(&f);
 	for (uint32_t i = 0; i < 40; i++)
-		put_slice(&f, i, &(struct count){ 0, 0, 0, 1, SLICE_WEIGHT_MAX / 8, 0 }, 1);
-	open_folder(&f);
+		t_put_slice(&f, i, &(struct count){ 0, 0, 0, 1, SLICE_WEIGHT_MAX / 8, 0 }, 1);
+	t_open_folder(&f);
 	assert_int_equal(read_folder(&f), 0);
 	assert_int_equal(f.result.samples, 8);
 	assert_int_equal(f.result.nr_damaged, 32);
-	assert_true(weight_of(&f, SLICE_WEIGHT_MAX / 8) == SLICE_WEIGHT_MAX);
+	assert_true(t_weight_of(&f, SLICE_WEIGHT_MAX / 8) == SLICE_WEIGHT_MAX);
 	close_folder(&f);
 }
 
@@ -281,13 +281,13 @@ TEST(test_names_with_one_hash)
 				  { 2, 0, 0, 7, 7, 0 } };
 	struct fixture f;
 
-	begin_segment(&f);
+	t_begin_segment(&f);
 	put_function(&f, 0, 'j', victim, "[perf map]");
 	put_function(&f, 1, 'j', evil, "[perf map]");
 	put_function(&f, 2, 'j', victim, "[perf map]");
-	put_task(&f, 0, 10);
-	put_slice(&f, 0, counts, 3);
-	open_folder(&f);
+	t_put_task(&f, 0, 10);
+	t_put_slice(&f, 0, counts, 3);
+	t_open_folder(&f);
 	assert_int_equal(read_folder(&f), 0);
 	assert_int_equal(samples_of(&f, victim), 8);
 	assert_int_equal(samples_of(&f, evil), 99);
@@ -300,15 +300,15 @@ TEST(test_many_processes)
 	struct fixture f;
 	size_t before;
 
-	begin_segment(&f);
+	t_begin_segment(&f);
 	put_function(&f, 0, 'u', "f", "/m");
-	put_task(&f, 1, 1);
+	t_put_task(&f, 1, 1);
 	for (uint32_t i = 2; i <= 400000; i++)
-		put_task(&f, 2 + i % 65536, i);
-	put_slice(&f, 0,
-		  (struct count[]){ { 0, 1, 0, 5, 5, 0 }, { 0, 2 + 400000 % 65536, 0, 3, 3, 0 } },
-		  2);
-	open_folder(&f);
+		t_put_task(&f, 2 + i % 65536, i);
+	t_put_slice(&f, 0,
+		    (struct count[]){ { 0, 1, 0, 5, 5, 0 }, { 0, 2 + 400000 % 65536, 0, 3, 3, 0 } },
+		    2);
+	t_open_folder(&f);
 	before = mallinfo2().uordblks;
 	assert_int_equal(read_folder(&f), 0);
 	print_message("%zu MiB\n", (mallinfo2().uordblks - before) >> 20);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Segments of --keep: written and read; cut at every byte and damaged at random, each read gives
- * the first records as they were written, and no other.
+ * Segments of --keep: written and t_read; cut at every byte and damaged at random, each t_read
+ * gives the first records as they were written, and no other.
  */
+#include "sampler/keep.c"
 #include "tests/prelude.h"
 
 #include <errno.h>
@@ -25,7 +26,7 @@ static uint32_t rnd(uint32_t below)
 	return (uint32_t)(seed >> 33) % below;
 }
 
-static void on_events(void *ctx, const struct keepfile_event *events, uint32_t nr)
+static void t_on_events(void *ctx, const struct keepfile_event *events, uint32_t nr)
 {
 	struct seen *s = ctx;
 
@@ -36,7 +37,7 @@ static void on_events(void *ctx, const struct keepfile_event *events, uint32_t n
 	s->nr_events++;
 }
 
-static void on_function(void *ctx, const struct keepfile_function *f)
+static void t_on_function(void *ctx, const struct keepfile_function *f)
 {
 	struct seen *s = ctx;
 	char name[32];
@@ -51,7 +52,7 @@ static void on_function(void *ctx, const struct keepfile_function *f)
 	s->nr_functions++;
 }
 
-static void on_stack(void *ctx, uint32_t id, const uint32_t *functions, uint32_t nr)
+static void t_on_stack(void *ctx, uint32_t id, const uint32_t *functions, uint32_t nr)
 {
 	struct seen *s = ctx;
 
@@ -62,7 +63,7 @@ static void on_stack(void *ctx, uint32_t id, const uint32_t *functions, uint32_t
 	s->nr_stacks++;
 }
 
-static void on_interpreter(void *ctx, struct keepfile_text module)
+static void t_on_interpreter(void *ctx, struct keepfile_text module)
 {
 	struct seen *s = ctx;
 
@@ -71,7 +72,7 @@ static void on_interpreter(void *ctx, struct keepfile_text module)
 	s->nr_interpreters++;
 }
 
-static void on_task(void *ctx, const struct keepfile_task *t)
+static void t_on_task(void *ctx, const struct keepfile_task *t)
 {
 	struct seen *s = ctx;
 
@@ -82,7 +83,7 @@ static void on_task(void *ctx, const struct keepfile_task *t)
 	s->nr_tasks++;
 }
 
-static void on_slice(void *ctx, const struct slice *slice)
+static void t_on_slice(void *ctx, const struct slice *slice)
 {
 	struct seen *s = ctx;
 
@@ -94,15 +95,15 @@ static void on_slice(void *ctx, const struct slice *slice)
 	s->nr_slices++;
 }
 
-static void no_slice(void *ctx, const struct slice *slice)
+static void t_no_slice(void *ctx, const struct slice *slice)
 {
 }
 
-static struct seen read(const uint8_t *bytes, size_t size, int64_t *end)
+static struct seen t_read(const uint8_t *bytes, size_t size, int64_t *end)
 {
 	struct seen s = { 0 };
-	const struct keepfile_reader r = { on_events, on_function, on_stack, on_interpreter,
-					   on_task,   on_slice,	   &s,	     NULL };
+	const struct keepfile_reader r = { t_on_events, t_on_function, t_on_stack, t_on_interpreter,
+					   t_on_task,	t_on_slice,    &s,	   NULL };
 
 	*end = keepfile_read(bytes, size, &r);
 	return s;
@@ -151,7 +152,7 @@ TEST(test_whole)
 	int64_t end;
 
 	write_all(&out);
-	s = read(out.bytes, out.size, &end);
+	s = t_read(out.bytes, out.size, &end);
 	assert_int_equal(end, out.size);
 	assert_int_equal(s.nr_events, 1);
 	assert_int_equal(s.nr_functions, SLICES);
@@ -174,7 +175,7 @@ TEST(test_cut)
 		struct seen s;
 
 		memcpy(copy, out.bytes, size);
-		s = read(copy, size, &end);
+		s = t_read(copy, size, &end);
 		assert_true(size < 16 ? end == -EINVAL : end >= 16 && end <= (int64_t)size);
 		assert_true(s.nr_slices == before || s.nr_slices == before + 1);
 		before = s.nr_slices;
@@ -184,7 +185,7 @@ TEST(test_cut)
 	keepfile_fini(&out);
 }
 
-/* The callbacks check every record: a damaged one is not read, and none after it. */
+/* The callbacks check every record: a damaged one is not t_read, and none after it. */
 TEST(test_damaged)
 {
 	struct keepfile_out out = { .bytes = NULL };
@@ -196,7 +197,7 @@ TEST(test_damaged)
 		uint8_t was = out.bytes[at];
 
 		out.bytes[at] ^= (uint8_t)(1u << rnd(8));
-		read(out.bytes, out.size, &end);
+		t_read(out.bytes, out.size, &end);
 		assert_true(at < 16 ? end == -EINVAL : end >= 16 && end <= (int64_t)at);
 		out.bytes[at] = was;
 	}
@@ -209,16 +210,17 @@ static bool is_read(uint64_t count, uint64_t more, uint64_t lost)
 	struct count counts[] = { { 0, 3, 0, count, 100, 0 }, { 1, 4, 1, more, 7, 0 } };
 	struct slice slice = { .begin_ns = 1000, .end_ns = 1100, .lost = lost };
 	struct keepfile_out out = { .bytes = NULL };
-	bool read;
+	bool t_read;
 
 	assert_int_equal(slice_pack(&slice, counts, 2), 0);
 	keepfile_header(&out);
 	keepfile_put_slice(&out, &slice);
-	read = keepfile_read(out.bytes, out.size, &(struct keepfile_reader){ .slice = no_slice }) ==
-	       (int64_t)out.size;
+	t_read = keepfile_read(out.bytes, out.size,
+			       &(struct keepfile_reader){ .slice = t_no_slice }) ==
+		 (int64_t)out.size;
 	free(slice.bytes);
 	keepfile_fini(&out);
-	return read;
+	return t_read;
 }
 
 /* Numbers of samples that no machine takes: their sums would overflow. */
@@ -244,8 +246,8 @@ TEST(test_stopped)
 {
 	struct keepfile_out out = { .bytes = NULL };
 	struct seen s = { 0 };
-	const struct keepfile_reader r = { on_events, on_function, on_stack, on_interpreter,
-					   on_task,   on_slice,	   &s,	     after_three };
+	const struct keepfile_reader r = { t_on_events, t_on_function, t_on_stack, t_on_interpreter,
+					   t_on_task,	t_on_slice,    &s,	   after_three };
 	int64_t end;
 
 	write_all(&out);

@@ -3,13 +3,14 @@
  * The past of a recording of ten minutes, in which a process computes for 200 ms every 20 s: the
  * heat strip shows each time, and a range of the past has the true shares.
  */
+#include "sampler/record/recorder.c"
+
 #include "tests/prelude_rcu.h"
 
 #include <linux/perf_event.h>
 #include <unistd.h>
 
 #include "sampler/event/internal.h"
-#include "sampler/record/internal.h"
 #include "sampler/internal.h"
 #include "sampler/profile/profile.h"
 #include "tests/sampler/kernel_sample.h"

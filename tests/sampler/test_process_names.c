@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Processes by name, beside command lines that are read for ever. */
-#include "sampler/internal.h"
+#include "sampler/target.c"
 
 #include <errno.h>
 #include <poll.h>

@@ -2,11 +2,11 @@
 /*
  * The process of a read that hangs is found, and not the next one.
  */
+#include "sampler/reader/reader.c"
+
 #include "tests/prelude.h"
 
 #include <pthread.h>
-
-#include "sampler/reader/internal.h"
 
 #define HANG_NS 50000000ULL
 #define NOW_NS	(1ULL << 40)

@@ -4,6 +4,8 @@
  * counted, also when each has a separate stack, and lost ones once. The error bars of rows cover
  * the true share; WINDOWS=1000 SAMPLES=1000 for the long run.
  */
+#include "sampler/record/recorder.c"
+
 #include "sampler/internal.h"
 
 #include "tests/fake_root.h"
@@ -16,7 +18,6 @@
 #include "sampler/event/internal.h"
 #include "sampler/hot/hot.h"
 #include "sampler/count/count.h"
-#include "sampler/record/internal.h"
 #include "tests/prelude_rcu.h"
 #include "tests/sampler/kernel_sample.h"
 #include "unwind/unwind.h"

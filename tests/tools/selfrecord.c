@@ -7,6 +7,8 @@
  * The child runs the mode and writes samples into shared memory; the parent makes a perf.data of
  * them.
  */
+#include "sampler/record/recorder.c"
+
 #include <asm/perf_regs.h>
 #include <linux/perf_event.h>
 #include <signal.h>
@@ -21,7 +23,6 @@
 #include <unistd.h>
 
 #include "sampler/perfdata/perfdata.h"
-#include "sampler/record/internal.h"
 #include "symbols/process/process.h"
 #include "unwind/unwind.h"
 #include "symbols/base/base.h"
@@ -153,8 +154,8 @@ static void child(char *mode, char *seconds)
 	truth_exit(truth_main(3, argv));
 }
 
-static void append(struct perfdata_writer *w, uint32_t type, uint16_t misc, struct iovec *pieces,
-		   int nr)
+static void t_append(struct perfdata_writer *w, uint32_t type, uint16_t misc, struct iovec *pieces,
+		     int nr)
 {
 	struct perf_event_header h = { .type = type, .misc = misc, .size = sizeof(h) };
 	struct iovec all[8] = { { &h, sizeof(h) } };
@@ -176,7 +177,7 @@ static void put_comm(struct perfdata_writer *w, uint32_t pid, const char *mode)
 	struct iovec pieces[] = { { &body, sizeof(body) }, { &id, sizeof(id) } };
 
 	snprintf(body.comm, sizeof(body.comm), "t_%s", mode);
-	append(w, PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, pieces, 2);
+	t_append(w, PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, pieces, 2);
 }
 
 static void put_map(struct perfdata_writer *w, uint32_t pid, const struct procfs_map *m)
@@ -198,8 +199,9 @@ static void put_map(struct perfdata_writer *w, uint32_t pid, const struct procfs
 		memcpy(name, m->path, size);
 	}
 	size = (strlen(name) + 8) & ~7ULL;
-	append(w, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER,
-	       (struct iovec[]){ { &body, sizeof(body) }, { name, size }, { &id, sizeof(id) } }, 3);
+	t_append(w, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER,
+		 (struct iovec[]){ { &body, sizeof(body) }, { name, size }, { &id, sizeof(id) } },
+		 3);
 }
 
 static void put_sample(struct perfdata_writer *w, uint32_t pid, struct sample *s)
@@ -216,13 +218,13 @@ static void put_sample(struct perfdata_writer *w, uint32_t pid, struct sample *s
 	uint64_t dyn_size = s->size, size = STACK_BYTES;
 	size_t nr_regs = (size_t)__builtin_popcountll(unwind_regs_mask());
 
-	append(w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER,
-	       (struct iovec[]){ { &body, sizeof(body) },
-				 { s->regs, nr_regs * 8 },
-				 { &size, 8 },
-				 { s->stack, STACK_BYTES },
-				 { &dyn_size, 8 } },
-	       5);
+	t_append(w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER,
+		 (struct iovec[]){ { &body, sizeof(body) },
+				   { s->regs, nr_regs * 8 },
+				   { &size, 8 },
+				   { s->stack, STACK_BYTES },
+				   { &dyn_size, 8 } },
+		 5);
 }
 
 static int write_all(const char *path, uint32_t pid, const char *mode)

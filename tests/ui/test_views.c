@@ -3,8 +3,9 @@
  * Whole screens from profiles made by hand, compared with files.
  * GOLDEN=update writes them; look at the difference before committing.
  */
+#include "ui/fold/folds.c"
+
 #include "tests/ui/golden.h"
-#include "ui/fold/internal.h"
 #include "ui/view/internal.h"
 
 #include <math.h>

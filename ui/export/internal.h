@@ -153,14 +153,6 @@ struct tree {
 	uint32_t depth; /* the largest */
 };
 
-/* Return 0 or -ENOMEM. */
-int tree_make(struct tree *t, const struct snapshot *s);
-void tree_fini(struct tree *t);
-/* Return the text of a node. */
-struct safe_text tree_text(const struct snapshot *s, const struct tree_node *node);
-/* Return the class of a node: "k", "u", "j", "i" inlined, "s" script, "p" process, "q" unknown. */
-char tree_class(const struct snapshot *s, const struct tree_node *node);
-
 /*
  * The wire format of protobuf: https://protobuf.dev/programming-guides/encoding. Pure; any thread.
  */

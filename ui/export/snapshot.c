@@ -740,7 +740,14 @@ static int link_children(struct tree *t)
 	return 0;
 }
 
-int tree_make(struct tree *t, const struct snapshot *s)
+static void tree_fini(struct tree *t)
+{
+	free(t->nodes);
+	*t = (struct tree){ 0 };
+}
+
+/* Return 0 or -ENOMEM. */
+static int tree_make(struct tree *t, const struct snapshot *s)
 {
 	struct tree_making m = { .s = s, .t = t, .capacity = 1024 };
 	int code;
@@ -761,20 +768,16 @@ int tree_make(struct tree *t, const struct snapshot *s)
 	return code;
 }
 
-void tree_fini(struct tree *t)
-{
-	free(t->nodes);
-	*t = (struct tree){ 0 };
-}
-
-struct safe_text tree_text(const struct snapshot *s, const struct tree_node *node)
+/* Return the text of a node. */
+static struct safe_text tree_text(const struct snapshot *s, const struct tree_node *node)
 {
 	if (node->function != TREE_NONE)
 		return s->profile->functions[node->function].name;
 	return node->process == TREE_NONE ? TEXT("all") : s->profile->processes[node->process].comm;
 }
 
-char tree_class(const struct snapshot *s, const struct tree_node *node)
+/* Return the class of a node: "k", "u", "j", "i" inlined, "s" script, "p" process, "q" unknown. */
+static char tree_class(const struct snapshot *s, const struct tree_node *node)
 {
 	const struct profile_function *fn;
 

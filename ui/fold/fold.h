@@ -41,8 +41,6 @@ bool folding_give(struct folding *f, struct profile *p, struct folds_of *of);
 bool folding_lend(struct folding *f, struct profile *p, struct folds_of *of);
 /* Take the profile with its folds made (*@lent: it was lent); NULL: none is ready. */
 struct profile *folding_take(struct folding *f, bool *lent);
-/* Free a profile on the thread: a large one takes some ms. */
-void folding_discard(struct folding *f, struct profile *p);
 /* The same, unless the state still shows @p or compares with it. */
 void folds_release(const struct ui_state *st, struct profile *p);
 

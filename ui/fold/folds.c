@@ -6,7 +6,7 @@
  * Invariants: a fold that is made is of the profile that its folds_of belongs to. Outside of
  * folds_plan() and folds_make() nothing is wanted of @next.
  */
-#include "ui/fold/internal.h"
+#include "ui/fold/fold.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -31,6 +31,12 @@
 #include "ui/state/state.h"
 #include "ui/text/text.h"
 
+struct folds_groups;
+struct folds_of;
+struct trend;
+
+#define TREND_FUNCTIONS 4096 /* a power of two */
+
 /*
  * Shares of functions by second. Runs on: the main thread.
  *
@@ -42,7 +48,7 @@
 #define LIGHT	      0.0005
 #define PURGE_SECONDS 10
 
-void trend_fini(struct trend *t)
+static void trend_fini(struct trend *t)
 {
 	free(t->entries);
 	*t = (struct trend){ .first = 1 };
@@ -53,7 +59,8 @@ static uint64_t second_of(uint64_t time_ns)
 	return time_ns / 1000000000u;
 }
 
-bool trend_wants(const struct trend *t, uint64_t key, uint64_t time_ns)
+/* Return whether a note is due at @time_ns: once a second. */
+static bool trend_wants(const struct trend *t, uint64_t key, uint64_t time_ns)
 {
 	return !t->entries || t->key != key || t->first > t->last || second_of(time_ns) != t->last;
 }
@@ -132,8 +139,9 @@ static void put(struct trend *t, uint32_t id, float share, uint64_t from, uint64
 		e->shares[s % TREND_SECONDS] = share;
 }
 
-void trend_note(struct trend *t, uint64_t key, uint64_t time_ns, const struct profile *p,
-		const struct fold_functions *fold)
+/* Note the self shares of all functions at @time_ns; an earlier time than before starts again. */
+static void trend_note(struct trend *t, uint64_t key, uint64_t time_ns, const struct profile *p,
+		       const struct fold_functions *fold)
 {
 	uint64_t second = second_of(time_ns), from = second;
 
@@ -252,7 +260,7 @@ static void make_entry(const struct profile *p, struct folds_of *of, enum folds_
 	e->state = folds_recipes[kind].make(p, e) ? FOLDS_MADE : FOLDS_NONE;
 }
 
-void folds_make(const struct profile *p, struct folds_of *of)
+static void folds_make(const struct profile *p, struct folds_of *of)
 {
 	if (of->old)
 		forget(of->old);
@@ -836,6 +844,8 @@ out:
 	return *leaders;
 }
 
+static void folds_forget_groups(struct folds_groups *groups);
+
 static void folds_forget_masks(struct folds_of *of)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(of->tasks); i++) {
@@ -986,7 +996,7 @@ static uint64_t group_id(enum grouping by, struct safe_text name)
 	return order << 31 | (h & INT32_MAX);
 }
 
-void folds_forget_groups(struct folds_groups *groups)
+static void folds_forget_groups(struct folds_groups *groups)
 {
 	free(groups->leaders);
 	free(groups->ids);
@@ -1738,7 +1748,8 @@ struct profile *folding_take(struct folding *f, bool *lent)
 	return p;
 }
 
-void folding_discard(struct folding *f, struct profile *p)
+/* Free a profile on the thread: a large one takes some ms. */
+static void folding_discard(struct folding *f, struct profile *p)
 {
 	bool taken = false;
 

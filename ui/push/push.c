@@ -6,7 +6,7 @@
  * Only http and https, no redirects, certificates are checked. The thread has the rights of the
  * invoking user.
  */
-#include "ui/push/internal.h"
+#include "ui/push/push.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -34,6 +34,76 @@
 #include "ui/cli/cli.h"
 #include "ui/export/export.h"
 #include "ui/text/text.h"
+
+#ifndef HAVE_CURL
+/* Without the library only tests call the pure part. */
+#pragma GCC diagnostic ignored "-Wunused-function"
+#endif
+
+/*
+ * Where profiles are pushed, with which labels, and the URL and body of a request to
+ * Pyroscope (POST /ingest), Parca (POST /profiles/writeraw) or an OpenTelemetry collector
+ * (POST /v1development/profiles). Pure; any thread.
+ */
+
+#define ENDPOINT_URL_MAX    512
+#define ENDPOINT_LABELS_MAX 16
+#define ENDPOINT_LABEL_MAX  128 /* of a name, and of a value */
+
+enum endpoint_kind { ENDPOINT_PYROSCOPE, ENDPOINT_PARCA, ENDPOINT_OTLP };
+
+struct endpoint_label {
+	char name[ENDPOINT_LABEL_MAX], value[ENDPOINT_LABEL_MAX];
+};
+
+struct endpoint {
+	enum endpoint_kind kind;
+	char url[ENDPOINT_URL_MAX];
+	bool encrypted, local; /* https; a loopback address */
+	struct endpoint_label labels[ENDPOINT_LABELS_MAX];
+	uint32_t nr_labels;
+};
+
+/*
+ * The file of --push-headers: lines "Name: value", for credentials and tenants. Empty lines and
+ * lines that begin with '#' are skipped.
+ *
+ * Any thread; no state.
+ */
+
+#define HEADERS_LINE_MAX 4096
+
+/*
+ * Requests that are not delivered yet: a bounded queue, the account, and when to try again. The
+ * oldest request goes first; a full queue drops it. Pure; one thread at a time.
+ */
+
+#define OUTBOX_REQUESTS_MAX 256
+#define OUTBOX_BYTES_MAX    ((size_t)64 << 20)
+/* Between two attempts: doubled each time, up to the second. */
+#define OUTBOX_PAUSE_MIN_MS 250u
+#define OUTBOX_PAUSE_MAX_MS 60000u
+
+struct outbox_request {
+	struct outbox_request *next;
+	char *url, *body; /* owned */
+	size_t size;	  /* of the body */
+	uint64_t samples;
+};
+
+struct outbox {
+	struct outbox_request *first, *last;
+	unsigned int nr;
+	size_t bytes;
+	unsigned int pause_ms; /* before the next attempt; 0: the last one succeeded */
+	struct pushed pushed;
+};
+
+/* The result of an attempt. */
+enum outbox_result { OUTBOX_DELIVERED, OUTBOX_RETRY, OUTBOX_REFUSED, OUTBOX_TOO_LARGE };
+
+/* Of the same interface: with OpenSSL, with GnuTLS. */
+static const char *const libraries[] = { "libcurl.so.4", "libcurl-gnutls.so.4" };
 
 /*
  * The URL of --push, its labels and its file of headers, parsed strictly: libcurl gets plain URLs
@@ -112,7 +182,12 @@ static bool find_kind(struct endpoint *to, const char *path)
 	return false;
 }
 
-int endpoint_parse(struct endpoint *to, const char *url, struct err *e)
+/*
+ * Parse "https://host[:port][/path]/ingest", ".../profiles/writeraw" or
+ * ".../v1development/profiles": http and https only, no user, query or fragment. 0 or -EINVAL with
+ * a message.
+ */
+static int endpoint_parse(struct endpoint *to, const char *url, struct err *e)
 {
 	const char *host, *at;
 	uint64_t port;
@@ -184,7 +259,11 @@ static const char *label_name(const struct endpoint *to, const char *name)
 	return to->kind == ENDPOINT_OTLP && !strcmp(name, "host") ? "host.name" : name;
 }
 
-int endpoint_add_label(struct endpoint *to, const char *text, struct err *e)
+/*
+ * Add "name=value"; a later one replaces an earlier one. 0 or -EINVAL with a message. For
+ * OpenTelemetry service_name and host become service.name and host.name.
+ */
+static int endpoint_add_label(struct endpoint *to, const char *text, struct err *e)
 {
 	size_t size = strcspn(text, "=");
 	const char *value = text[size] ? text + size + 1 : "";
@@ -210,7 +289,8 @@ int endpoint_add_label(struct endpoint *to, const char *text, struct err *e)
 	return 0;
 }
 
-void endpoint_default_label(struct endpoint *to, const char *name, const char *value)
+/* Add a label unless there is one of that name; invalid bytes of @value become '_'. */
+static void endpoint_default_label(struct endpoint *to, const char *name, const char *value)
 {
 	char text[2 * ENDPOINT_LABEL_MAX], *at;
 
@@ -254,7 +334,9 @@ static void put_series(struct out *o, const struct endpoint *to)
 		put_escaped(o, "}");
 }
 
-void endpoint_put_url(struct out *o, const struct endpoint *to, uint64_t from_s, uint64_t until_s)
+/* Append the URL of a request, with the times of the profile, in seconds since 1970. */
+static void endpoint_put_url(struct out *o, const struct endpoint *to, uint64_t from_s,
+			     uint64_t until_s)
 {
 	out_text(o, to->url);
 	if (to->kind != ENDPOINT_PYROSCOPE)
@@ -309,8 +391,12 @@ static void put_parca(struct out *o, const struct endpoint *to, const char *metr
 	out_text(o, "\"}]}],\"normalized\":false}");
 }
 
-void endpoint_put_body(struct out *o, const struct endpoint *to, const char *metric,
-		       const struct out *profile)
+/*
+ * Append the body for a profile in the format of the service. @metric: the name of its values,
+ * "process_cpu". Without memory o->failed is set.
+ */
+static void endpoint_put_body(struct out *o, const struct endpoint *to, const char *metric,
+			      const struct out *profile)
 {
 	switch (to->kind) {
 	case ENDPOINT_PYROSCOPE:
@@ -326,12 +412,14 @@ void endpoint_put_body(struct out *o, const struct endpoint *to, const char *met
 	}
 }
 
-enum export_format endpoint_format(const struct endpoint *to)
+/* Return the format of the profile in the body. */
+static enum export_format endpoint_format(const struct endpoint *to)
 {
 	return to->kind == ENDPOINT_OTLP ? EXPORT_OTLP : EXPORT_PPROF;
 }
 
-const char *endpoint_type(const struct endpoint *to, const char **encoding)
+/* Return the media type of the body; *@encoding: its compression, or NULL. */
+static const char *endpoint_type(const struct endpoint *to, const char **encoding)
 {
 	*encoding = to->kind == ENDPOINT_OTLP ? "gzip" : NULL;
 	if (to->kind == ENDPOINT_OTLP)
@@ -346,7 +434,8 @@ const char *endpoint_type(const struct endpoint *to, const char **encoding)
 #define HEADERS_MAX 16
 #define NAME_BYTES  "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 
-bool headers_valid(const char *line)
+/* Return whether @line is a header that a user may add. */
+static bool headers_valid(const char *line)
 {
 	/* Made by libcurl, or with an effect on the connection. */
 	static const char *const ours[] = { "content-length", "content-type", "transfer-encoding",
@@ -397,8 +486,12 @@ static int headers_refuse(struct err *e, const char *path, unsigned int number, 
 		       path, number, why);
 }
 
-int headers_read(const char *path, int (*add)(void *ctx, const char *line), void *ctx,
-		 struct err *e)
+/*
+ * Read @path with the rights of the invoking user and call @add for each header, until it fails.
+ * 0 or -errno with a message, which never has a header in it: it may be a secret.
+ */
+static int headers_read(const char *path, int (*add)(void *ctx, const char *line), void *ctx,
+			struct err *e)
 {
 	FILE *f = open_file(path);
 	unsigned int nr = 0, number = 0;
@@ -432,7 +525,151 @@ int headers_read(const char *path, int (*add)(void *ctx, const char *line), void
 	return code;
 }
 
-/* ---- the queue of requests, and their thread ---- */
+/*
+ * A bounded queue of requests, with an account that is complete.
+ */
+
+static void move(struct pushed_sum *from, struct pushed_sum *to, const struct outbox_request *r)
+{
+	if (from) {
+		assert(from->profiles && from->samples >= r->samples);
+		from->profiles--;
+		from->samples -= r->samples;
+	}
+	to->profiles++;
+	to->samples += r->samples;
+}
+
+static void outbox_request_free(struct outbox_request *r)
+{
+	if (!r)
+		return;
+	free(r->url);
+	free(r->body);
+	free(r);
+}
+
+/* Return the meaning of the status of an answer; 0: there was no answer. */
+static enum outbox_result outbox_judge(long status)
+{
+	if (status >= 200 && status < 300)
+		return OUTBOX_DELIVERED;
+	if (status == 413)
+		return OUTBOX_TOO_LARGE;
+	/* No answer, a timeout, too many requests, or an error of the server: it may pass. */
+	if (status < 200 || status == 408 || status == 429 || status >= 500)
+		return OUTBOX_RETRY;
+	return OUTBOX_REFUSED;
+}
+
+/* Take the oldest request for an attempt; NULL: none. It still counts as queued. */
+static struct outbox_request *outbox_take(struct outbox *o)
+{
+	struct outbox_request *r = o->first;
+
+	if (!r)
+		return NULL;
+	o->first = r->next;
+	if (!o->first)
+		o->last = NULL;
+	r->next = NULL;
+	o->nr--;
+	o->bytes -= r->size;
+	return r;
+}
+
+static void drop(struct outbox *o, struct outbox_request *r, enum pushed_drop why)
+{
+	move(&o->pushed.queued, &o->pushed.dropped[why], r);
+	outbox_request_free(r);
+}
+
+static bool is_full(const struct outbox *o, const struct outbox_request *add)
+{
+	return o->nr >= OUTBOX_REQUESTS_MAX || o->bytes + add->size > OUTBOX_BYTES_MAX;
+}
+
+/* Queue @r, which is taken over; makes space for it. */
+static void outbox_add(struct outbox *o, struct outbox_request *r)
+{
+	move(NULL, &o->pushed.taken, r);
+	move(NULL, &o->pushed.queued, r);
+	if (r->size > OUTBOX_BYTES_MAX) {
+		drop(o, r, PUSHED_TOO_LARGE);
+		return;
+	}
+	while (is_full(o, r))
+		drop(o, outbox_take(o), PUSHED_FULL);
+	r->next = NULL;
+	if (o->last)
+		o->last->next = r;
+	else
+		o->first = r;
+	o->last = r;
+	o->nr++;
+	o->bytes += r->size;
+}
+
+static void set_pause(struct outbox *o, uint64_t retry_after_s, uint64_t random)
+{
+	uint64_t ms = o->pause_ms ? 2ull * o->pause_ms : OUTBOX_PAUSE_MIN_MS;
+
+	/* Up to a quarter more, or all senders of a fleet would return together. */
+	ms += ms * (random % 256) / 1024;
+	ms = MAX(ms, MIN(retry_after_s, OUTBOX_PAUSE_MAX_MS / 1000) * 1000);
+	o->pause_ms = (unsigned int)MIN(ms, OUTBOX_PAUSE_MAX_MS);
+}
+
+/* Queue @r again as the oldest, or drop it if newer ones filled the queue. */
+static void put_back(struct outbox *o, struct outbox_request *r)
+{
+	o->pushed.retries++;
+	if (is_full(o, r)) {
+		drop(o, r, PUSHED_FULL);
+		return;
+	}
+	r->next = o->first;
+	o->first = r;
+	if (!o->last)
+		o->last = r;
+	o->nr++;
+	o->bytes += r->size;
+}
+
+/*
+ * End an attempt: @r is freed, or queued again as the oldest with a pause of at least
+ * @retry_after_s, 0: not requested; @random spreads the attempts of many senders.
+ */
+static void outbox_settle(struct outbox *o, struct outbox_request *r, enum outbox_result result,
+			  uint64_t retry_after_s, uint64_t random)
+{
+	if (result == OUTBOX_RETRY) {
+		set_pause(o, retry_after_s, random);
+		put_back(o, r);
+		return;
+	}
+	o->pause_ms = 0;
+	if (result == OUTBOX_DELIVERED) {
+		move(&o->pushed.queued, &o->pushed.delivered, r);
+		outbox_request_free(r);
+	} else {
+		drop(o, r, result == OUTBOX_TOO_LARGE ? PUSHED_TOO_LARGE : PUSHED_REFUSED);
+	}
+}
+
+/* Drop all requests: the session has ended. Also the one of an attempt whose thread is left. */
+static void outbox_end(struct outbox *o)
+{
+	struct outbox_request *r;
+
+	while ((r = outbox_take(o)))
+		drop(o, r, PUSHED_ENDED);
+	o->pushed.dropped[PUSHED_ENDED].profiles += o->pushed.queued.profiles;
+	o->pushed.dropped[PUSHED_ENDED].samples += o->pushed.queued.samples;
+	o->pushed.queued = (struct pushed_sum){ 0 };
+}
+
+/* ---- the thread of requests ---- */
 
 #ifndef HAVE_CURL
 
@@ -459,9 +696,6 @@ void push_free(struct push *push, struct pushed *last)
 #else
 
 #include <curl/curl.h>
-
-/* Of the same interface: with OpenSSL, with GnuTLS. */
-static const char *const libraries[] = { "libcurl.so.4", "libcurl-gnutls.so.4" };
 
 #define CONNECT_MS 5000
 #define LAST_NS	   (5 * 1000000000ull) /* for the queue at the end, at most */
@@ -962,139 +1196,3 @@ void push_tick(struct push *push, struct profile *p)
 }
 
 #endif
-
-/*
- * A bounded queue of requests, with an account that is complete.
- */
-
-static void move(struct pushed_sum *from, struct pushed_sum *to, const struct outbox_request *r)
-{
-	if (from) {
-		assert(from->profiles && from->samples >= r->samples);
-		from->profiles--;
-		from->samples -= r->samples;
-	}
-	to->profiles++;
-	to->samples += r->samples;
-}
-
-void outbox_request_free(struct outbox_request *r)
-{
-	if (!r)
-		return;
-	free(r->url);
-	free(r->body);
-	free(r);
-}
-
-enum outbox_result outbox_judge(long status)
-{
-	if (status >= 200 && status < 300)
-		return OUTBOX_DELIVERED;
-	if (status == 413)
-		return OUTBOX_TOO_LARGE;
-	/* No answer, a timeout, too many requests, or an error of the server: it may pass. */
-	if (status < 200 || status == 408 || status == 429 || status >= 500)
-		return OUTBOX_RETRY;
-	return OUTBOX_REFUSED;
-}
-
-struct outbox_request *outbox_take(struct outbox *o)
-{
-	struct outbox_request *r = o->first;
-
-	if (!r)
-		return NULL;
-	o->first = r->next;
-	if (!o->first)
-		o->last = NULL;
-	r->next = NULL;
-	o->nr--;
-	o->bytes -= r->size;
-	return r;
-}
-
-static void drop(struct outbox *o, struct outbox_request *r, enum pushed_drop why)
-{
-	move(&o->pushed.queued, &o->pushed.dropped[why], r);
-	outbox_request_free(r);
-}
-
-static bool is_full(const struct outbox *o, const struct outbox_request *add)
-{
-	return o->nr >= OUTBOX_REQUESTS_MAX || o->bytes + add->size > OUTBOX_BYTES_MAX;
-}
-
-void outbox_add(struct outbox *o, struct outbox_request *r)
-{
-	move(NULL, &o->pushed.taken, r);
-	move(NULL, &o->pushed.queued, r);
-	if (r->size > OUTBOX_BYTES_MAX) {
-		drop(o, r, PUSHED_TOO_LARGE);
-		return;
-	}
-	while (is_full(o, r))
-		drop(o, outbox_take(o), PUSHED_FULL);
-	r->next = NULL;
-	if (o->last)
-		o->last->next = r;
-	else
-		o->first = r;
-	o->last = r;
-	o->nr++;
-	o->bytes += r->size;
-}
-
-static void set_pause(struct outbox *o, uint64_t retry_after_s, uint64_t random)
-{
-	uint64_t ms = o->pause_ms ? 2ull * o->pause_ms : OUTBOX_PAUSE_MIN_MS;
-
-	/* Up to a quarter more, or all senders of a fleet would return together. */
-	ms += ms * (random % 256) / 1024;
-	ms = MAX(ms, MIN(retry_after_s, OUTBOX_PAUSE_MAX_MS / 1000) * 1000);
-	o->pause_ms = (unsigned int)MIN(ms, OUTBOX_PAUSE_MAX_MS);
-}
-
-/* Queue @r again as the oldest, or drop it if newer ones filled the queue. */
-static void put_back(struct outbox *o, struct outbox_request *r)
-{
-	o->pushed.retries++;
-	if (is_full(o, r)) {
-		drop(o, r, PUSHED_FULL);
-		return;
-	}
-	r->next = o->first;
-	o->first = r;
-	if (!o->last)
-		o->last = r;
-	o->nr++;
-	o->bytes += r->size;
-}
-
-void outbox_settle(struct outbox *o, struct outbox_request *r, enum outbox_result result,
-		   uint64_t retry_after_s, uint64_t random)
-{
-	if (result == OUTBOX_RETRY) {
-		set_pause(o, retry_after_s, random);
-		put_back(o, r);
-		return;
-	}
-	o->pause_ms = 0;
-	if (result == OUTBOX_DELIVERED) {
-		move(&o->pushed.queued, &o->pushed.delivered, r);
-		outbox_request_free(r);
-	} else {
-		drop(o, r, result == OUTBOX_TOO_LARGE ? PUSHED_TOO_LARGE : PUSHED_REFUSED);
-	}
-}
-
-void outbox_end(struct outbox *o)
-{
-	struct outbox_request *r;
-
-	while ((r = outbox_take(o)))
-		drop(o, r, PUSHED_ENDED);
-	o->pushed.dropped[PUSHED_ENDED].profiles += o->pushed.queued.profiles;
-	o->pushed.dropped[PUSHED_ENDED].samples += o->pushed.queued.samples;
-	o->pushed.queued = (struct pushed_sum){ 0 };
-}

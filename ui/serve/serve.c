@@ -6,14 +6,13 @@
  * A request for a profile is suspended while the sampler collects; the collector thread resumes it.
  * One at a time: others are refused.
  */
-#include "ui/serve/internal.h"
+#include "ui/serve/serve.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <malloc.h>
 #include <math.h>
-#include <microhttpd.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -38,6 +37,37 @@
 #include "ui/export/export.h"
 #include "ui/text/text.h"
 
+#ifndef HAVE_MICROHTTPD
+/* Without the library only tests call the pure part. */
+#pragma GCC diagnostic ignored "-Wunused-function"
+#endif
+
+/* Requests over HTTP, and the address to listen on. All text is hostile. Pure; any thread. */
+
+#define REQUEST_SECONDS_MAX 300
+
+enum request_kind {
+	REQUEST_UNKNOWN,
+	REQUEST_INDEX,
+	REQUEST_PROFILE,
+	REQUEST_METRICS,
+	REQUEST_FLAME,
+	REQUEST_HEALTH,
+};
+
+struct request {
+	enum request_kind kind;
+	unsigned int seconds;
+	pid_t pid;	     /* 0: all processes */
+	const char *invalid; /* name of an argument with an invalid value; NULL: none */
+};
+
+union request_address {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
 /*
  * Parse requests and addresses, strictly.
  */
@@ -57,7 +87,8 @@ static const struct {
 	{ "/healthz", REQUEST_HEALTH },
 };
 
-void request_init(struct request *r, const char *path)
+/* Set the kind by @path, and defaults. */
+static void request_init(struct request *r, const char *path)
 {
 	*r = (struct request){ .seconds = REQUEST_SECONDS };
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
@@ -65,7 +96,8 @@ void request_init(struct request *r, const char *path)
 			r->kind = paths[i].kind;
 }
 
-void request_argument(struct request *r, const char *name, const char *value)
+/* Take an argument of the query; @value NULL: none. Unknown ones are ignored, as by Go. */
+static void request_argument(struct request *r, const char *name, const char *value)
 {
 	uint64_t n = 0;
 
@@ -96,7 +128,8 @@ static bool is_local_v6(const struct in6_addr *addr)
 	       (IN6_IS_ADDR_V4MAPPED(addr) && addr->s6_addr[12] == IN_LOOPBACKNET);
 }
 
-bool request_host_is_local(const char *host)
+/* Return whether the value of the header Host is this machine's loopback address. */
+static bool request_host_is_local(const char *host)
 {
 	size_t size = *host == '[' ? strcspn(host, "]") : strcspn(host, ":");
 	const char *rest = host + size + (host[size] == ']');
@@ -125,7 +158,11 @@ static int refuse(const char *text, struct err *e)
 		       text);
 }
 
-int request_parse_address(union request_address *a, const char *text, struct err *e)
+/*
+ * Parse "6060", ":6060", "127.0.0.1:6060" or "[::1]:6060"; without an address it is loopback.
+ * Return the size of the address, or -EINVAL with a message.
+ */
+static int request_parse_address(union request_address *a, const char *text, struct err *e)
 {
 	const char *colon = strrchr(text, ':'), *port = colon ? colon + 1 : text;
 	size_t size = colon ? (size_t)(colon - text) : 0;
@@ -152,11 +189,232 @@ int request_parse_address(union request_address *a, const char *text, struct err
 							      : refuse(text, e);
 }
 
-bool request_address_is_local(const union request_address *a)
+static bool request_address_is_local(const union request_address *a)
 {
 	return a->any.sa_family == AF_INET6 ? is_local_v6(&a->v6.sin6_addr)
 					    : is_local_v4(a->v4.sin_addr.s_addr);
 }
+
+/*
+ * The text formats of Prometheus and OpenMetrics.
+ */
+
+struct writing {
+	struct out *o;
+	bool open;
+};
+
+/* Begin a metric; the name of a counter ends with _total. */
+static void begin(const struct writing *w, const char *name, bool counter, const char *help)
+{
+	/* OpenMetrics names the family of a counter without the suffix. */
+	const char *suffix = counter && !w->open ? "_total" : "";
+
+	out_format(w->o, "# HELP proftop_%s%s %s\n# TYPE proftop_%s%s %s\n", name, suffix, help,
+		   name, suffix, counter ? "counter" : "gauge");
+}
+
+static void put_value(const struct writing *w, double value)
+{
+	out_text(w->o, " ");
+	out_number(w->o, value, 6);
+	out_text(w->o, "\n");
+}
+
+/* Add the value of a label, escaped. */
+static void put_label(const struct writing *w, const char *name, struct safe_text value)
+{
+	out_format(w->o, "%s=\"", name);
+	for (size_t i = 0; i < value.size; i++) {
+		if (value.str[i] == '"' || value.str[i] == '\\')
+			out_text(w->o, "\\");
+		out_bytes(w->o, &value.str[i], 1);
+	}
+	out_text(w->o, "\"");
+}
+
+static void put_samples(const struct writing *w, const struct profile_account *a)
+{
+	const struct {
+		const char *outcome;
+		uint64_t nr;
+	} all[] = {
+		{ "complete", a->complete },   { "guessed", a->guessed },
+		{ "truncated", a->truncated }, { "broken", a->broken },
+		{ "pending", a->pending },     { "dropped", a->dropped },
+		{ "lost", a->lost },
+	};
+
+	begin(w, "samples", true, "Samples taken since the start, by the outcome of their stack.");
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		out_format(w->o, "proftop_samples_total{outcome=\"%s\"}", all[i].outcome);
+		put_value(w, (double)all[i].nr);
+	}
+	begin(w, "own_samples", true, "Samples of proftop, not among the others.");
+	out_text(w->o, "proftop_own_samples_total");
+	put_value(w, (double)a->own);
+	if (!a->filtered)
+		return;
+	begin(w, "filtered_samples", true, "Samples of processes without the name of --name.");
+	out_text(w->o, "proftop_filtered_samples_total");
+	put_value(w, (double)a->filtered);
+}
+
+static void put_cpus(const struct writing *w, const struct profile *p)
+{
+	begin(w, "lost_samples", true, "Samples lost by the kernel.");
+	for (uint32_t i = 0; i < p->nr_cpus; i++) {
+		out_format(w->o, "proftop_lost_samples_total{cpu=\"%d\"}", p->cpus[i].cpu);
+		put_value(w, (double)p->cpus[i].lost_total);
+	}
+	begin(w, "throttled", true, "How often the kernel throttled sampling.");
+	for (uint32_t i = 0; i < p->nr_cpus; i++) {
+		out_format(w->o, "proftop_throttled_total{cpu=\"%d\"}", p->cpus[i].cpu);
+		put_value(w, (double)p->cpus[i].throttled_total);
+	}
+	begin(w, "cpu_busy_ratio", false, "Busy part of a CPU in the last tick.");
+	for (uint32_t i = 0; i < p->nr_cpus; i++) {
+		if (isnan(p->cpus[i].busy))
+			continue;
+		out_format(w->o, "proftop_cpu_busy_ratio{cpu=\"%d\"}", p->cpus[i].cpu);
+		put_value(w, p->cpus[i].busy);
+	}
+}
+
+static void put_rate(const struct writing *w, const struct profile_event *ev, const char *kind,
+		     double hz)
+{
+	char name[EVENT_NAME_MAX];
+
+	if (isnan(hz))
+		return;
+	out_text(w->o, "proftop_rate_hertz{");
+	put_label(w, "event", text_format(name, sizeof(name), "%s", ev->event.name));
+	out_format(w->o, ",kind=\"%s\"}", kind);
+	put_value(w, hz);
+}
+
+static void put_events(const struct writing *w, const struct profile *p)
+{
+	begin(w, "rate_hertz", false, "Samples per second on a busy CPU: wanted, and measured.");
+	for (uint32_t i = 0; i < p->nr_events; i++) {
+		put_rate(w, &p->events[i], "want", p->events[i].want_hz);
+		put_rate(w, &p->events[i], "got", p->events[i].got_hz);
+	}
+}
+
+static void put_gauge(const struct writing *w, const char *name, double value, const char *help)
+{
+	begin(w, name, false, help);
+	out_format(w->o, "proftop_%s", name);
+	put_value(w, value);
+}
+
+static void put_self(const struct writing *w, const struct profile *p, uint64_t requests,
+		     uint64_t sending)
+{
+	/* Without large blocks, of which only some pages may be in use. */
+	const struct mallinfo2 heap = mallinfo2();
+
+	begin(w, "self_cpu_seconds", true, "CPU time of proftop.");
+	out_text(w->o, "proftop_self_cpu_seconds_total");
+	put_value(w, (double)time_clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9);
+	begin(w, "http_requests", true, "Requests answered.");
+	out_text(w->o, "proftop_http_requests_total");
+	put_value(w, (double)requests);
+	put_gauge(w, "http_sending_bytes", (double)sending, "Answers that are being sent.");
+	put_gauge(w, "self_resident_bytes", (double)p->self.rss_kb * 1024, "Memory of proftop.");
+	put_gauge(w, "heap_used_bytes", (double)heap.uordblks,
+		  "Memory that proftop has allocated, without large tables.");
+	put_gauge(w, "heap_free_bytes", (double)heap.fordblks,
+		  "Memory that the allocator keeps for later.");
+	put_gauge(w, "images_bytes", (double)p->images.memory,
+		  "Symbols and unwind tables of files that are loaded.");
+	put_gauge(w, "places", (double)p->nr_places, "Sampled code addresses.");
+	put_gauge(w, "places_named", (double)p->nr_places_named, "Addresses that have a symbol.");
+	put_gauge(w, "processes", (double)p->nr_processes, "Processes with samples in the window.");
+	begin(w, "build_info", false, "The version.");
+	out_text(w->o, "proftop_build_info{version=\"" PROFTOP_VERSION "\"} 1\n");
+}
+
+static void put_pushed_sum(const struct writing *w, const char *name, const struct pushed *p,
+			   bool samples)
+{
+	const struct {
+		const char *result;
+		const struct pushed_sum *sum;
+	} all[] = {
+		{ "delivered", &p->delivered },
+		{ pushed_drop_name(PUSHED_REFUSED), &p->dropped[PUSHED_REFUSED] },
+		{ pushed_drop_name(PUSHED_TOO_LARGE), &p->dropped[PUSHED_TOO_LARGE] },
+		{ pushed_drop_name(PUSHED_FULL), &p->dropped[PUSHED_FULL] },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		out_format(w->o, "proftop_%s_total{result=\"%s\"}", name, all[i].result);
+		put_value(w, (double)(samples ? all[i].sum->samples : all[i].sum->profiles));
+	}
+}
+
+static void put_pushed(const struct writing *w, const struct pushed *p)
+{
+	begin(w, "push_profiles", true, "Pushed profiles, by their result.");
+	put_pushed_sum(w, "push_profiles", p, false);
+	begin(w, "push_samples", true, "Samples in pushed profiles, by their result.");
+	put_pushed_sum(w, "push_samples", p, true);
+	begin(w, "push_retries", true, "Attempts without success that are repeated.");
+	out_text(w->o, "proftop_push_retries_total");
+	put_value(w, (double)p->retries);
+	put_gauge(w, "push_queued_profiles", (double)p->queued.profiles,
+		  "Profiles that are not delivered yet.");
+}
+
+/*
+ * @open: in the format of OpenMetrics 1.0; else Prometheus 0.0.4. @requests: answered so far.
+ * @sending: bytes of answers.
+ * @pushed: figures of --push; NULL: no push.
+ */
+static void metrics_write(struct out *o, const struct profile *p, bool open, uint64_t requests,
+			  uint64_t sending, const struct pushed *pushed)
+{
+	const struct writing w = { o, open };
+
+	put_samples(&w, &p->account_total);
+	put_cpus(&w, p);
+	put_events(&w, p);
+	put_self(&w, p, requests, sending);
+	if (pushed)
+		put_pushed(&w, pushed);
+	if (open)
+		out_text(o, "# EOF\n");
+}
+
+#ifndef HAVE_MICROHTTPD
+
+int serve_new(struct serve **out, const char *address, enum ui_config_time time, char *remark,
+	      size_t remark_size, struct err *e)
+{
+	return err_set(e, -ENOTSUP,
+		       "--listen: this proftop was built without libmicrohttpd\n"
+		       "  install libmicrohttpd-dev and build again");
+}
+
+int serve_start(struct serve *sv, struct sampler *s, bool live, const char *host, struct err *e)
+{
+	return 0;
+}
+
+void serve_publish(struct serve *sv, struct profile *p, const struct pushed *pushed)
+{
+}
+
+void serve_free(struct serve *sv)
+{
+}
+
+#else
+
+#include <microhttpd.h>
 
 /*
  * The HTTP server, and its answers. Threads: functions on the thread of libmicrohttpd.
@@ -219,23 +477,10 @@ struct visit {
 	size_t sending;		 /* bytes of the answer */
 };
 
-#ifdef HAVE_MICROHTTPD
-
-#include <stdlib.h>
-#include <string.h>
-
-#include "symbols/base/base.h"
-#include "ui/export/export.h"
-#include "symbols/code/code.h"
-#include "sampler/ring/ring.h"
-#include "sampler/event/event.h"
-#include "sampler/profile/profile.h"
-#include "ui/cli/cli.h"
-
 /* Bytes of answers that are being sent at a time. */
-#define SENDING_MAX ((size_t)64 << 20)
+#define SENDING_MAX   ((size_t)64 << 20)
 /* Bytes of one: names may be long, and of anyone. */
-#define ANSWER_MAX ((size_t)128 << 20)
+#define ANSWER_MAX    ((size_t)128 << 20)
 /* Smaller answers are always sent: 64 of them take no more. */
 #define SENDING_SMALL ((size_t)256 << 10)
 
@@ -447,38 +692,6 @@ static enum MHD_Result answers_flame(struct serve *sv, struct visit *v)
 	profile_free(p);
 	return answer_page(sv, v);
 }
-
-#endif
-
-#ifndef HAVE_MICROHTTPD
-
-int serve_new(struct serve **out, const char *address, enum ui_config_time time, char *remark,
-	      size_t remark_size, struct err *e)
-{
-	return err_set(e, -ENOTSUP,
-		       "--listen: this proftop was built without libmicrohttpd\n"
-		       "  install libmicrohttpd-dev and build again");
-}
-
-int serve_start(struct serve *sv, struct sampler *s, bool live, const char *host, struct err *e)
-{
-	return 0;
-}
-
-void serve_publish(struct serve *sv, struct profile *p, const struct pushed *pushed)
-{
-}
-
-void serve_free(struct serve *sv)
-{
-}
-
-#else
-
-#include "sampler/event/event.h"
-#include "sampler/profile/profile.h"
-#include "sampler/sampler.h"
-#include "ui/cli/cli.h"
 
 #define LIBRARY		"libmicrohttpd.so.12"
 #define CONNECTIONS_MAX 64u
@@ -862,192 +1075,3 @@ void serve_free(struct serve *sv)
 }
 
 #endif
-
-/*
- * The text formats of Prometheus and OpenMetrics.
- */
-
-struct writing {
-	struct out *o;
-	bool open;
-};
-
-/* Begin a metric; the name of a counter ends with _total. */
-static void begin(const struct writing *w, const char *name, bool counter, const char *help)
-{
-	/* OpenMetrics names the family of a counter without the suffix. */
-	const char *suffix = counter && !w->open ? "_total" : "";
-
-	out_format(w->o, "# HELP proftop_%s%s %s\n# TYPE proftop_%s%s %s\n", name, suffix, help,
-		   name, suffix, counter ? "counter" : "gauge");
-}
-
-static void put_value(const struct writing *w, double value)
-{
-	out_text(w->o, " ");
-	out_number(w->o, value, 6);
-	out_text(w->o, "\n");
-}
-
-/* Add the value of a label, escaped. */
-static void put_label(const struct writing *w, const char *name, struct safe_text value)
-{
-	out_format(w->o, "%s=\"", name);
-	for (size_t i = 0; i < value.size; i++) {
-		if (value.str[i] == '"' || value.str[i] == '\\')
-			out_text(w->o, "\\");
-		out_bytes(w->o, &value.str[i], 1);
-	}
-	out_text(w->o, "\"");
-}
-
-static void put_samples(const struct writing *w, const struct profile_account *a)
-{
-	const struct {
-		const char *outcome;
-		uint64_t nr;
-	} all[] = {
-		{ "complete", a->complete },   { "guessed", a->guessed },
-		{ "truncated", a->truncated }, { "broken", a->broken },
-		{ "pending", a->pending },     { "dropped", a->dropped },
-		{ "lost", a->lost },
-	};
-
-	begin(w, "samples", true, "Samples taken since the start, by the outcome of their stack.");
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
-		out_format(w->o, "proftop_samples_total{outcome=\"%s\"}", all[i].outcome);
-		put_value(w, (double)all[i].nr);
-	}
-	begin(w, "own_samples", true, "Samples of proftop, not among the others.");
-	out_text(w->o, "proftop_own_samples_total");
-	put_value(w, (double)a->own);
-	if (!a->filtered)
-		return;
-	begin(w, "filtered_samples", true, "Samples of processes without the name of --name.");
-	out_text(w->o, "proftop_filtered_samples_total");
-	put_value(w, (double)a->filtered);
-}
-
-static void put_cpus(const struct writing *w, const struct profile *p)
-{
-	begin(w, "lost_samples", true, "Samples lost by the kernel.");
-	for (uint32_t i = 0; i < p->nr_cpus; i++) {
-		out_format(w->o, "proftop_lost_samples_total{cpu=\"%d\"}", p->cpus[i].cpu);
-		put_value(w, (double)p->cpus[i].lost_total);
-	}
-	begin(w, "throttled", true, "How often the kernel throttled sampling.");
-	for (uint32_t i = 0; i < p->nr_cpus; i++) {
-		out_format(w->o, "proftop_throttled_total{cpu=\"%d\"}", p->cpus[i].cpu);
-		put_value(w, (double)p->cpus[i].throttled_total);
-	}
-	begin(w, "cpu_busy_ratio", false, "Busy part of a CPU in the last tick.");
-	for (uint32_t i = 0; i < p->nr_cpus; i++) {
-		if (isnan(p->cpus[i].busy))
-			continue;
-		out_format(w->o, "proftop_cpu_busy_ratio{cpu=\"%d\"}", p->cpus[i].cpu);
-		put_value(w, p->cpus[i].busy);
-	}
-}
-
-static void put_rate(const struct writing *w, const struct profile_event *ev, const char *kind,
-		     double hz)
-{
-	char name[EVENT_NAME_MAX];
-
-	if (isnan(hz))
-		return;
-	out_text(w->o, "proftop_rate_hertz{");
-	put_label(w, "event", text_format(name, sizeof(name), "%s", ev->event.name));
-	out_format(w->o, ",kind=\"%s\"}", kind);
-	put_value(w, hz);
-}
-
-static void put_events(const struct writing *w, const struct profile *p)
-{
-	begin(w, "rate_hertz", false, "Samples per second on a busy CPU: wanted, and measured.");
-	for (uint32_t i = 0; i < p->nr_events; i++) {
-		put_rate(w, &p->events[i], "want", p->events[i].want_hz);
-		put_rate(w, &p->events[i], "got", p->events[i].got_hz);
-	}
-}
-
-static void put_gauge(const struct writing *w, const char *name, double value, const char *help)
-{
-	begin(w, name, false, help);
-	out_format(w->o, "proftop_%s", name);
-	put_value(w, value);
-}
-
-static void put_self(const struct writing *w, const struct profile *p, uint64_t requests,
-		     uint64_t sending)
-{
-	/* Without large blocks, of which only some pages may be in use. */
-	const struct mallinfo2 heap = mallinfo2();
-
-	begin(w, "self_cpu_seconds", true, "CPU time of proftop.");
-	out_text(w->o, "proftop_self_cpu_seconds_total");
-	put_value(w, (double)time_clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9);
-	begin(w, "http_requests", true, "Requests answered.");
-	out_text(w->o, "proftop_http_requests_total");
-	put_value(w, (double)requests);
-	put_gauge(w, "http_sending_bytes", (double)sending, "Answers that are being sent.");
-	put_gauge(w, "self_resident_bytes", (double)p->self.rss_kb * 1024, "Memory of proftop.");
-	put_gauge(w, "heap_used_bytes", (double)heap.uordblks,
-		  "Memory that proftop has allocated, without large tables.");
-	put_gauge(w, "heap_free_bytes", (double)heap.fordblks,
-		  "Memory that the allocator keeps for later.");
-	put_gauge(w, "images_bytes", (double)p->images.memory,
-		  "Symbols and unwind tables of files that are loaded.");
-	put_gauge(w, "places", (double)p->nr_places, "Sampled code addresses.");
-	put_gauge(w, "places_named", (double)p->nr_places_named, "Addresses that have a symbol.");
-	put_gauge(w, "processes", (double)p->nr_processes, "Processes with samples in the window.");
-	begin(w, "build_info", false, "The version.");
-	out_text(w->o, "proftop_build_info{version=\"" PROFTOP_VERSION "\"} 1\n");
-}
-
-static void put_pushed_sum(const struct writing *w, const char *name, const struct pushed *p,
-			   bool samples)
-{
-	const struct {
-		const char *result;
-		const struct pushed_sum *sum;
-	} all[] = {
-		{ "delivered", &p->delivered },
-		{ pushed_drop_name(PUSHED_REFUSED), &p->dropped[PUSHED_REFUSED] },
-		{ pushed_drop_name(PUSHED_TOO_LARGE), &p->dropped[PUSHED_TOO_LARGE] },
-		{ pushed_drop_name(PUSHED_FULL), &p->dropped[PUSHED_FULL] },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
-		out_format(w->o, "proftop_%s_total{result=\"%s\"}", name, all[i].result);
-		put_value(w, (double)(samples ? all[i].sum->samples : all[i].sum->profiles));
-	}
-}
-
-static void put_pushed(const struct writing *w, const struct pushed *p)
-{
-	begin(w, "push_profiles", true, "Pushed profiles, by their result.");
-	put_pushed_sum(w, "push_profiles", p, false);
-	begin(w, "push_samples", true, "Samples in pushed profiles, by their result.");
-	put_pushed_sum(w, "push_samples", p, true);
-	begin(w, "push_retries", true, "Attempts without success that are repeated.");
-	out_text(w->o, "proftop_push_retries_total");
-	put_value(w, (double)p->retries);
-	put_gauge(w, "push_queued_profiles", (double)p->queued.profiles,
-		  "Profiles that are not delivered yet.");
-}
-
-void metrics_write(struct out *o, const struct profile *p, bool open, uint64_t requests,
-		   uint64_t sending, const struct pushed *pushed)
-{
-	const struct writing w = { o, open };
-
-	put_samples(&w, &p->account_total);
-	put_cpus(&w, p);
-	put_events(&w, p);
-	put_self(&w, p, requests, sending);
-	if (pushed)
-		put_pushed(&w, pushed);
-	if (open)
-		out_text(o, "# EOF\n");
-}

@@ -2,7 +2,7 @@
 /*
  * counters, changed while they run, on a made-up kernel: rates, events, tasks.
  */
-#include "sampler/event/internal.h"
+#include "sampler/event/counters.c"
 
 #include "tests/prelude.h"
 
@@ -279,7 +279,7 @@ TEST(test_add_and_reap)
 	assert_int_equal(fds[7]->tid, 600);
 	assert_true(fds[7]->enabled);
 	assert_int_equal(counters_event_of(c, 1, (uint64_t)(fds[7] - f->fds + FIRST_FD) * 10), 0);
-	assert_int_equal(counters_nr_fds(c), (uint32_t)f->nr_open);
+	assert_int_equal(c->env.nr_fds, (uint32_t)f->nr_open);
 
 	counters_read(c, 0, 0, &before);
 	for (int i = 0; i < f->nr_fds; i++)
@@ -376,7 +376,7 @@ TEST(test_busy)
 	assert_int_equal(find_open(f, &event, fds), before + 4);
 	assert_int_equal(counters_busy(c, 0, busy, 3), 0);
 	assert_int_equal(counters_nr_refused(c), 0);
-	assert_int_equal(counters_nr_fds(c), (uint32_t)f->nr_open);
+	assert_int_equal(c->env.nr_fds, (uint32_t)f->nr_open);
 	counters_close(c);
 	assert_int_equal(f->nr_open, 0);
 	free(f);
@@ -484,7 +484,7 @@ TEST(test_busy_added)
 		done = f->nr_calls < f->fail_at;
 		for (int again = 0; counters_busy(c, 0, &busy, 1) && again < 2; again++) {
 			expect_on(f, events, 3, busy, false);
-			assert_int_equal(counters_nr_fds(c), (uint32_t)f->nr_open);
+			assert_int_equal(c->env.nr_fds, (uint32_t)f->nr_open);
 			f->fail_at = f->nr_calls + at;
 			assert_int_equal(counters_add_tasks(c, &busy, 1, NULL), 0);
 		}
@@ -668,7 +668,7 @@ TEST(test_no_files_for_more)
 		code = counters_add_tasks(c, more, 3, &e);
 		added = find_open(f, &event, fds) / 2 - 3;
 		assert_int_equal(counters_nr_refused(c), 3 - added);
-		assert_int_equal(counters_nr_fds(c), (uint32_t)f->nr_open);
+		assert_int_equal(c->env.nr_fds, (uint32_t)f->nr_open);
 		if (code) {
 			assert_int_equal(code, -EMFILE);
 			assert_int_equal(lines(e.text), 3);

@@ -3,6 +3,9 @@
  * Records of a ring as a sampler thread handles them: which frames of languages are recorded,
  * switches of tasks that exit, pauses without an end, and a ring that takes long.
  */
+#include "sampler/record/recorder.c"
+#include "sampler/waits/waits.c"
+
 #include "sampler/hot/internal.h"
 
 #include "tests/prelude_rcu.h"
@@ -14,7 +17,6 @@
 
 #include "sampler/event/event.h"
 #include "sampler/internal.h"
-#include "sampler/record/internal.h"
 #include "symbols/base/base.h"
 #include "symbols/base/thread.h"
 #include "symbols/process/process.h"
@@ -30,7 +32,6 @@
 #include "sampler/count/count.h"
 #include "sampler/profile/profile.h"
 #include "sampler/perfdata/internal.h"
-#include "sampler/waits/internal.h"
 
 #define KERNEL_IP 0xffffffff81001000ULL
 #define TIME_NS	  100

@@ -3,6 +3,8 @@
  * feed: slots are found in order and whole, also around the end of the ring;
  * earlier ones are dropped; a full ring refuses; hostile bytes do no harm.
  */
+#include "sampler/reader/reader.c"
+
 #include "tests/prelude.h"
 
 #include <pthread.h>
@@ -11,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/reader/internal.h"
 #include "symbols/script/internal.h"
 #include "symbols/base/base.h"
 
@@ -27,7 +28,7 @@ struct channel_ends {
 	struct frame_channel f;
 };
 
-static uint32_t add_function(struct script_functions *c, uint32_t n)
+static uint32_t t_add_function(struct script_functions *c, uint32_t n)
 {
 	char name[16];
 	struct code_text t = { .language = LANG_PYTHON, .first_line = n, .name = name };
@@ -50,9 +51,9 @@ static void ends_open(struct channel_ends *e)
 	e->w = (struct frame_channel_writer){ e->ring, e->theirs, 0 };
 	assert_int_equal(frame_channel_init(&e->f, e->ring, e->ours), 0);
 	/* Other ids than the reader has. */
-	assert_int_equal(add_function(e->ours, 5000), 0);
+	assert_int_equal(t_add_function(e->ours, 5000), 0);
 	for (uint32_t i = 0; i < FUNCTIONS; i++)
-		assert_int_equal(add_function(e->theirs, i), i);
+		assert_int_equal(t_add_function(e->theirs, i), i);
 }
 
 static void ends_close(struct channel_ends *e)
@@ -63,7 +64,7 @@ static void ends_close(struct channel_ends *e)
 	free(e->ring);
 }
 
-static bool put(struct channel_ends *e, uint64_t time_ns, uint16_t nr)
+static bool t_put(struct channel_ends *e, uint64_t time_ns, uint16_t nr)
 {
 	const struct lang_slot slot = {
 		.time_ns = time_ns, .pid = 1, .tid = 2, .nr = nr, .none = LANG_OK, .process = 7
@@ -105,9 +106,9 @@ TEST(test_order)
 
 	ends_open(&e);
 	assert_null(frame_channel_find(&e.f, 5, 1, 2));
-	assert_true(put(&e, 10, 3));
-	assert_true(put(&e, 20, 0));
-	assert_true(put(&e, 30, 512));
+	assert_true(t_put(&e, 10, 3));
+	assert_true(t_put(&e, 20, 0));
+	assert_true(t_put(&e, 30, 512));
 	assert_null(frame_channel_find(&e.f, 5, 1, 2));
 	expect(&e, 10, 3);
 	expect(&e, 10, 3);
@@ -165,7 +166,7 @@ TEST(test_around)
 
 	ends_open(&e);
 	for (uint64_t t = 1; t < 5000; t++) {
-		assert_true(put(&e, t, (uint16_t)(t * 37 % 513)));
+		assert_true(t_put(&e, t, (uint16_t)(t * 37 % 513)));
 		if (t > 3)
 			expect(&e, t - 3, (uint16_t)((t - 3) * 37 % 513));
 	}
@@ -178,17 +179,17 @@ TEST(test_full)
 	uint64_t t = 1;
 
 	ends_open(&e);
-	while (put(&e, t, 100))
+	while (t_put(&e, t, 100))
 		t++;
 	assert_in_range(t, 100, FRAME_CHANNEL_SIZE / 1600);
 	expect(&e, t - 1, 100);
-	assert_true(put(&e, t, 100));
+	assert_true(t_put(&e, t, 100));
 	expect(&e, t, 100);
 	/* A function that found no room is sent with the next slot. */
-	while (put(&e, ++t, 500))
+	while (t_put(&e, ++t, 500))
 		;
-	assert_int_equal(add_function(e.theirs, FUNCTIONS), FUNCTIONS);
-	assert_false(put(&e, ++t, 500));
+	assert_int_equal(t_add_function(e.theirs, FUNCTIONS), FUNCTIONS);
+	assert_false(t_put(&e, ++t, 500));
 	assert_null(frame_channel_find(&e.f, t, 1, 2));
 	frames[0].code = FUNCTIONS;
 	assert_true(frame_channel_put(
@@ -208,7 +209,7 @@ TEST(test_full)
 static void *put_all(void *arg)
 {
 	for (uint64_t t = 1; t <= PUTS; t++)
-		while (!put(arg, t, (uint16_t)(t * 37 % 200)))
+		while (!t_put(arg, t, (uint16_t)(t * 37 % 200)))
 			sched_yield();
 	return NULL;
 }
@@ -239,7 +240,7 @@ TEST(test_unknown_function)
 	struct channel_ends e;
 
 	ends_open(&e);
-	assert_true(put(&e, 10, 3));
+	assert_true(t_put(&e, 10, 3));
 	assert_false(atomic_load(&e.f.refused));
 	frames[0].code = FUNCTIONS + 1;
 	frames[1].code = 5;
@@ -296,7 +297,7 @@ TEST(test_refused_function)
 	refused = add_table(e.theirs, 7001, LANG_PYTHON, table, 20 << 10);
 	compiled = add_table(e.theirs, 7002, LANG_NODE, table, 20 << 10);
 	add_table(e.theirs, 7003, LANG_NODE, table, V8_TABLE_MAX + 1);
-	last = add_function(e.theirs, 7004);
+	last = t_add_function(e.theirs, 7004);
 	assert_true(put_one(&e, 10, refused) && put_one(&e, 20, compiled) && put_one(&e, 30, last));
 	slot = frame_channel_find(&e.f, 10, 1, 2);
 	assert_int_equal(slot->frames[0].code, CODE_UNNAMED);
@@ -379,7 +380,7 @@ TEST(test_budget)
 	/* Slots of earlier samples are skipped in several calls, and the one that is wanted found.
 	 */
 	e.w.nr_sent = FUNCTIONS;
-	while (put(&e, ++tail, 0))
+	while (t_put(&e, ++tail, 0))
 		;
 	while (!frame_channel_find(&e.f, tail - 1, 1, 2))
 		calls++;
@@ -421,7 +422,7 @@ TEST(test_hostile)
 			const struct lang_slot *slot;
 			uint64_t head;
 
-			put(&e, t, (uint16_t)(next_random(&seed) % 100));
+			t_put(&e, t, (uint16_t)(next_random(&seed) % 100));
 			head = atomic_load(&e.ring->head);
 			for (uint32_t i = 0; i < 3; i++)
 				e.ring->bytes[(head - next_random(&seed) % 4096) %

@@ -3,6 +3,8 @@
  * langreader_main, sandbox_memory: a reader that was taken over can read memory of processes, and
  * nothing else; one that is killed is noticed; none is left behind.
  */
+#include "sampler/reader/reader.c"
+
 #include "tests/prelude.h"
 
 #include <errno.h>
@@ -15,7 +17,6 @@
 #include <sys/wait.h>
 
 #include "sampler/ring/ring.h"
-#include "sampler/reader/internal.h"
 #include "symbols/base/base.h"
 #include "symbols/base/thread.h"
 #include "symbols/sandbox/internal.h"
@@ -69,7 +70,7 @@ TEST(test_escapes)
 static int ring_fd;
 static void *ring_page; /* mapped to read */
 
-static void map_ring(void)
+static void t_map_ring(void)
 {
 	ring_page = mmap(NULL, 4096 + RING_SIZE, PROT_READ, MAP_SHARED, ring_fd, 0);
 	if (ring_page == MAP_FAILED)
@@ -130,7 +131,7 @@ TEST(test_reader_escapes)
 	ring_fd = open_ring(&ring);
 	tester = getpid();
 	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
-		if (succeeds(&own[i], map_ring))
+		if (succeeds(&own[i], t_map_ring))
 			fail_msg("a reader can: %s", own[i].name);
 	ring_close(&ring);
 	close(ring_fd);

@@ -3,6 +3,8 @@
  * reader_share: facts are found as they were set, the newest ones, also while they are set; the
  * ids of many threads are answered, and stay.
  */
+#include "sampler/reader/reader.c"
+
 #include "tests/prelude.h"
 
 #include <errno.h>
@@ -12,7 +14,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sampler/reader/internal.h"
 #include "symbols/base/base.h"
 #include "symbols/script/script.h"
 

@@ -3,11 +3,12 @@
  * ring_copy: the first part of a large stack, and all that is beside it; the rest later; both
  * around the end of the ring; records that the kernel comes round to, and hostile sizes.
  */
+#include "sampler/reader/reader.c"
+
 #include "tests/prelude.h"
 
 #include <linux/perf_event.h>
 
-#include "sampler/reader/internal.h"
 #include "symbols/base/base.h"
 #include "sampler/ring/internal.h"
 
@@ -27,7 +28,7 @@ struct fixture {
 };
 
 /* A sample at @pos with a stack of @stack bytes, which says that it has @said. */
-static struct fixture *start(uint64_t pos, uint64_t stack, uint64_t said)
+static struct fixture *t_start(uint64_t pos, uint64_t stack, uint64_t said)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 	struct perf_event_header h = { .type = PERF_RECORD_SAMPLE };
@@ -48,7 +49,7 @@ static struct fixture *start(uint64_t pos, uint64_t stack, uint64_t said)
 	return f;
 }
 
-static bool copy(struct fixture *f, uint64_t pos)
+static bool take_copy(struct fixture *f, uint64_t pos)
 {
 	return ring_copy_record(&f->copy, &f->ring, &layout, pos, f->size);
 }
@@ -62,10 +63,10 @@ static void stop(struct fixture *f)
 TEST(test_parts)
 {
 	for (uint64_t pos = 0; pos < 2ULL * SIZE; pos += 1000) {
-		struct fixture *f = start(pos, STACK, STACK);
+		struct fixture *f = t_start(pos, STACK, STACK);
 		size_t here = sizeof(struct perf_event_header) + 3 * 8 + RING_COPY_STACK;
 
-		assert_true(copy(f, pos));
+		assert_true(take_copy(f, pos));
 		assert_int_equal(f->copy.rest_size, STACK - RING_COPY_STACK);
 		assert_memory_equal(f->copy.bytes, f->record, here);
 		assert_int_equal(f->copy.bytes[here], 0xee);
@@ -91,25 +92,25 @@ TEST(test_small_and_hostile)
 		      { 64, STACK } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(whole); i++) {
-		struct fixture *f = start(SIZE - 20, whole[i].stack, whole[i].said);
+		struct fixture *f = t_start(SIZE - 20, whole[i].stack, whole[i].said);
 
-		assert_true(copy(f, SIZE - 20));
+		assert_true(take_copy(f, SIZE - 20));
 		assert_int_equal(f->copy.rest_size, 0);
 		assert_memory_equal(f->copy.bytes, f->record, f->size);
 		f->size = RING_COPY_MAX + 8;
-		assert_false(copy(f, SIZE - 20));
+		assert_false(take_copy(f, SIZE - 20));
 		stop(f);
 	}
 }
 
 TEST(test_overwritten)
 {
-	struct fixture *f = start(0, STACK, STACK);
+	struct fixture *f = t_start(0, STACK, STACK);
 
 	f->page.data_head = SIZE + 8;
-	assert_false(copy(f, 0));
+	assert_false(take_copy(f, 0));
 	f->page.data_head = SIZE;
-	assert_true(copy(f, 0));
+	assert_true(take_copy(f, 0));
 	f->page.data_head = SIZE + 8;
 	ring_copy_rest(&f->copy);
 	assert_true(f->copy.overwritten);

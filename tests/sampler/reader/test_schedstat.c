@@ -3,13 +3,13 @@
  * preemption: instant is one switch without a wait since the last look; the kernel's
  * account of a thread that never slept is not.
  */
+#include "sampler/reader/reader.c"
+
 #include "tests/prelude.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "sampler/reader/internal.h"
 
 static struct schedstat p = { .fd = -1 };
 

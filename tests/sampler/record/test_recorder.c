@@ -3,7 +3,7 @@
  * The recorder: all input of lanes and of a fake /proc is in perfdata, every record once or counted
  * as lost; also when lanes are full, the disk is, or the recording is cut off.
  */
-#include "sampler/record/internal.h"
+#include "sampler/record/recorder.c"
 
 #include "tests/fake_root.h"
 
@@ -31,7 +31,7 @@
 #include "symbols/process/process.h"
 #include "sampler/ring/ring.h"
 
-#define LANE_SIZE 65536
+#define LANE_BYTES 65536
 
 struct sample {
 	struct perf_event_header h;
@@ -126,7 +126,7 @@ static void note_side(struct recorder *r, uint64_t id)
 	recorder_note(r, "dummy:u", &attr, &id, 1);
 }
 
-static void start(struct fixture *f, uint32_t nr_cpus, size_t lane_size)
+static void t_start(struct fixture *f, uint32_t nr_cpus, size_t lane_size)
 {
 	const struct recorder_config config = {
 		.path = f->path,
@@ -249,7 +249,7 @@ TEST(test_round_trip, setup, teardown)
 	struct counted c;
 	struct stat st;
 
-	start(f, 2, LANE_SIZE);
+	t_start(f, 2, LANE_BYTES);
 	put_sample(recorder_lane(f->r, 0), 11, 0x1000, 300);
 	put_sample(recorder_lane(f->r, 1), 12, 0x2000, 200);
 	put_throttle(recorder_lane(f->r, 0), PERF_RECORD_THROTTLE, 310);
@@ -331,7 +331,7 @@ TEST(test_what_was_there, setup, teardown)
 	struct record r;
 
 	fill_proc(f);
-	start(f, 1, LANE_SIZE);
+	t_start(f, 1, LANE_BYTES);
 	finish(f, 0, &stats);
 	pd = read_back(f);
 	assert_int_equal(count(pd).comms, 2);
@@ -377,7 +377,7 @@ TEST(test_task_added, setup, teardown)
 	struct perfdata *pd;
 	struct record r;
 
-	start(f, 1, LANE_SIZE);
+	t_start(f, 1, LANE_BYTES);
 	fill_proc(f);
 	write_text(f->root, "proc/42/status", "Name:\tfirst\nTgid:\t42\nPid:\t42\n");
 	make_dir(f->root, "proc/43");
@@ -413,7 +413,7 @@ TEST(test_maps_hang, setup, teardown)
 	write_text(f->root, "proc/41/status", "Name:\tx\nTgid:\t41\nUid:\t7\t7\t7\t7\n");
 	snprintf(path, sizeof(path), "%s/proc/41/maps", f->root);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	start(f, 1, LANE_SIZE);
+	t_start(f, 1, LANE_BYTES);
 	fd = open(path, O_WRONLY | O_NONBLOCK);
 	assert_true(fd >= 0);
 	close(fd);
@@ -431,7 +431,7 @@ TEST(test_task_added_meanwhile, setup, teardown)
 	struct recorder_stats stats;
 	struct perfdata *pd;
 
-	start(f, 1, LANE_SIZE);
+	t_start(f, 1, LANE_BYTES);
 	fill_proc(f);
 	write_text(f->root, "proc/42/status", "Name:\tfirst\nTgid:\t42\nPid:\t42\n");
 	pthread_mutex_lock(&f->r->file_lock);
@@ -455,7 +455,7 @@ TEST(test_full_lane, setup, teardown)
 	struct perfdata *pd;
 	struct counted c;
 
-	start(f, 1, 4096);
+	t_start(f, 1, 4096);
 	for (uint64_t i = 0; i < nr; i++)
 		put_sample(recorder_lane(f->r, 0), 11, i, 1000 + i);
 	finish(f, 0, &stats);
@@ -477,7 +477,7 @@ TEST(test_lost_by_kernel, setup, teardown)
 	struct perfdata *pd;
 	struct counted c;
 
-	start(f, 1, LANE_SIZE);
+	t_start(f, 1, LANE_BYTES);
 	put_lost(recorder_lane(f->r, 0), 7, 100);
 	put_lost(recorder_lane(f->r, 1), 1000, 100); /* side-band: no samples */
 	finish(f, 10, &stats);
@@ -513,7 +513,7 @@ TEST(test_producers, setup, teardown)
 	uint64_t next[2] = { 0 }, missing = 0;
 	struct perfdata *pd;
 
-	start(f, 2, LANE_SIZE);
+	t_start(f, 2, LANE_BYTES);
 	for (int i = 0; i < 2; i++) {
 		p[i] = (struct producer){ recorder_lane(f->r, (uint32_t)i), (uint64_t)(11 + i),
 					  100000 };
@@ -594,7 +594,7 @@ TEST(test_cut_off, setup, teardown)
 	struct fixture cut = *f;
 	struct perfdata *pd;
 
-	start(f, 1, LANE_SIZE);
+	t_start(f, 1, LANE_BYTES);
 	for (uint64_t i = 0; i < 100; i++)
 		put_sample(recorder_lane(f->r, 0), 11, i, i + 1);
 	snprintf(cut.path, sizeof(cut.path), "%s/cut.data", f->dir);
@@ -622,7 +622,7 @@ TEST(test_disk_full, setup, teardown)
 	struct counted c;
 	int tries = 0;
 
-	start(f, 1, LANE_SIZE);
+	t_start(f, 1, LANE_BYTES);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 	low = (struct rlimit){ 100000, old.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
@@ -698,7 +698,7 @@ TEST(test_old_is_kept, setup, teardown)
 	struct recorder_stats stats;
 
 	write_text(f->dir, "out.data", "PERFILE2older");
-	start(f, 1, LANE_SIZE);
+	t_start(f, 1, LANE_BYTES);
 	finish(f, 0, &stats);
 	expect_text(f, "out.data.old", "PERFILE2older");
 	perfdata_close(read_back(f));
@@ -723,7 +723,7 @@ TEST(test_others_are_kept, setup, teardown)
 	expect_text(f, "out.data", "PERFILE2older");
 	expect_text(f, "out.data.old", "thesis");
 	write_text(f->dir, "out.data", "");
-	start(f, 1, LANE_SIZE);
+	t_start(f, 1, LANE_BYTES);
 	finish(f, 0, &stats);
 	expect_text(f, "out.data.old", "thesis");
 	perfdata_close(read_back(f));
@@ -767,7 +767,7 @@ TEST(test_rounds, setup, teardown)
 	struct recorder_stats stats;
 	uint64_t now_ns;
 
-	start(f, 2, LANE_SIZE);
+	t_start(f, 2, LANE_BYTES);
 	put_sample(recorder_lane(f->r, 0), 11, 0x1000, 300);
 	now_ns = time_now_ns() + 1000000000;
 	recorder_drained(recorder_lane(f->r, 0), now_ns);
@@ -797,7 +797,7 @@ TEST(test_build_ids, setup, teardown)
 	struct record r;
 
 	fill_proc(f);
-	start(f, 1, LANE_SIZE);
+	t_start(f, 1, LANE_BYTES);
 	recorder_build_id(f->r, true, "[kernel.kallsyms]", two, sizeof(two));
 	recorder_build_id(f->r, false, "/bin/a b\nc", one, sizeof(one));
 	recorder_build_id(f->r, false, "//anon", one, sizeof(one));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Mappings beside ones that hang their reader: of one user some do, then none of its others. */
-#include "sampler/record/internal.h"
+#include "sampler/record/recorder.c"
 
 #include <poll.h>
 #include <stdatomic.h>
@@ -74,7 +74,7 @@ static void hang(struct slow_reads *r, int user, int nr)
 	}
 }
 
-static struct slow_reads *start(void)
+static struct slow_reads *t_start(void)
 {
 	struct slow_reads *r = slow_reads_new(read_fake, HANG_NS);
 
@@ -98,7 +98,7 @@ static void let_end(int max)
 TEST(test_beside)
 {
 	const int nr = SLOW_READS_OF_USER;
-	struct slow_reads *r = start();
+	struct slow_reads *r = t_start();
 	uint64_t left_out;
 
 	read_one(r, "7/none");
@@ -125,7 +125,7 @@ TEST(test_beside)
 TEST(test_all)
 {
 	const int nr = SLOW_READS_OF_USER;
-	struct slow_reads *r = start();
+	struct slow_reads *r = t_start();
 	uint64_t left_out;
 
 	for (int user = 1; user <= (int)HELPERS_MAX / nr; user++)
@@ -141,7 +141,7 @@ TEST(test_all)
 /* Reads that ended count for a while, as each of them had its caller wait; then no longer. */
 TEST(test_ended)
 {
-	struct slow_reads *r = start();
+	struct slow_reads *r = t_start();
 	uint64_t begin_ns = time_now_ns();
 
 	hang(r, 7, SLOW_READS_OF_USER);

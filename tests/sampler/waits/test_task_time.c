@@ -2,7 +2,7 @@
 /*
  * The states of a task: each nanosecond counts once, whatever the records are.
  */
-#include "sampler/waits/internal.h"
+#include "sampler/waits/waits.c"
 
 #include "tests/prelude.h"
 

@@ -2,7 +2,7 @@
 /*
  * Switches become counts: exact sums, weights by length and period, order across CPUs.
  */
-#include "sampler/waits/internal.h"
+#include "sampler/waits/waits.c"
 
 #include "tests/prelude.h"
 
@@ -238,7 +238,7 @@ TEST(test_estimated)
 	put(&w, 0, 3, STEP_OUT, fake_base_ns + 20, stack_in(&w, 7), 1);
 	switch_queue_done(waits_queue(w.waits, 0), fake_base_ns + 20);
 	waits_estimate(w.waits, &w.t, true, fake_base_ns + 20);
-	assert_true(waits_estimated(w.waits));
+	assert_true(w.waits->estimated);
 	unsure_ns = 0;
 	read_times(&w);
 	end_tick(&w, fake_base_ns + 20);

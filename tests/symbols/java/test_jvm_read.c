@@ -3,6 +3,8 @@
  * vmstructs, hotspot, remote, elfvar: a JVM made of C structs in this very
  * process, read with process_vm_readv(2) as a real one is.
  */
+#include "symbols/java/jvm_read.c"
+
 #include "tests/prelude.h"
 
 #include <errno.h>
@@ -11,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/java/internal.h"
 #include "symbols/script/script.h"
 #include "symbols/elf/internal.h"
 #include "tests/jvm_made.h"

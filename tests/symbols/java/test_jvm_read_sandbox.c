@@ -3,6 +3,8 @@
  * A JVM read in the sandbox: the same as without one; workers that were taken over, end, have
  * senseless questions or too many; readings that hang and are left.
  */
+#include "symbols/java/jvm_read.c"
+
 #include "tests/prelude.h"
 
 #include <errno.h>
@@ -11,7 +13,6 @@
 #include <semaphore.h>
 
 #include "symbols/sandbox/sandbox.h"
-#include "symbols/java/internal.h"
 #include "tests/jvm_made.h"
 #include "tests/jvm_sane.h"
 #include "symbols/base/base.h"
@@ -414,7 +415,7 @@ static struct jvm_read_frame frames[JVM_READ_FRAMES_MAX];
 static uint64_t chain_pc;
 static int nr_frames;
 
-static int read_chain(void *of, uint32_t i)
+static int t_read_chain(void *of, uint32_t i)
 {
 	const struct jvm_read_job *j = of;
 	bool exact;
@@ -432,7 +433,7 @@ static uint32_t count_rounds(struct jvm_read_job *j, uint64_t pc, int nr)
 	chain_pc = pc;
 	j->remote.read = read_lines;
 	j->remote.fetch = fetch_lines;
-	assert_int_equal(remote_for_each(&j->remote, 1, read_chain, j), 0);
+	assert_int_equal(remote_for_each(&j->remote, 1, t_read_chain, j), 0);
 	assert_int_equal(nr_frames, nr);
 	j->remote.read = NULL;
 	j->remote.fetch = NULL;

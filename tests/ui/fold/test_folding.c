@@ -6,12 +6,13 @@
  */
 #define LARGE_STACKS 21000u
 #define LARGE_DEPTH  10u
+#include "ui/fold/folds.c"
+
 #include "tests/ui/large.h"
 
 #include <poll.h>
 #include <sched.h>
 
-#include "ui/fold/internal.h"
 #include "symbols/base/base.h"
 #include "sampler/profile/profile.h"
 #include "sampler/sampler.h"

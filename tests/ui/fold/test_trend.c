@@ -2,13 +2,14 @@
 /*
  * trend, baseline: the values of each second, bounds, and how often chance is taken for a change.
  */
+#include "ui/fold/folds.c"
+
 #include "tests/prelude.h"
 
 #include <math.h>
 
 #include "symbols/base/base.h"
 #include "ui/view/internal.h"
-#include "ui/fold/internal.h"
 #include "sampler/event/event.h"
 #include "sampler/profile/profile.h"
 #include "sampler/sampler.h"

@@ -2,7 +2,7 @@
 /*
  * --push: URLs, labels and headers with literal texts; the queue with random results.
  */
-#include "ui/push/internal.h"
+#include "ui/push/push.c"
 
 #include "tests/prelude.h"
 #include "symbols/base/base.h"

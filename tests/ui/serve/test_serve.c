@@ -2,7 +2,7 @@
 /*
  * Requests, addresses and metrics of --listen: literal texts.
  */
-#include "ui/serve/internal.h"
+#include "ui/serve/serve.c"
 
 #include "tests/prelude.h"
 #include "symbols/base/base.h"
