@@ -16,6 +16,9 @@
  */
 #define PROLOGUE 256U
 
+/* C frames between the loop and code that a compiler made for the language. */
+#define STUBS_MAX 1U
+
 /* Groups of a forged stack may be in none of many C frames. */
 #define STEPS_MAX 16384U
 
@@ -25,9 +28,10 @@ struct interleave {
 	struct interleave_result *out;
 	uint32_t nr; /* frames of the language */
 	uint32_t nr_evals, nr_groups;
-	uint32_t nr_here;		 /* groups on the sampled C stack; others: of resumers */
-	bool entering;			 /* the innermost C frame of the loop has only begun */
-	bool exact;			 /* no frame was left out on either side */
+	uint32_t nr_here; /* groups on the sampled C stack; others: of resumers */
+	bool entering;	  /* the innermost C frame of the loop has only begun */
+	bool exact;	  /* no frame was left out on either side */
+	bool compiled;	  /* the sample is in code that a compiler made for the language */
 	uint32_t eval[LANG_FRAMES_MAX];	 /* indices of native frames */
 	uint32_t begin[LANG_FRAMES_MAX]; /* of each group; its end is the next one's begin */
 	uint32_t group[LANG_FRAMES_MAX]; /* of each eval; UINT32_MAX: none */
@@ -41,6 +45,7 @@ static bool is_entering(const struct lang_process *p, const struct unwind_result
 /* Find the C frames of the loop. */
 static void find_evals(struct interleave *m, const struct lang_process *p)
 {
+	m->nr_evals = 0;
 	for (uint32_t i = 0; i < m->native->nr && m->nr_evals < LANG_FRAMES_MAX; i++) {
 		if (lang_is_eval(p, m->native->ip[i]))
 			m->eval[m->nr_evals++] = i;
@@ -152,7 +157,7 @@ static bool align_from(struct interleave *m, uint32_t skip)
  */
 static bool align_exactly(struct interleave *m)
 {
-	bool skip = !m->eval[0] && m->nr_evals > m->nr_here;
+	bool skip = m->nr_evals && !m->eval[0] && m->nr_evals > m->nr_here;
 	bool begun = skip && m->entering && !m->slot->settled;
 
 	if (m->slot->deep)
@@ -162,15 +167,16 @@ static bool align_exactly(struct interleave *m)
 }
 
 /*
- * The same if the copy of the stack ends before the native stack does: the addresses of the
- * groups say that the rest is beyond it.
+ * The same if the copy of the stack ends before the native stack does, or code without tables ends
+ * it, as a compiler's for the language: the addresses of the groups say that the rest is beyond it.
  */
 static bool align_beginning(struct interleave *m)
 {
 	const struct unwind_result *native = m->native;
 	bool known;
 
-	if (native->stop != UNWIND_TRUNCATED || m->nr_evals > m->nr_here)
+	if ((native->stop != UNWIND_TRUNCATED && native->stop != UNWIND_NO_CFI) || !m->nr_evals ||
+	    m->nr_evals > m->nr_here)
 		return false;
 	for (uint32_t e = 0; e < m->nr_evals; e++) {
 		m->group[e] = e;
@@ -179,6 +185,43 @@ static bool align_beginning(struct interleave *m)
 	}
 	return m->nr_evals == m->nr_here ||
 	       boundary_of(m, m->nr_evals) >= native->sp[native->nr - 1];
+}
+
+/* Return whether the end of @group is in native frame @frame, by known addresses. */
+static bool is_inside(const struct interleave *m, uint32_t group, uint32_t frame)
+{
+	const struct unwind_result *native = m->native;
+	uint64_t low = native->sp[frame], at = boundary_of(m, group);
+
+	return low && at > 1 && at >= low && frame + 1 < native->nr && at < native->sp[frame + 1];
+}
+
+/*
+ * The same if guesses have left C frames of the loop out: code that a compiler made for the
+ * language, which the loop calls, may keep its frame pointer, and the loop's caller is taken for
+ * the caller of that code. Then the end of the group is between the two.
+ */
+static bool align_hidden(struct interleave *m, const struct lang_process *p, bool *beginning)
+{
+	const struct unwind_result *native = m->native;
+	uint32_t group = 0;
+
+	if (!native->nr_guessed || m->slot->deep || m->nr_here < m->nr_groups)
+		return false;
+	m->nr_evals = 0;
+	for (uint32_t i = 0; i < native->nr; i++) {
+		bool inside = group < m->nr_groups && is_inside(m, group, i);
+
+		if (!inside && lang_is_eval(p, native->ip[i]))
+			return false;
+		if (!inside)
+			continue;
+		m->eval[m->nr_evals] = i;
+		m->group[m->nr_evals++] = group++;
+	}
+	*beginning = group < m->nr_groups;
+	return group && (!*beginning || (native->stop == UNWIND_NO_CFI &&
+					 boundary_of(m, group) >= native->sp[native->nr - 1]));
 }
 
 static void put(struct interleave *m, uint32_t frame, uint64_t place)
@@ -194,7 +237,9 @@ static void put(struct interleave *m, uint32_t frame, uint64_t place)
 static void put_group(struct interleave *m, uint32_t group)
 {
 	for (uint32_t i = m->begin[group]; i < group_end(m, group); i++)
-		put(m, INTERLEAVE_LANG | i, lang_place(&m->slot->frames[i]));
+		put(m, INTERLEAVE_LANG | i,
+		    i || !m->compiled ? lang_place(&m->slot->frames[i])
+				      : lang_place_at(m->slot->frames[i].code, LANG_NO_INSTR));
 }
 
 /*
@@ -237,6 +282,20 @@ static bool is_same(const struct interleave *m)
 }
 
 /*
+ * Return whether each group is known to be in its C frame, by an address.
+ * Then guesses about other native frames, as of a compiler's code, say nothing about groups.
+ */
+static bool is_in_place(const struct interleave *m)
+{
+	bool known = m->exact;
+
+	for (uint32_t e = 0; known && e < m->nr_evals; e++)
+		if (m->group[e] == UINT32_MAX || !lies_in(m, m->group[e], e, &known))
+			return false;
+	return known;
+}
+
+/*
  * Check that the native stack has all C frames of the loop, or all up to its end. A fiber's ends at
  * its first function. The stack of a thread of Ruby has that of its VM in the middle, mostly
  * without pages, and ends there for the kernel.
@@ -245,7 +304,7 @@ static bool is_whole(const struct interleave *m, bool beginning)
 {
 	enum unwind_stop stop = m->native->stop;
 
-	if (m->native->nr_guessed || m->slot->deep)
+	if (m->slot->deep || (m->native->nr_guessed && !is_in_place(m)))
 		return false;
 	return stop == UNWIND_COMPLETE || beginning || m->nr_here < m->nr_groups ||
 	       (m->slot->rooted && (stop == UNWIND_TRUNCATED || stop == UNWIND_GAP));
@@ -278,6 +337,12 @@ static bool align(struct interleave *m, const struct lang_process *p, bool *begi
 	m->exact |= *beginning;
 	if (m->exact)
 		return true;
+	m->exact = align_hidden(m, p, beginning);
+	if (m->exact)
+		return true;
+	find_evals(m, p);
+	if (!m->nr_evals)
+		return false;
 	if (align_by_place(m)) {
 		/* C functions run in C frames of LuaJIT's loop too. */
 		m->exact = p->kind == LANG_LUAJIT && is_placed(m);
@@ -305,15 +370,45 @@ static bool ends_before_loop(const struct interleave *m, const struct lang_proce
 	return !m->nr_evals && m->native->stop != UNWIND_COMPLETE && is_of_thread(m, p);
 }
 
-/* Put all groups after the first @nr native frames: a guess. */
+/*
+ * Return whether all groups are beyond the @nr native frames, none of which is a guess, and the
+ * stack was the sample's as far as the innermost group.
+ */
+static bool is_beyond(const struct interleave *m, uint32_t nr)
+{
+	const struct unwind_result *native = m->native;
+	uint64_t sp = native->sp[nr - 1], group = boundary_of(m, 0);
+
+	return !m->slot->deep && m->nr_here == m->nr_groups && (!m->nr_evals || m->eval[0] >= nr) &&
+	       (!native->nr_guessed || native->guessed_by + 1 >= nr) && sp && group > 1 &&
+	       group >= sp && m->slot->same > group;
+}
+
+/*
+ * Return whether the sample is in code without tables that the loop calls, itself or by a stub: a
+ * compiler leaves out to store which instruction is next. Only Python has addresses of groups.
+ */
+static bool is_compiled(const struct interleave *m)
+{
+	const struct unwind_result *native = m->native;
+
+	if (boundary_of(m, 0) <= 1)
+		return false;
+	if (native->stop == UNWIND_NO_CFI && native->nr == 1)
+		return true;
+	return native->nr_guessed && !native->guessed_by &&
+	       (is_inside(m, 0, 0) || (m->nr_evals && m->eval[0] <= STUBS_MAX + 1));
+}
+
+/* Put all groups after the first @nr native frames: a guess where addresses do not say so. */
 static void put_after(struct interleave *m, const struct lang_process *p, uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr; i++)
 		put(m, i, 0);
 	for (uint32_t group = 0; group < m->nr_groups; group++)
 		put_group(m, group);
-	m->out->doubts = INTERLEAVE_CUT | interleave_doubts(p, m->slot);
-	m->out->verdict = INTERLEAVE_GUESSED;
+	m->out->doubts = (is_beyond(m, nr) ? 0 : INTERLEAVE_CUT) | interleave_doubts(p, m->slot);
+	m->out->verdict = m->out->doubts ? INTERLEAVE_GUESSED : INTERLEAVE_CERTAIN;
 	/* The native stack ended before that. */
 	m->out->deep = false;
 }
@@ -344,14 +439,16 @@ void interleave_stacks(const struct lang_process *p, const struct unwind_result 
 		if (!m.nr)
 			return;
 	}
-	if (ends_before_loop(&m, p)) {
-		put_after(&m, p, native->nr);
-		return;
-	}
-	if (!m.nr_evals || !align(&m, p, &beginning)) {
+	m.compiled = is_compiled(&m);
+	if (!align(&m, p, &beginning)) {
+		if (ends_before_loop(&m, p))
+			put_after(&m, p, native->nr);
 		/* Guessed callers, of code that the interpreter compiled, are others' frames. */
-		if (native->nr_guessed && is_of_thread(&m, p))
+		else if (native->nr_guessed && is_of_thread(&m, p))
 			put_after(&m, p, MIN(native->guessed_by + 1, native->nr));
+		/* The loop's innermost frame is about to end, or has only begun. */
+		else if (native->stop == UNWIND_NO_CFI && boundary_of(&m, 0) > 1)
+			put_after(&m, p, native->nr);
 		return;
 	}
 	put_all(&m, native->stop != UNWIND_COMPLETE);

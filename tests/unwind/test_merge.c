@@ -83,9 +83,11 @@ TEST(test_checks)
 	u.slot.same = SP + 0x1ff;
 	expect("01a23b4", INTERLEAVE_GUESSED);
 	make_slot("13");
+	make_slot("?3");
 	native.nr_guessed = 1;
 	expect("01a23b4", INTERLEAVE_GUESSED);
 	native.nr_guessed = 0;
+	make_slot("13");
 	native.stop = UNWIND_TRUNCATED;
 	expect("01a23b4", INTERLEAVE_GUESSED);
 }
@@ -244,6 +246,8 @@ TEST(test_cut)
 	expect("01a2bc", INTERLEAVE_GUESSED);
 	native.stop = UNWIND_NO_CFI;
 	make_slot("1.8");
+	expect("01a2bc", INTERLEAVE_CERTAIN);
+	native.stop = UNWIND_BAD_FRAME;
 	expect("01a2bc", INTERLEAVE_GUESSED);
 }
 
@@ -301,11 +305,59 @@ TEST(test_guessed_callers)
 	expect("", INTERLEAVE_NONE);
 	native.nr_guessed = 3;
 	native.guessed_by = 1;
+	expect("01abcd", INTERLEAVE_CERTAIN);
+	u.slot.same = u.slot.frames[1].boundary;
 	expect("01abcd", INTERLEAVE_GUESSED);
 	assert_int_equal(out.doubts, INTERLEAVE_CUT);
 	/* They may be right. */
-	make_slot(".2.4");
+	make_slot(".2.?");
 	expect("012ab34cd", INTERLEAVE_GUESSED);
+	make_native("nnlnln");
+	native.nr_guessed = 1;
+	make_slot(".2.4");
+	expect("012ab34cd5", INTERLEAVE_CERTAIN);
+}
+
+/*
+ * Code that the JIT of Python made keeps the frame pointer of the loop that calls it: the guess
+ * leaves the loop out, and the group is between its two frames. The line is not known there.
+ */
+TEST(test_compiled_code)
+{
+	make_native("nnlnn");
+	native.nr_guessed = 1;
+	make_slot(".0.2");
+	expect("0ab12cd34", INTERLEAVE_CERTAIN);
+	assert_int_equal(lang_place_instr(out.place[1]), LANG_NO_INSTR);
+	assert_int_equal(lang_place_instr(out.place[2]), 0);
+	/* In a function that such code calls. */
+	native.guessed_by = 1;
+	make_slot(".1.2");
+	expect("01ab2cd34", INTERLEAVE_CERTAIN);
+	assert_int_equal(lang_place_instr(out.place[2]), 0);
+	/* The next such code ends the native stack. */
+	native.stop = UNWIND_NO_CFI;
+	make_slot(".1.29");
+	expect("01ab2cd34e", INTERLEAVE_CERTAIN);
+	/* A guess that leads to a frame of the loop without a group, two groups in one frame. */
+	native.stop = UNWIND_COMPLETE;
+	make_slot(".1");
+	expect("01ab", INTERLEAVE_CERTAIN);
+	make_slot("1.12");
+	expect("012d34", INTERLEAVE_GUESSED);
+	make_native("nnnn");
+	native.nr_guessed = 1;
+	make_slot("12");
+	native.sp[0] += 0x300;
+	expect("01a2b3", INTERLEAVE_CERTAIN);
+	make_slot("21");
+	native.guessed_by = 3;
+	expect("0123ab", INTERLEAVE_GUESSED);
+	/* The loop is about to leave its frame, which compiled code called. */
+	make_native("nln");
+	native.stop = UNWIND_NO_CFI;
+	make_slot("4");
+	expect("012a", INTERLEAVE_GUESSED);
 }
 
 /* A native stack that ends before the loop: a guess, and only with the chain of the thread. */
@@ -319,6 +371,10 @@ TEST(test_before_loop)
 	u.slot.tid = 8;
 	expect("", INTERLEAVE_NONE);
 	native.stop = UNWIND_NO_CFI;
+	expect("01abcd", INTERLEAVE_CERTAIN);
+	make_slot(".?.?");
+	u.slot.pid = 7;
+	u.slot.tid = 8;
 	expect("01abcd", INTERLEAVE_GUESSED);
 	assert_int_equal(out.doubts, INTERLEAVE_CUT);
 	php.kind = LANG_PHP;
