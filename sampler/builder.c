@@ -834,7 +834,8 @@ static void say_governed(struct sampler *s, bool lowered)
 			    100 * g->factor);
 }
 
-void builder_govern(struct sampler *s)
+/* After each tick: lower the rate while proftop costs too much, raise it when that is over. */
+static void builder_govern(struct sampler *s)
 {
 	const struct profile_account *a = &s->ticks.account;
 	struct governor *g = &s->rates.governor;

@@ -92,18 +92,6 @@ void annotate_fill(struct annotate *an, struct symbols *symbols, struct profile 
 /* Between ticks: report whether code that was missing in the last profile is read. */
 bool annotate_is_due(struct annotate *an, struct symbols *symbols);
 
-/* The samples of a function of a language by source line. Runs on: the builder. */
-
-/* Return whether it is a function of a language, with source lines instead of instructions. */
-bool annotate_lines_has(const struct symbol *symbol);
-/*
- * Fill a->points with the counts of the function a->function by line: its own, and in the total
- * also the ones of its calls; the innermost frame counts. Get the process with the heaviest count,
- * and the lines seen, into @lines. 0 or -ENOMEM.
- */
-int annotate_lines(struct profile_annotate *a, const struct assemble_input *in,
-		   struct listing_lines *lines);
-
 struct arrival {
 	uint64_t newest_ns; /* time of the newest record; 0: none */
 	int64_t least_ns;   /* the least difference between arrival and time of a record */
@@ -232,8 +220,6 @@ bool builder_apply(struct sampler *s);
 uint64_t builder_next_tick(const struct sampler *s, uint64_t now);
 /* The same for the first profiles after @first_ns; UINT64_MAX: they are all over. */
 uint64_t builder_early_tick(uint64_t first_ns, uint64_t now);
-/* After each tick: lower the rate while proftop costs too much, raise it when that is over. */
-void builder_govern(struct sampler *s);
 
 /*
  * The folder of --keep: its segments, in order of their numbers. Other files in it are left alone.
@@ -608,8 +594,6 @@ int traps_add(struct traps *t, const struct trap_rule *rule);
 void traps_clear(struct traps *t);
 /* Write the number of rules, and the first rules that fit. Return @buf. */
 const char *traps_list(const struct traps *t, char *buf, size_t size);
-/* Forget all matches: the next slices may be of any time. */
-void traps_rearm(struct traps *t);
 
 struct trap_input {
 	const struct assemble_input *tables; /* without counts */
@@ -632,9 +616,6 @@ struct trap_hit {
 	} also[TRAP_RULES_MAX];
 	uint32_t nr_also;
 };
-
-/* Test all rules with the next slice. True: rules match, they are in @hit. */
-bool traps_test(struct traps *t, const struct trap_input *in, struct trap_hit *hit);
 
 /*
  * The configuration of a session: target, events, rates, stacks.
@@ -825,11 +806,6 @@ struct store {
 	size_t used_kept;		   /* bytes of stacks, likewise */
 };
 
-/*
- * Return the usual caps for @nr_cpus, enough for a window of @nr_samples, each with another stack;
- * 0 CPUs: a recording, which has all its samples in one tick.
- */
-struct store_caps store_choose_caps(uint32_t nr_cpus, double nr_samples);
 /* Make empty tables. 0 or -errno with a sentence; store_close() in both cases. */
 int store_open(struct store *st, const struct sampler_config *config, struct err *e);
 /*
@@ -854,18 +830,6 @@ int store_open_waits(struct store *st, uint32_t nr_cpus, int latency);
 void store_close_waits(struct store *st);
 /* The tables that waits are counted into now. */
 struct waits_tables store_waits_tables(const struct store *st);
-/* Each tick: have enough tasks ended for a new generation? Are most stacks, places of the past? */
-bool store_has_old_tasks(const struct store *st);
-bool store_has_old_stacks(const struct store *st);
-bool store_has_old_places(const struct store *st);
-/*
- * Replace stacks, counts and tasks, and places if they are old. Waits for a grace period. 0, or
- * -ENOMEM: the old ones are kept, or the history had to be emptied.
- */
-int store_renew(struct store *st);
-/* Make empty tables for one generation. 0, or -ENOMEM: *stacks and *counts are NULL or as before.
- */
-int store_new_tables(const struct store_caps *caps, struct stacks **stacks, struct counts **counts);
 
 /*
  * The tasks that are sampled.

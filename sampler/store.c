@@ -70,7 +70,11 @@
 /* Of one tick: of a task that waits for a second ten. */
 #define CELLS_MAX (1u << 21)
 
-struct store_caps store_choose_caps(uint32_t nr_cpus, double nr_samples)
+/*
+ * Return the usual caps for @nr_cpus, enough for a window of @nr_samples, each with another stack;
+ * 0 CPUs: a recording, which has all its samples in one tick.
+ */
+static struct store_caps store_choose_caps(uint32_t nr_cpus, double nr_samples)
 {
 	struct store_caps caps = { STACKS_MAX, MEMORY_MAX, TASKS_RENEWED, 0, 0, 0 };
 	double memory = MAX((double)(MEMORY_LIVE + nr_cpus * MEMORY_PER_CPU),
@@ -85,7 +89,10 @@ struct store_caps store_choose_caps(uint32_t nr_cpus, double nr_samples)
 	return caps;
 }
 
-int store_new_tables(const struct store_caps *caps, struct stacks **stacks, struct counts **counts)
+/* Make empty tables for one generation. 0, or -ENOMEM: *stacks and *counts are NULL or as before.
+ */
+static int store_new_tables(const struct store_caps *caps, struct stacks **stacks,
+			    struct counts **counts)
 {
 	int code = stacks_new(stacks, caps->stacks, caps->memory);
 
@@ -192,17 +199,6 @@ void store_close(struct store *st)
 	waits_free(st->waits);
 }
 
-int store_keep_room(struct store *st)
-{
-	bool room = stacks_grow(st->stacks);
-
-	places_grow(st->places);
-	return !room || store_has_old_tasks(st) || store_has_old_stacks(st) ||
-			       store_has_old_places(st)
-		       ? store_renew(st)
-		       : 0;
-}
-
 void store_close_waits(struct store *st)
 {
 	/* Relaxed: no thread runs that reads it. */
@@ -236,18 +232,19 @@ struct waits_tables store_waits_tables(const struct store *st)
 	};
 }
 
-bool store_has_old_tasks(const struct store *st)
+/* Each tick: have enough tasks ended for a new generation? Are most stacks, places of the past? */
+static bool store_has_old_tasks(const struct store *st)
 {
 	return maps_nr_tasks(st->maps) >=
 	       MIN(MAX(st->caps.tasks, 2 * st->tasks_kept), maps_max_tasks(st->maps) / 8 * 7);
 }
 
-bool store_has_old_stacks(const struct store *st)
+static bool store_has_old_stacks(const struct store *st)
 {
 	return st->caps.used && stacks_used(st->stacks) >= MAX(st->caps.used, 2 * st->used_kept);
 }
 
-bool store_has_old_places(const struct store *st)
+static bool store_has_old_places(const struct store *st)
 {
 	/* The history moves with them: seldom, unless the table doubles. */
 	bool lately = st->places_ns && time_now_ns() - st->places_ns < PLACES_NS;
@@ -471,7 +468,11 @@ static void take_notes(struct store *st)
 		waits_take(st->waits, &t, UINT64_MAX);
 }
 
-int store_renew(struct store *st)
+/*
+ * Replace stacks, counts and tasks, and places if they are old. Waits for a grace period. 0, or
+ * -ENOMEM: the old ones are kept, or the history had to be emptied.
+ */
+static int store_renew(struct store *st)
 {
 	struct places_move *move = NULL;
 	struct pipeline_tables *old = st->tables, *tables = next_tables(st, &move);
@@ -508,4 +509,15 @@ int store_renew(struct store *st)
 	maps_drop_tasks(old->tasks);
 	free(old);
 	return code;
+}
+
+int store_keep_room(struct store *st)
+{
+	bool room = stacks_grow(st->stacks);
+
+	places_grow(st->places);
+	return !room || store_has_old_tasks(st) || store_has_old_stacks(st) ||
+			       store_has_old_places(st)
+		       ? store_renew(st)
+		       : 0;
 }

@@ -229,7 +229,8 @@ const char *traps_list(const struct traps *t, char *buf, size_t size)
 	return buf;
 }
 
-void traps_rearm(struct traps *t)
+/* Forget all matches: the next slices may be of any time. */
+static void traps_rearm(struct traps *t)
 {
 	for (uint32_t i = 0; i < t->nr; i++) {
 		t->list[i].begin_ns = 0;
@@ -418,7 +419,8 @@ static bool test(struct trap *t, const struct trap_input *in, double percent)
 	return true;
 }
 
-bool traps_test(struct traps *t, const struct trap_input *in, struct trap_hit *hit)
+/* Test all rules with the next slice. True: rules match, they are in @hit. */
+static bool traps_test(struct traps *t, const struct trap_input *in, struct trap_hit *hit)
 {
 	bool any = false;
 

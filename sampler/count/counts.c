@@ -591,7 +591,7 @@ uint32_t stacks_serial(const struct stacks *s)
 	return s->serial;
 }
 
-size_t stacks_memory(const struct stacks *s)
+static size_t stacks_memory(const struct stacks *s)
 {
 	return sizeof(*s) + s->max_entry_chunks * sizeof(*s->entries) +
 	       s->max_word_chunks * sizeof(*s->chunks) + intern_memory(&s->intern) +

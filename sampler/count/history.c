@@ -30,12 +30,12 @@
 #define SLOTS_MIN 64u
 #define SLOTS_MAX (1u << 30)
 
-void sums_init(struct sums *s)
+static void sums_init(struct sums *s)
 {
 	*s = (struct sums){ 0 };
 }
 
-void sums_fini(struct sums *s)
+static void sums_fini(struct sums *s)
 {
 	free(s->slots);
 	sums_init(s);
@@ -60,7 +60,8 @@ static struct sum *slot_get(struct sums *s, uint64_t key)
 	return &s->slots[at];
 }
 
-int sums_reserve(struct sums *s, uint32_t more)
+/* Reserve @more new keys: that number of sums_add() cannot fail. 0 or -ENOMEM (unchanged). */
+static int sums_reserve(struct sums *s, uint32_t more)
 {
 	struct sums grown = { .nr = s->nr };
 	uint64_t size = MAX(slots_nr(s), SLOTS_MIN);
@@ -87,7 +88,7 @@ int sums_reserve(struct sums *s, uint32_t more)
 	return 0;
 }
 
-void sums_add(struct sums *s, uint64_t key, double count, double weight)
+static void sums_add(struct sums *s, uint64_t key, double count, double weight)
 {
 	struct sum *slot = slot_get(s, key);
 
@@ -192,24 +193,18 @@ static int fold_away(struct sums *s, uint32_t keep, double min_count, bool by_ta
 	return 0;
 }
 
-int sums_prune(struct sums *s, uint32_t keep, double min_count)
+/*
+ * Keep the @keep heaviest cells of at least @min_count, fold the rest away; below @min_count into
+ * task 0, so that a decaying sum forgets tasks (at most COUNTS_EVENTS_MAX cells more may remain). 0
+ * or -ENOMEM (unchanged).
+ */
+static int sums_prune(struct sums *s, uint32_t keep, double min_count)
 {
 	int ret = fold_away(s, keep, min_count, true);
 
 	if (!ret && s->nr > keep)
 		ret = fold_away(s, keep, min_count, false);
 	return ret;
-}
-
-void sums_folded(const struct sums *s, double *count, double *weight)
-{
-	*count = *weight = 0;
-	for (uint64_t i = 0; i < slots_nr(s); i++) {
-		if (!s->slots[i].key || tables_count_key_stack(s->slots[i].key) != STACK_NONE)
-			continue;
-		*count += s->slots[i].count;
-		*weight += s->slots[i].weight;
-	}
 }
 
 static size_t sums_memory(const struct sums *s)
@@ -404,19 +399,6 @@ struct slices {
 	const atomic_bool *stopped; /* by another thread; or NULL */
 };
 
-int slices_new(struct slices **out, uint64_t span_ns, size_t memory)
-{
-	struct slices *s = calloc(1, sizeof(*s));
-
-	assert(span_ns && memory);
-	if (!s)
-		return -ENOMEM;
-	slices_set_limits(s, span_ns, memory);
-	*out = s;
-	return 0;
-}
-
-/* Drop all slices, and forget the dropped ones. */
 static void slices_clear(struct slices *s)
 {
 	uint64_t unkept_count = s->unkept_count;
@@ -437,7 +419,7 @@ static void slices_clear(struct slices *s)
 	};
 }
 
-void slices_free(struct slices *s)
+static void slices_free(struct slices *s)
 {
 	if (!s)
 		return;
@@ -445,14 +427,33 @@ void slices_free(struct slices *s)
 	free(s);
 }
 
-void slices_set_limits(struct slices *s, uint64_t span_ns, size_t memory)
+static void slices_set_limits(struct slices *s, uint64_t span_ns, size_t memory)
 {
 	s->span_ns = span_ns;
 	s->max_memory = memory;
 	s->merge_from = 0;
 }
 
-void slices_stop_by(struct slices *s, const atomic_bool *stopped)
+/*
+ * Give up merging soon after another thread has set @stopped: slices may take more memory than
+ * their limit then, and slices_remap() drops some. NULL: never.
+ */
+/* @span_ns: how long a slice is kept; @memory: bytes that all slices may take. 0 or -ENOMEM. */
+static int slices_new(struct slices **out, uint64_t span_ns, size_t memory)
+{
+	struct slices *s = calloc(1, sizeof(*s));
+
+	assert(span_ns && memory);
+	if (!s)
+		return -ENOMEM;
+	slices_set_limits(s, span_ns, memory);
+	*out = s;
+	return 0;
+}
+
+/* Drop all slices, and forget the dropped ones. */
+
+static void slices_stop_by(struct slices *s, const atomic_bool *stopped)
 {
 	s->stopped = stopped;
 }
@@ -479,7 +480,8 @@ const struct slice *slices_at(const struct slices *s, uint32_t i)
 	return at(s, i);
 }
 
-size_t slices_memory(const struct slices *s)
+/* Bytes of all slices, as they count for the limit. */
+static size_t slices_memory(const struct slices *s)
 {
 	return s->memory;
 }
@@ -681,7 +683,12 @@ static void keep_bounded(struct slices *s)
 		drop_oldest(s);
 }
 
-int slices_add(struct slices *s, struct count *counts, uint32_t nr, const struct slice *about)
+/*
+ * Append the slice of @begin_ns to @end_ns: a copy of @counts (reordered). @about:
+ * epoch, events, marks, lost and throttled. 0, or -ENOMEM: nothing was added.
+ */
+static int slices_add(struct slices *s, struct count *counts, uint32_t nr,
+		      const struct slice *about)
 {
 	struct slice slice = *about;
 
@@ -753,7 +760,8 @@ static int slices_add_late(struct slices *s, uint64_t time_ns, uint16_t events,
 	return code;
 }
 
-void slices_note(struct slices *s, unsigned int marks, uint64_t lost, uint64_t throttled)
+/* Add @marks, @lost and @throttled to the newest slice, if there is one. */
+static void slices_note(struct slices *s, unsigned int marks, uint64_t lost, uint64_t throttled)
 {
 	struct slice *slice;
 
@@ -835,7 +843,8 @@ bool slices_range(const struct slices *s, uint64_t begin_ns, uint64_t end_ns,
 	return true;
 }
 
-int slices_sum(const struct slices *s, const struct slice_range *range, struct sums *sums)
+/* Add the counts of the slices of @range, as slices_range() found it, to @sums. 0 or -ENOMEM. */
+static int slices_sum(const struct slices *s, const struct slice_range *range, struct sums *sums)
 {
 	assert(range->begin_ns <= range->end_ns);
 	for (uint32_t i = slices_find(s, range->begin_ns);
@@ -891,7 +900,11 @@ static void slices_map_tasks(const struct slices *s, const struct history_ids *i
 	}
 }
 
-int slices_remap(struct slices *s, const struct history_ids *ids)
+/*
+ * Replace all ids of stacks and tasks, from the newest slice to the oldest. 0, or -ENOMEM: the
+ * slices are dropped that were not replaced.
+ */
+static int slices_remap(struct slices *s, const struct history_ids *ids)
 {
 	for (uint32_t i = s->nr; i-- > 0;) {
 		struct slice *slice = at(s, i);
@@ -1718,19 +1731,6 @@ int history_get(const struct history *h, enum profile_window window, struct hist
 		return list_sums(&h->total, 1, out, nr);
 	default:
 		return list_window(h, out, nr, covers_ns);
-	}
-}
-
-void history_folded_away(const struct history *h, enum profile_window window, double *count,
-			 double *weight)
-{
-	*count = *weight = 0;
-	if (window == PROFILE_TOTAL)
-		sums_folded(&h->total, count, weight);
-	if (window == PROFILE_DECAY) {
-		sums_folded(&h->decay, count, weight);
-		*count /= decay_factor(h);
-		*weight /= decay_factor(h);
 	}
 }
 

@@ -34,8 +34,6 @@ struct rate_log {
 	uint32_t nr, capacity;
 };
 
-size_t stacks_memory(const struct stacks *s);
-
 /* The table holds smaller numbers: counts of stacks above this are not kept. */
 #define COUNTS_TABLE_STACKS (1u << 22)
 #define COUNTS_TABLE_TASKS  (1u << 20)
@@ -62,9 +60,6 @@ static inline uint32_t tables_count_key_event(uint64_t key)
 	return (uint32_t)((key - 1) >> 56);
 }
 
-/* Pack @counts (reordered); malloc'ed. Weights of equal keys end at UINT64_MAX. 0 or -ENOMEM. */
-int slice_pack(struct slice *out, struct count *counts, uint32_t nr);
-
 /*
  * Long sums: a hash map from tables_count_key() to count and weight. One thread at a time. Bounded
  * by sums_prune(): pruned counts are kept without a stack (STACK_NONE), by task, or, where there
@@ -82,46 +77,6 @@ struct sums {
 	uint32_t nr;
 };
 
-void sums_init(struct sums *s);
-void sums_fini(struct sums *s);
-/* Reserve @more new keys: that number of sums_add() cannot fail. 0 or -ENOMEM (unchanged). */
-int sums_reserve(struct sums *s, uint32_t more);
-void sums_add(struct sums *s, uint64_t key, double count, double weight);
-/*
- * Keep the @keep heaviest cells of at least @min_count, fold the rest away; below @min_count into
- * task 0, so that a decaying sum forgets tasks (at most COUNTS_EVENTS_MAX cells more may remain). 0
- * or -ENOMEM (unchanged).
- */
-int sums_prune(struct sums *s, uint32_t keep, double min_count);
-/* Get the sum over the counts without a stack. */
-void sums_folded(const struct sums *s, double *count, double *weight);
-
-/* @span_ns: how long a slice is kept; @memory: bytes that all slices may take. 0 or -ENOMEM. */
-int slices_new(struct slices **out, uint64_t span_ns, size_t memory);
-void slices_free(struct slices *s);
-void slices_set_limits(struct slices *s, uint64_t span_ns, size_t memory);
-/*
- * Give up merging soon after another thread has set @stopped: slices may take more memory than
- * their limit then, and slices_remap() drops some. NULL: never.
- */
-void slices_stop_by(struct slices *s, const atomic_bool *stopped);
-/*
- * Append the slice of @begin_ns to @end_ns: a copy of @counts (reordered). @about:
- * epoch, events, marks, lost and throttled. 0, or -ENOMEM: nothing was added.
- */
-int slices_add(struct slices *s, struct count *counts, uint32_t nr, const struct slice *about);
-/* Add @marks, @lost and @throttled to the newest slice, if there is one. */
-void slices_note(struct slices *s, unsigned int marks, uint64_t lost, uint64_t throttled);
-/* Bytes of all slices, as they count for the limit. */
-size_t slices_memory(const struct slices *s);
-/* Add the counts of the slices of @range, as slices_range() found it, to @sums. 0 or -ENOMEM. */
-int slices_sum(const struct slices *s, const struct slice_range *range, struct sums *sums);
-/*
- * Replace all ids of stacks and tasks, from the newest slice to the oldest. 0, or -ENOMEM: the
- * slices are dropped that were not replaced.
- */
-int slices_remap(struct slices *s, const struct history_ids *ids);
-
 /*
  * Counts in the slices of their moments. Samples arrive late: of a CPU that had no time to read
  * its ring, or of a wait that was counted at the end of a tick. So slices, on a grid of
@@ -131,8 +86,7 @@ int slices_remap(struct slices *s, const struct history_ids *ids);
  * Runs on: the builder. Times are in ns of the clock of the samples.
  */
 
-/* Get the folded part of a long sum; 0 for PROFILE_WINDOW. */
-void history_folded_away(const struct history *h, enum profile_window window, double *count,
-			 double *weight);
+/* Pack @counts (reordered); malloc'ed. Weights of equal keys end at UINT64_MAX. 0 or -ENOMEM. */
+int slice_pack(struct slice *out, struct count *counts, uint32_t nr);
 
 #endif

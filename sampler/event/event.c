@@ -362,7 +362,8 @@ static void set_kind(struct event *ev)
 	ev->clock = ev->type == PERF_TYPE_SOFTWARE && ev->config <= PERF_COUNT_SW_TASK_CLOCK;
 }
 
-int event_parse_at(const char *root, struct event *ev, const char *text, struct err *e)
+/* The same with @root before /sys: tests. */
+static int event_parse_at(const char *root, struct event *ev, const char *text, struct err *e)
 {
 	const char *modifiers = NULL;
 	size_t size = strlen(text);
@@ -485,7 +486,9 @@ bool event_same_list(const struct event *a, uint32_t nr_a, const struct event *b
 	return same;
 }
 
-void event_attr(const struct event *ev, struct perf_event_attr *attr)
+/* Fill type, config, exclusion, precision; everything else zero. A probe's @ev must outlive @attr.
+ */
+static void event_attr(const struct event *ev, struct perf_event_attr *attr)
 {
 	memset(attr, 0, sizeof(*attr));
 	attr->size = sizeof(*attr);
@@ -728,8 +731,8 @@ static bool is_topdown(const char *text, size_t size)
 	return size == strlen(TOPDOWN) && !strncmp(text, TOPDOWN, size);
 }
 
-int event_parse_list_at(const char *root, struct event *events, uint32_t *nr, uint32_t max,
-			const char *text, struct err *e)
+static int event_parse_list_at(const char *root, struct event *events, uint32_t *nr, uint32_t max,
+			       const char *text, struct err *e)
 {
 	const char *s = text;
 

@@ -50,11 +50,6 @@ void idmap_init(struct idmap *m);
 void idmap_fini(struct idmap *m);
 /* Writer: one more id; 0 is not one. An id that is there gets the new slot. */
 void idmap_add(struct idmap *m, uint64_t id, int slot);
-/*
- * Writer: the event of @id is closed at @now_ns. Its last samples may still be in a ring: the id is
- * known for IDMAP_KEPT_S at least.
- */
-void idmap_close(struct idmap *m, uint64_t id, uint64_t now_ns);
 /* Writer: replace all ids. */
 void idmap_replace(struct idmap *m, const uint64_t *ids, const int *slots, size_t nr);
 /* The slot of @id, as given (negative: of no event), or IDMAP_UNKNOWN. Any thread. */
@@ -96,10 +91,6 @@ bool core_types_has(const struct core_types *t, const struct event *ev, int cpu)
 void core_types_set(const struct core_types *t, const struct event *ev, int cpu, bool plain,
 		    struct perf_event_attr *attr);
 
-/* The same with @root before /sys: tests. */
-int event_parse_at(const char *root, struct event *ev, const char *text, struct err *e);
-int event_parse_list_at(const char *root, struct event *events, uint32_t *nr, uint32_t max,
-			const char *text, struct err *e);
 /* The first of the group that event @at belongs to, and how many it has; of an event alone:
  * itself, 1. */
 uint32_t event_group_first(const struct event *events, uint32_t at);
@@ -107,10 +98,6 @@ uint32_t event_group_nr(const struct event *events, uint32_t nr, uint32_t first)
 
 /* Each call of a kernel function: the kernel samples it without user frames only. */
 #define EVENT_FUNCTION "ftrace:function"
-
-/* Fill type, config, exclusion, precision; everything else zero. A probe's @ev must outlive @attr.
- */
-void event_attr(const struct event *ev, struct perf_event_attr *attr);
 
 /*
  * The parsers of the kinds of events, for event.c only: each parses a part of the text and fills in
@@ -205,11 +192,6 @@ void attr_leader(struct perf_event_attr *attr, size_t watermark);
 uint64_t attr_rate(const struct event *ev, double hz);
 /* The largest record a sampling event can write, in bytes. */
 size_t attr_sample_max(const struct attr_config *config);
-
-/*
- * The limits of this user: files, locked memory, events; and the message
- * when they are too small. Set-up only.
- */
 
 /*
  * One event of a session: a file descriptor for each task (or the whole

@@ -95,12 +95,6 @@ void pipeline_leave_out(struct pipeline *p, struct pipeline_stats *stats,
 			const struct record_sample *s, int event, uint64_t *outcome);
 
 /*
- * Return the increase of @value since the last call with @id and @tid; at first @value. 0: the
- * table is full.
- */
-uint64_t deltas_take(struct deltas *d, uint64_t id, uint32_t tid, uint64_t value);
-
-/*
  * One record of a ring: into the pipeline, the statistics, the queue of switches, the recording.
  *
  * Private to sampler threads; each function runs on the thread of its struct.

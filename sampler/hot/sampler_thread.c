@@ -889,7 +889,11 @@ struct deltas *deltas_reserve(struct deltas *d, uint32_t nr)
 	return larger;
 }
 
-uint64_t deltas_take(struct deltas *d, uint64_t id, uint32_t tid, uint64_t value)
+/*
+ * Return the increase of @value since the last call with @id and @tid; at first @value. 0: the
+ * table is full.
+ */
+static uint64_t deltas_take(struct deltas *d, uint64_t id, uint32_t tid, uint64_t value)
 {
 	struct last *last = find(d, id, tid);
 	uint32_t limit = limit_of(d->mask + 1);

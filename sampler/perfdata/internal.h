@@ -33,26 +33,6 @@ struct perfdata_zstd;
 
 #define LANG_RECORD_TYPE 65u /* PERF_RECORD_HEADER_EVENT_TYPE */
 
-/* Write a record to @buf of LANG_RECORD_MAX bytes; return its size, 0: it does not fit. */
-size_t lang_record_put_function(uint8_t *buf, uint32_t number, const struct code_text *text);
-
-/*
- * Check the findings of a recording's reader, and keep them.
- *
- * The reader may have been taken over by the recording: each number that look-ups or loops rely on
- * is checked here. Texts are foreign, as in the file. One thread.
- */
-
-/* Read the totals of an answer. 0 or -EBADMSG. */
-int perfdata_accept_found(const uint8_t *answer, size_t size, struct perfdata_found *found);
-/* Replace the events and facts. 0 or -EBADMSG. */
-int perfdata_accept_facts(struct perfdata *pd, const uint8_t *facts, size_t size);
-/*
- * Add records and decompressed bytes, and take the totals. The events are there. The bytes of
- * @answer are taken over if some are kept. 0, -EBADMSG, or -EFBIG: too many are in memory.
- */
-int perfdata_accept_answer(struct perfdata *pd, struct sandbox_answer *answer);
-
 /*
  * The build-ids of a recording's objects, by their names, from its header (or, in pipe mode, its
  * records): most mappings have none.
@@ -150,14 +130,6 @@ static inline uint64_t perfdata_zstd_limit(uint64_t size)
 }
 
 /*
- * Decompress the next block, behind the bytes that are there. *@z is made at the first call.
- * -EBADMSG: damaged, or larger than any recording; -EFBIG: all blocks are larger than @max bytes;
- * -ENOTSUP: built without libzstd; -ENOMEM.
- */
-int perfdata_zstd_add(struct perfdata_zstd **z, const uint8_t *block, size_t size, uint64_t max);
-void perfdata_zstd_free(struct perfdata_zstd *z);
-
-/*
  * The bytes of a recording: in memory, or read from its file piece by piece on demand. Never
  * mapped: a file that is cut short while it is read must not end the reader.
  *
@@ -224,12 +196,6 @@ enum perfdata_kind {
 	PERFDATA_KIND_WHOLE, /* not readable before its end is there */
 };
 
-/* Write to a copy of @fd, which must be no terminal. 0 or -errno with a sentence. */
-int perfdata_stream_new(struct perfdata_stream **out, int fd, struct err *e);
-/* The formats of tracepoints. */
-int perfdata_stream_tracing(struct perfdata_stream *s, const void *bytes, size_t size);
-void perfdata_stream_free(struct perfdata_stream *s);
-
 /*
  * The events of a recording and the ids that its records carry.
  *
@@ -268,15 +234,6 @@ void perfdata_events_sort(struct perfdata_events *t);
 /* Index of the event with that id, or -1. Without ids: 0. */
 int perfdata_events_of(const struct perfdata_events *t, uint64_t id);
 void perfdata_events_fini(struct perfdata_events *t);
-
-/*
- * Records in the order of time.
- *
- * Any thread.
- */
-
-/* Sort by time, then as they were found. */
-void perfdata_order_sort(struct perfdata_ref *refs, uint64_t nr);
 
 /*
  * The messages between perfdata.h and its reader in the sandbox (perfdata_scan.c). Both have the
@@ -408,35 +365,5 @@ struct perfdata_scan {
 	uint64_t next_flush_ns;	    /* found.max_ns at the end of the last round */
 	struct perfdata_zstd *zstd; /* NULL until a compressed record was met */
 };
-
-/*
- * The scan of a perf.data file: events and facts of its header, the places of its records, and
- * decompressed bytes, a part of the file at a time.
- *
- * Every byte is hostile: a scan runs in the sandbox (perfdata_scan.c). One thread.
- */
-
-/* Make @s empty. */
-void perfdata_scan_init(struct perfdata_scan *s);
-void perfdata_scan_fini(struct perfdata_scan *s);
-/* Read the header; s->bytes are there. 0, -E2BIG: too many events, or -EINVAL. */
-int perfdata_scan_open(struct perfdata_scan *s);
-/*
- * Find more records, until found.done. 0, -ENOTSUP: compressed, and built without libzstd, -ENOMEM,
- * -E2BIG or -EINVAL.
- */
-int perfdata_scan_more(struct perfdata_scan *s);
-/*
- * Add bytes of a pipe, and find their records. @size 0: this was the end. As perfdata_scan_more();
- * found.kind and found.stop tell whether to go on.
- */
-int perfdata_scan_feed(struct perfdata_scan *s, const uint8_t *bytes, size_t size);
-/*
- * Return the decompressed bytes of the records since perfdata_scan_clear(), whole ones; *@size may
- * be 0.
- */
-const uint8_t *perfdata_scan_inflated(const struct perfdata_scan *s, size_t *size);
-/* Forget the refs and the decompressed bytes. */
-void perfdata_scan_clear(struct perfdata_scan *s);
 
 #endif

@@ -115,7 +115,8 @@ static bool has_table(uint8_t language)
 	return language == LANG_PYTHON || language == LANG_RUBY || language == LANG_JAVA;
 }
 
-size_t lang_record_put_function(uint8_t *buf, uint32_t number, const struct code_text *t)
+/* Write a record to @buf of LANG_RECORD_MAX bytes; return its size, 0: it does not fit. */
+static size_t lang_record_put_function(uint8_t *buf, uint32_t number, const struct code_text *t)
 {
 	uint32_t table_size = has_table(t->language) ? t->table_size : 0;
 	size_t size = sizeof(struct function) + t->name_size + t->file_size + table_size;

@@ -82,7 +82,7 @@ static int compare(const void *a, const void *b)
  * each CPU in each of perf's rounds; neighbours are merged until one run is left. In place if there
  * is no memory.
  */
-void perfdata_order_sort(struct perfdata_ref *refs, uint64_t nr)
+static void perfdata_order_sort(struct perfdata_ref *refs, uint64_t nr)
 {
 	uint64_t nr_runs = 0, *starts = calloc(nr + 1, sizeof(*starts));
 	struct perfdata_ref *spare = malloc((nr + 1) * sizeof(*spare));
@@ -206,7 +206,10 @@ static int perfdata_refuse(struct err *e, int code, const char *path, const uint
 }
 
 /*
- * The answers of the sandbox (perfdata_scan.c).
+ * Check the answers of the sandbox (perfdata_scan.c), and keep them.
+ *
+ * The reader may have been taken over by the recording: each number that look-ups or loops rely on
+ * is checked here. Texts are foreign, as in the file. One thread.
  */
 
 #define RECORD_MIN sizeof(struct perf_event_header)
@@ -227,7 +230,8 @@ static int read_tail(const uint8_t *answer, size_t size, struct perfdata_answer 
 	return 0;
 }
 
-int perfdata_accept_found(const uint8_t *answer, size_t size, struct perfdata_found *found)
+/* Read the totals of an answer. 0 or -EBADMSG. */
+static int perfdata_accept_found(const uint8_t *answer, size_t size, struct perfdata_found *found)
 {
 	struct perfdata_answer a;
 
@@ -323,7 +327,11 @@ static int check_inflated(const struct perfdata *pd, uint64_t size)
 	return size > PERFDATA_ZSTD_MAX - pd->kept || pd->nr_chunks == CHUNKS_MAX ? -EFBIG : 0;
 }
 
-int perfdata_accept_answer(struct perfdata *pd, struct sandbox_answer *answer)
+/*
+ * Add records and decompressed bytes, and take the totals. The events are there. The bytes of
+ * @answer are taken over if some are kept. 0, -EBADMSG, or -EFBIG: too many are in memory.
+ */
+static int perfdata_accept_answer(struct perfdata *pd, struct sandbox_answer *answer)
 {
 	struct perfdata_chunk chunk = { .at = pd->inflated, .bytes = answer->bytes };
 	const uint64_t nr_before = pd->nr_refs;
@@ -440,7 +448,8 @@ static int take_facts(struct perfdata_events *t, const uint8_t *at, size_t left)
 	return code ? code : take_build_ids(&t->build_ids, &f, build_ids, names);
 }
 
-int perfdata_accept_facts(struct perfdata *pd, const uint8_t *facts, size_t size)
+/* Replace the events and facts. 0 or -EBADMSG. */
+static int perfdata_accept_facts(struct perfdata *pd, const uint8_t *facts, size_t size)
 {
 	struct perfdata_events t = { .nr = 0 };
 	int code = take_facts(&t, facts, size);

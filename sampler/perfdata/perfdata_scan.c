@@ -29,143 +29,6 @@
 #include "symbols/script/script.h"
 
 /*
- * Scan a recording, and send what was found since the last call.
- *
- * Runs in the worker, or in the thread of the call. A worker has one recording, for all its life.
- */
-
-/* The recordings that are open, by reader. */
-static struct perfdata_scan *scans[PERFDATA_READERS];
-
-static void close_scan(uint32_t slot)
-{
-	if (!scans[slot])
-		return;
-	perfdata_scan_fini(scans[slot]);
-	free(scans[slot]);
-	scans[slot] = NULL;
-}
-
-static struct perfdata_scan *new_scan(uint32_t slot)
-{
-	close_scan(slot);
-	scans[slot] = xcalloc(1, sizeof(*scans[slot]));
-	perfdata_scan_init(scans[slot]);
-	return scans[slot];
-}
-
-static int put_found(struct sandbox_reply *reply, struct perfdata_scan *s)
-{
-	struct perfdata_answer a = { .nr_refs = s->nr_refs, .found = s->found };
-	const uint8_t *inflated;
-	size_t size;
-
-	inflated = perfdata_scan_inflated(s, &size);
-	a.inflated = size;
-	sandbox_put(reply, inflated, size);
-	sandbox_put(reply, s->refs, s->nr_refs * sizeof(*s->refs));
-	sandbox_put(reply, &a, sizeof(a));
-	perfdata_scan_clear(s);
-	return 0;
-}
-
-static void put_event(struct sandbox_reply *reply, const struct perfdata_events *t, uint32_t i)
-{
-	struct perfdata_fact_event ev = {
-		.attr = t->attrs[i],
-		.nr_samples = t->events[i].nr_samples,
-		.group = t->events[i].event.group,
-	};
-
-	memcpy(ev.name, t->events[i].event.name, sizeof(ev.name));
-	sandbox_put(reply, &ev, sizeof(ev));
-}
-
-static int put_facts(struct sandbox_reply *reply, const struct perfdata_events *t)
-{
-	struct perfdata_facts f = {
-		.nr_events = t->nr,
-		.nr_ids = t->nr_ids,
-		.nr_build_ids = t->build_ids.nr,
-		.names_size = (uint32_t)t->build_ids.names_size,
-		.kernel = t->kernel,
-	};
-
-	memcpy(f.machine, t->machine, sizeof(f.machine));
-	memcpy(f.host, t->host, sizeof(f.host));
-	sandbox_put(reply, &f, sizeof(f));
-	for (uint32_t i = 0; i < t->nr; i++)
-		put_event(reply, t, i);
-	sandbox_put(reply, t->ids, t->nr_ids * sizeof(*t->ids));
-	sandbox_put(reply, t->build_ids.ids, t->build_ids.nr * sizeof(*t->build_ids.ids));
-	sandbox_put(reply, t->build_ids.names, t->build_ids.names_size);
-	return 0;
-}
-
-/* Keep the file of the call, and read its header. */
-static int open_file(struct sandbox_call *c, const struct perfdata_request *r)
-{
-	struct perfdata_scan *s = new_scan(r->slot);
-
-	if (c->fds[0] < 0)
-		return -EINVAL;
-	s->bytes.fd = c->fds[0];
-	s->bytes.size = r->size;
-	/* To read ahead is up to the caller. */
-	s->bytes.ahead = r->size;
-	c->fds[0] = -1;
-	s->stopped = r->stopped;
-	return perfdata_scan_open(s);
-}
-
-static int serve_scan(struct sandbox_call *c, const struct perfdata_request *r)
-{
-	struct perfdata_scan *s = scans[r->slot];
-	int code;
-
-	switch (r->call) {
-	case PERFDATA_OPEN:
-		return open_file(c, r);
-	case PERFDATA_CLOSE:
-		close_scan(r->slot);
-		return 0;
-	case PERFDATA_FACTS:
-		return s ? put_facts(&c->reply, &s->events) : -EINVAL;
-	case PERFDATA_FEED:
-		s = s ? s : new_scan(r->slot);
-		s->fixed = r->fixed;
-		code = perfdata_scan_feed(s, (const uint8_t *)c->request + sizeof(*r),
-					  c->size - sizeof(*r));
-		break;
-	case PERFDATA_MORE:
-		code = s ? perfdata_scan_more(s) : -EINVAL;
-		break;
-	default:
-		code = -EINVAL;
-	}
-	return code ? code : put_found(&c->reply, s);
-}
-
-static int serve(struct sandbox_call *c)
-{
-	struct perfdata_request r;
-
-	if (c->size < sizeof(r))
-		return -EINVAL;
-	memcpy(&r, c->request, sizeof(r));
-	return r.slot < PERFDATA_READERS ? serve_scan(c, &r) : -EINVAL;
-}
-
-#define READER(nr)                                                                                 \
-	{                                                                                          \
-		.kind = SANDBOX_RECORDING + (nr), .name = "proftop-record", .serve = serve,        \
-		.memory_max = 4ULL << 30, .reply_max = 1UL << 30, .stateful = true,                \
-	}
-
-const struct sandbox_reader perfdata_readers[PERFDATA_READERS] = { READER(0), READER(1), READER(2),
-								   READER(3) };
-
-/*
  * Compressed blocks of perf.data (perf record -z): one zstd stream over all
  * PERF_RECORD_COMPRESSED and _COMPRESSED2 records of a file. Without libzstd at build time every
  * block fails.
@@ -212,7 +75,13 @@ static void make_room(struct perfdata_zstd *z, size_t more)
 	z->bytes = xrealloc_array(z->bytes, z->room, 1);
 }
 
-int perfdata_zstd_add(struct perfdata_zstd **zp, const uint8_t *block, size_t size, uint64_t max)
+/*
+ * Decompress the next block, behind the bytes that are there. *@z is made at the first call.
+ * -EBADMSG: damaged, or larger than any recording; -EFBIG: all blocks are larger than @max bytes;
+ * -ENOTSUP: built without libzstd; -ENOMEM.
+ */
+static int perfdata_zstd_add(struct perfdata_zstd **zp, const uint8_t *block, size_t size,
+			     uint64_t max)
 {
 	ZSTD_inBuffer in = { .src = block, .size = size };
 	int rc = *zp ? 0 : make(zp);
@@ -279,7 +148,7 @@ static void perfdata_zstd_clear(struct perfdata_zstd *z)
 	z->walked = 0;
 }
 
-void perfdata_zstd_free(struct perfdata_zstd *z)
+static void perfdata_zstd_free(struct perfdata_zstd *z)
 {
 	if (!z)
 		return;
@@ -678,12 +547,13 @@ static int perfdata_walk(struct perfdata_scan *s)
 	return code;
 }
 
-void perfdata_scan_init(struct perfdata_scan *s)
+/* Make @s empty. */
+static void perfdata_scan_init(struct perfdata_scan *s)
 {
 	*s = (struct perfdata_scan){ .bytes = { .fd = -1, .pipe = -1, .memory = -1 } };
 }
 
-void perfdata_scan_fini(struct perfdata_scan *s)
+static void perfdata_scan_fini(struct perfdata_scan *s)
 {
 	perfdata_zstd_free(s->zstd);
 	perfdata_events_fini(&s->events);
@@ -721,7 +591,8 @@ static void check_whole(struct perfdata_scan *s)
 				   "see perf script");
 }
 
-int perfdata_scan_open(struct perfdata_scan *s)
+/* Read the header; s->bytes are there. 0, -E2BIG: too many events, or -EINVAL. */
+static int perfdata_scan_open(struct perfdata_scan *s)
 {
 	int code = perfdata_header_read(&s->bytes, &s->events, &s->extent);
 
@@ -733,7 +604,11 @@ int perfdata_scan_open(struct perfdata_scan *s)
 	return code;
 }
 
-int perfdata_scan_more(struct perfdata_scan *s)
+/*
+ * Find more records, until found.done. 0, -ENOTSUP: compressed, and built without libzstd, -ENOMEM,
+ * -E2BIG or -EINVAL.
+ */
+static int perfdata_scan_more(struct perfdata_scan *s)
 {
 	int code = perfdata_walk(s);
 
@@ -754,7 +629,11 @@ static void end_stream(struct perfdata_scan *s)
 		perfdata_damage(s, "recording cut short: it ends in the middle of a record");
 }
 
-int perfdata_scan_feed(struct perfdata_scan *s, const uint8_t *bytes, size_t size)
+/*
+ * Add bytes of a pipe, and find their records. @size 0: this was the end. As perfdata_scan_more();
+ * found.kind and found.stop tell whether to go on.
+ */
+static int perfdata_scan_feed(struct perfdata_scan *s, const uint8_t *bytes, size_t size)
 {
 	int code;
 
@@ -775,13 +654,155 @@ int perfdata_scan_feed(struct perfdata_scan *s, const uint8_t *bytes, size_t siz
 	return s->found.kind == PERFDATA_KIND_STREAM ? perfdata_scan_more(s) : 0;
 }
 
-const uint8_t *perfdata_scan_inflated(const struct perfdata_scan *s, size_t *size)
+/*
+ * Return the decompressed bytes of the records since perfdata_scan_clear(), whole ones; *@size may
+ * be 0.
+ */
+static const uint8_t *perfdata_scan_inflated(const struct perfdata_scan *s, size_t *size)
 {
 	return perfdata_zstd_new(s->zstd, size);
 }
 
-void perfdata_scan_clear(struct perfdata_scan *s)
+/* Forget the refs and the decompressed bytes. */
+static void perfdata_scan_clear(struct perfdata_scan *s)
 {
 	s->nr_refs = 0;
 	perfdata_zstd_clear(s->zstd);
 }
+
+/*
+ * Scan a recording, and send what was found since the last call.
+ *
+ * Runs in the worker, or in the thread of the call. A worker has one recording, for all its life.
+ */
+
+/* The recordings that are open, by reader. */
+static struct perfdata_scan *scans[PERFDATA_READERS];
+
+static void close_scan(uint32_t slot)
+{
+	if (!scans[slot])
+		return;
+	perfdata_scan_fini(scans[slot]);
+	free(scans[slot]);
+	scans[slot] = NULL;
+}
+
+static struct perfdata_scan *new_scan(uint32_t slot)
+{
+	close_scan(slot);
+	scans[slot] = xcalloc(1, sizeof(*scans[slot]));
+	perfdata_scan_init(scans[slot]);
+	return scans[slot];
+}
+
+static int put_found(struct sandbox_reply *reply, struct perfdata_scan *s)
+{
+	struct perfdata_answer a = { .nr_refs = s->nr_refs, .found = s->found };
+	const uint8_t *inflated;
+	size_t size;
+
+	inflated = perfdata_scan_inflated(s, &size);
+	a.inflated = size;
+	sandbox_put(reply, inflated, size);
+	sandbox_put(reply, s->refs, s->nr_refs * sizeof(*s->refs));
+	sandbox_put(reply, &a, sizeof(a));
+	perfdata_scan_clear(s);
+	return 0;
+}
+
+static void put_event(struct sandbox_reply *reply, const struct perfdata_events *t, uint32_t i)
+{
+	struct perfdata_fact_event ev = {
+		.attr = t->attrs[i],
+		.nr_samples = t->events[i].nr_samples,
+		.group = t->events[i].event.group,
+	};
+
+	memcpy(ev.name, t->events[i].event.name, sizeof(ev.name));
+	sandbox_put(reply, &ev, sizeof(ev));
+}
+
+static int put_facts(struct sandbox_reply *reply, const struct perfdata_events *t)
+{
+	struct perfdata_facts f = {
+		.nr_events = t->nr,
+		.nr_ids = t->nr_ids,
+		.nr_build_ids = t->build_ids.nr,
+		.names_size = (uint32_t)t->build_ids.names_size,
+		.kernel = t->kernel,
+	};
+
+	memcpy(f.machine, t->machine, sizeof(f.machine));
+	memcpy(f.host, t->host, sizeof(f.host));
+	sandbox_put(reply, &f, sizeof(f));
+	for (uint32_t i = 0; i < t->nr; i++)
+		put_event(reply, t, i);
+	sandbox_put(reply, t->ids, t->nr_ids * sizeof(*t->ids));
+	sandbox_put(reply, t->build_ids.ids, t->build_ids.nr * sizeof(*t->build_ids.ids));
+	sandbox_put(reply, t->build_ids.names, t->build_ids.names_size);
+	return 0;
+}
+
+/* Keep the file of the call, and read its header. */
+static int open_file(struct sandbox_call *c, const struct perfdata_request *r)
+{
+	struct perfdata_scan *s = new_scan(r->slot);
+
+	if (c->fds[0] < 0)
+		return -EINVAL;
+	s->bytes.fd = c->fds[0];
+	s->bytes.size = r->size;
+	/* To read ahead is up to the caller. */
+	s->bytes.ahead = r->size;
+	c->fds[0] = -1;
+	s->stopped = r->stopped;
+	return perfdata_scan_open(s);
+}
+
+static int serve_scan(struct sandbox_call *c, const struct perfdata_request *r)
+{
+	struct perfdata_scan *s = scans[r->slot];
+	int code;
+
+	switch (r->call) {
+	case PERFDATA_OPEN:
+		return open_file(c, r);
+	case PERFDATA_CLOSE:
+		close_scan(r->slot);
+		return 0;
+	case PERFDATA_FACTS:
+		return s ? put_facts(&c->reply, &s->events) : -EINVAL;
+	case PERFDATA_FEED:
+		s = s ? s : new_scan(r->slot);
+		s->fixed = r->fixed;
+		code = perfdata_scan_feed(s, (const uint8_t *)c->request + sizeof(*r),
+					  c->size - sizeof(*r));
+		break;
+	case PERFDATA_MORE:
+		code = s ? perfdata_scan_more(s) : -EINVAL;
+		break;
+	default:
+		code = -EINVAL;
+	}
+	return code ? code : put_found(&c->reply, s);
+}
+
+static int serve(struct sandbox_call *c)
+{
+	struct perfdata_request r;
+
+	if (c->size < sizeof(r))
+		return -EINVAL;
+	memcpy(&r, c->request, sizeof(r));
+	return r.slot < PERFDATA_READERS ? serve_scan(c, &r) : -EINVAL;
+}
+
+#define READER(nr)                                                                                 \
+	{                                                                                          \
+		.kind = SANDBOX_RECORDING + (nr), .name = "proftop-record", .serve = serve,        \
+		.memory_max = 4ULL << 30, .reply_max = 1UL << 30, .stateful = true,                \
+	}
+
+const struct sandbox_reader perfdata_readers[PERFDATA_READERS] = { READER(0), READER(1), READER(2),
+								   READER(3) };

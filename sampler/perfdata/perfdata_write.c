@@ -138,7 +138,8 @@ struct perfdata_stream {
 	atomic_bool stop;
 };
 
-int perfdata_stream_new(struct perfdata_stream **out, int fd, struct err *e)
+/* Write to a copy of @fd, which must be no terminal. 0 or -errno with a sentence. */
+static int perfdata_stream_new(struct perfdata_stream **out, int fd, struct err *e)
 {
 	struct perfdata_stream *s;
 	struct stat st;
@@ -244,7 +245,8 @@ static int perfdata_stream_feature(struct perfdata_stream *s, unsigned int bit, 
 	return put_record(s, PERFDATA_HEADER_FEATURE, &id, sizeof(id), bytes, size);
 }
 
-int perfdata_stream_tracing(struct perfdata_stream *s, const void *bytes, size_t size)
+/* The formats of tracepoints. */
+static int perfdata_stream_tracing(struct perfdata_stream *s, const void *bytes, size_t size)
 {
 	static const char zeros[8];
 	size_t padding = (8 - size % 8) % 8;
@@ -331,7 +333,7 @@ static uint64_t perfdata_stream_written(const struct perfdata_stream *s)
 	return s->written;
 }
 
-void perfdata_stream_free(struct perfdata_stream *s)
+static void perfdata_stream_free(struct perfdata_stream *s)
 {
 	if (!s)
 		return;

@@ -47,8 +47,6 @@
 #include "unwind/unwind.h"
 
 struct script_functions;
-/* A reader as a process, see reader.h. */
-
 /* The descriptors that it gets: the event with the ring, the share, the sampler thread's eventfd.
  */
 enum { LANGREADER_DATA, LANGREADER_SHARE, LANGREADER_KICK };

@@ -46,21 +46,6 @@ struct perf_event_header;
 struct perfdata_writer;
 struct slow_reads;
 
-/*
- * The newest raw records in memory, and a perf.data file of them. Side-band records have a quarter
- * of the memory for themselves, so that the mappings of processes that have ended are older than
- * the samples.
- *
- * Runs on: the writer of the recorder.
- */
-
-/*
- * Mappings of processes in /proc, read by helpers: an exec holds up each reader of the mappings of
- * its process for as long as a file system of any user does not respond.
- *
- * Threads: one owner at a time.
- */
-
 /* Reads that hang in processes of one real user; then its other ones are left out. */
 #define SLOW_READS_OF_USER 8U
 /* A read that hung counts for SLOW_READS_REST * @hang_ns at least, also if it ends before. */
@@ -433,6 +418,13 @@ static void synth_processes(const struct synth *s)
 }
 
 /*
+ * Mappings of processes in /proc, read by helpers: an exec holds up each reader of the mappings of
+ * its process for as long as a file system of any user does not respond.
+ *
+ * Threads: one owner at a time.
+ */
+
+/*
  * One job for each process; one that hangs is kept until its read ends, and its thread is lost for
  * as long. Of one user only some are: others have the rest of the helpers.
  */
@@ -705,7 +697,9 @@ static void spool_drop(struct spool *s, const struct iovec *pieces, int nr)
 }
 
 /*
- * Raw records in memory, in blocks as they were written.
+ * The newest raw records in memory, and a perf.data file of them. Side-band records have a quarter
+ * of the memory for themselves, so that the mappings of processes that have ended are older than
+ * the samples.
  *
  * Runs on: the writer of the recorder.
  */

@@ -6,7 +6,7 @@
  * event_parse_at() on any text, on a machine of files: an event that is accepted keeps its text as
  * its name and parses to the same again; one that is refused has a clean sentence.
  */
-#include "sampler/event/internal.h"
+#include "sampler/event/event.c"
 #include "symbols/base/base.h"
 
 #include <ctype.h>

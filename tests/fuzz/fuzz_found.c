@@ -4,11 +4,12 @@
  * the recording. Input: u32 size of the facts, the facts, the answer.
  * FUZZ: sampler
  */
+#include "sampler/perfdata/perfdata.c"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/perfdata/internal.h"
 #include "symbols/sandbox/sandbox.h"
 #include "symbols/base/base.h"
 #include "sampler/ring/ring.h"

@@ -5,8 +5,9 @@
  * Records with frames of languages: hostile bytes. An accepted record points inside
  * itself only, and is the same when written and read again.
  */
+#include "sampler/perfdata/lang_record.c"
+
 #include "symbols/java/internal.h"
-#include "sampler/perfdata/internal.h"
 #include "unwind/unwind.h"
 #include "symbols/elf/elf.h"
 #include "symbols/image/image.h"

@@ -4,11 +4,12 @@
  * decoding. In pipe mode also in pieces, with the same records.
  * FUZZ: sampler
  */
+#include "sampler/perfdata/perfdata_scan.c"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/perfdata/internal.h"
 #include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
 #include "symbols/image/image.h"

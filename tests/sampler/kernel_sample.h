@@ -15,6 +15,14 @@ struct kernel_sample {
 	uint64_t period, nr_chain, chain[3];
 };
 
+/* The id block of other records (sample_id_all). */
+struct kernel_trailer {
+	uint32_t pid, tid;
+	uint64_t time_ns;
+	uint32_t cpu, reserved;
+	uint64_t id;
+};
+
 static inline struct kernel_sample kernel_sample(uint32_t pid, uint64_t id, uint64_t ip,
 						 uint64_t caller)
 {

@@ -3,7 +3,7 @@
  * New tables for full ones: the shown history is the same before and after, sums and stacks and
  * names, and unused entries are gone.
  */
-#include "sampler/internal.h"
+#include "sampler/store.c"
 
 #include "tests/prelude_rcu.h"
 

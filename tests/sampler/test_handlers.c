@@ -2,7 +2,7 @@
 /*
  * Handlers on a made-up kernel: messages about rates are true.
  */
-#include "sampler/internal.h"
+#include "sampler/builder.c"
 
 #include "tests/prelude.h"
 

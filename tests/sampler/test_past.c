@@ -3,7 +3,9 @@
  * The past of a recording of ten minutes, in which a process computes for 200 ms every 20 s: the
  * heat strip shows each time, and a range of the past has the true shares.
  */
-#include "sampler/record/recorder.c"
+#include "sampler/count/history.c"
+
+#include "sampler/record/record.h"
 
 #include "tests/prelude_rcu.h"
 
@@ -22,14 +24,13 @@
 #include "symbols/process/process.h"
 #include "symbols/code/code.h"
 #include "sampler/ring/ring.h"
-#include "sampler/count/internal.h"
 #include "sampler/hot/hot.h"
 
 #define CLOCK_ID  11
 #define SIDE_ID	  31
 #define KERNEL	  0xffffffff81000000ULL
 #define SECOND	  1000000000ULL
-#define SLICE	  (SECOND / 10)
+#define T_SLICE	  (SECOND / 10)
 #define MINUTES	  10
 #define EVERY	  (20 * SECOND)
 #define PER_SLICE 4  /* samples of the steady process */
@@ -44,7 +45,7 @@ struct fixture {
 
 static const struct record_layout layout = { .sample_type = RECORD_SAMPLE_TYPE, .id_all = true };
 
-static void put(struct fixture *f, uint32_t lane, const void *bytes)
+static void t_put(struct fixture *f, uint32_t lane, const void *bytes)
 {
 	const struct perf_event_header *h = bytes;
 	struct record r;
@@ -59,7 +60,7 @@ static void put_sample(struct fixture *f, uint32_t pid, uint64_t time_ns, uint64
 
 	s.time_ns = time_ns;
 	s.period = 1001001;
-	put(f, 0, &s);
+	t_put(f, 0, &s);
 }
 
 static void put_comm(struct fixture *f, uint32_t pid, uint32_t tid, const char *name)
@@ -68,30 +69,31 @@ static void put_comm(struct fixture *f, uint32_t pid, uint32_t tid, const char *
 		struct perf_event_header h;
 		uint32_t pid, tid;
 		char comm[8];
-		struct synth_id trailer;
+		struct kernel_trailer trailer;
 	} c = { { PERF_RECORD_COMM, 0, sizeof(c) }, pid, tid, "", { pid, tid, 1, 0, 0, SIDE_ID } };
 
 	snprintf(c.comm, sizeof(c.comm), "%s", name);
-	put(f, 1, &c);
+	t_put(f, 1, &c);
 }
 
 static bool bursts(uint64_t since_ns)
 {
-	return since_ns % EVERY < 2 * SLICE;
+	return since_ns % EVERY < 2 * T_SLICE;
 }
 
 static void put_all(struct fixture *f)
 {
 	put_comm(f, 42, 42, "steady");
 	put_comm(f, 43, 43, "burst");
-	for (uint64_t t = 0; t < MINUTES * 60 * SECOND; t += SLICE) {
+	for (uint64_t t = 0; t < MINUTES * 60 * SECOND; t += T_SLICE) {
 		uint32_t nr = PER_SLICE + (bursts(t) ? BURST : 0);
 
 		for (uint32_t i = 0; i < nr; i++) {
 			bool steady = i < PER_SLICE;
 
-			put_sample(f, steady ? 42 : 43, BEGIN + t + i * (SLICE / nr),
-				   KERNEL + 0x1000 + (steady ? 8 * (t / SLICE % 5000) : 0x100000));
+			put_sample(f, steady ? 42 : 43, BEGIN + t + i * (T_SLICE / nr),
+				   KERNEL + 0x1000 +
+					   (steady ? 8 * (t / T_SLICE % 5000) : 0x100000));
 		}
 	}
 }
@@ -277,7 +279,7 @@ TEST(test_names_of_threads)
 
 		k.tid = 42 + i % 3;
 		k.time_ns = BEGIN + i;
-		put(&f, 0, &k);
+		t_put(&f, 0, &k);
 	}
 	end_record(&f);
 	c.replay = f.path;
@@ -314,11 +316,11 @@ TEST(test_peaks)
 		const struct strip_column *c = &strip->columns[i];
 		struct profile *p = range_of(f->s, c->begin_ns, c->end_ns);
 
-		assert_true(bursts(c->begin_ns - BEGIN) && c->end_ns - c->begin_ns == SLICE);
+		assert_true(bursts(c->begin_ns - BEGIN) && c->end_ns - c->begin_ns == T_SLICE);
 		assert_true(count_of(p, "burst", &process) == BURST);
 		assert_true(count_of(p, "steady", &process) == PER_SLICE);
 		assert_int_equal(p->past_begin_ns, c->begin_ns);
-		assert_int_equal(p->window_ns, SLICE);
+		assert_int_equal(p->window_ns, T_SLICE);
 		profile_free(p);
 		at = c->begin_ns;
 		nr++;
@@ -336,8 +338,8 @@ TEST(test_even)
 	s->max = 110;
 	for (uint32_t i = 0; i < s->nr; i++)
 		s->columns[i] = (struct strip_column){ .peak = 90 + i * 7 % 21,
-						       .begin_ns = i * SLICE,
-						       .end_ns = (i + 1) * SLICE };
+						       .begin_ns = i * T_SLICE,
+						       .end_ns = (i + 1) * T_SLICE };
 	assert_int_equal(strip_peak(s, UINT64_MAX, false), s->nr);
 	assert_int_equal(strip_peak(s, 0, true), s->nr);
 	s->columns[10].peak = s->columns[40].peak = s->max = 200;
@@ -364,8 +366,8 @@ TEST(test_merged)
 	assert_int_equal(slices_new(&slices, 600 * SECOND, 180000), 0);
 	strip_filter_set(&f, q);
 	for (uint64_t i = 0; i < 3000; i++) {
-		const struct slice about = { .begin_ns = BEGIN + i * SLICE,
-					     .end_ns = BEGIN + (i + 1) * SLICE };
+		const struct slice about = { .begin_ns = BEGIN + i * T_SLICE,
+					     .end_ns = BEGIN + (i + 1) * T_SLICE };
 		struct count counts[50];
 
 		for (uint32_t k = 0; k < 50; k++)
@@ -491,7 +493,7 @@ TEST(test_zoom)
 
 	q.span_ns = 6 * SECOND;
 	strip = strip_of(f->s, &q);
-	assert_int_equal(strip->column_ns, SLICE);
+	assert_int_equal(strip->column_ns, T_SLICE);
 	assert_in_range(strip->nr, 60, 70);
 	assert_int_equal(strip_column_at(strip, 0), 0);
 	assert_int_equal(strip_column_at(strip, UINT64_MAX), strip->nr - 1);

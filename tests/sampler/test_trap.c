@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Rules of traps: parsed, and tested with slices. */
+#include "sampler/tick.c"
+#include "sampler/count/internal.h"
+
 #include "tests/prelude.h"
 
 #include <errno.h>
 
-#include "sampler/internal.h"
 #include "symbols/base/base.h"
 #include "symbols/image/image.h"
 #include "symbols/process/process.h"
@@ -12,11 +14,10 @@
 #include "symbols/symbols.h"
 #include "sampler/ring/ring.h"
 #include "sampler/event/event.h"
-#include "sampler/count/internal.h"
 #include "sampler/profile/profile.h"
 
-#define SECOND 1000000000ULL
-#define SLICE  (SECOND / 10)
+#define SECOND	1000000000ULL
+#define T_SLICE (SECOND / 10)
 
 TEST(test_parse)
 {
@@ -26,7 +27,7 @@ TEST(test_parse)
 	} good[] = {
 		{ "cpu > 80", { TRAP_CPU, "", false, 80, 0, "" } },
 		{ "cpu:nginx > 80% for 3s", { TRAP_CPU, "nginx", false, 80, 3 * SECOND, "" } },
-		{ "total:burst > 50 for 100ms", { TRAP_TOTAL, "burst", false, 50, SLICE, "" } },
+		{ "total:burst > 50 for 100ms", { TRAP_TOTAL, "burst", false, 50, T_SLICE, "" } },
 		{ "self:operator<<(std::ostream&) < 2.5",
 		  { TRAP_SELF, "operator<<(std::ostream&)", true, 2.5, 0, "" } },
 		{ " new:main ", { TRAP_NEW, "main ", false, 0, 0, "" } },
@@ -125,7 +126,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void add(struct fixture *f, const char *text)
+static void t_add(struct fixture *f, const char *text)
 {
 	struct trap_rule rule;
 	struct err e;
@@ -141,7 +142,7 @@ static bool next(struct fixture *f, unsigned int ms, uint64_t lost, struct trap_
 
 	free(f->slice.bytes);
 	f->slice.begin_ns = f->slice.end_ns;
-	f->slice.end_ns += SLICE;
+	f->slice.end_ns += T_SLICE;
 	f->slice.lost = lost;
 	assert_int_equal(slice_pack(&f->slice, &c, ms ? 1 : 0), 0);
 	return traps_test(&f->traps, &f->in, hit);
@@ -153,7 +154,7 @@ TEST(test_cpu, setup, teardown)
 	struct fixture *f = *state;
 	struct trap_hit hit;
 
-	add(f, "cpu > 60 for 300ms");
+	t_add(f, "cpu > 60 for 300ms");
 	for (int round = 0; round < 2; round++) {
 		uint64_t begin;
 
@@ -163,7 +164,7 @@ TEST(test_cpu, setup, teardown)
 		assert_false(next(f, 200, 0, &hit));
 		assert_true(next(f, 130, 0, &hit));
 		assert_int_equal(hit.begin_ns, begin);
-		assert_int_equal(hit.end_ns, begin + 3 * SLICE);
+		assert_int_equal(hit.end_ns, begin + 3 * T_SLICE);
 		assert_true(hit.percent > 64 && hit.percent < 66);
 		assert_false(next(f, 200, 0, &hit));
 		assert_false(next(f, 120, 0, &hit)); /* not above */
@@ -184,8 +185,8 @@ TEST(test_wait, setup, teardown)
 	struct trap_hit hit;
 
 	f->in.wait_slot = 0;
-	add(f, "wait > 250 for 1s");
-	add(f, "wait:nobody > 0");
+	t_add(f, "wait > 250 for 1s");
+	t_add(f, "wait:nobody > 0");
 	assert_false(next(f, 0, 0, &hit));
 	for (int i = 1; i <= 40; i++) {
 		/* 3 threads for a second, none or 2 for a second, 3 for two. */
@@ -205,8 +206,8 @@ TEST(test_lost, setup, teardown)
 	struct fixture *f = *state;
 	struct trap_hit hit;
 
-	add(f, "lost > 10");
-	add(f, "cpu < 1");
+	t_add(f, "lost > 10");
+	t_add(f, "cpu < 1");
 	assert_false(next(f, 100, 0, &hit));
 	assert_false(next(f, 100, 10, &hit));
 	assert_true(next(f, 100, 20, &hit));
@@ -230,10 +231,10 @@ TEST(test_rate, setup, teardown)
 
 	f->in.clock = false;
 	f->in.hz = 1000;
-	add(f, "cpu:nginx > 0");
-	add(f, "total:main > 0");
+	t_add(f, "cpu:nginx > 0");
+	t_add(f, "total:main > 0");
 	assert_false(next(f, 100, 0, &hit));
-	add(f, "cpu > 49");
+	t_add(f, "cpu > 49");
 	assert_true(next(f, 100, 0, &hit));
 	assert_true(hit.percent > 49.9 && hit.percent < 50.1);
 }
@@ -244,7 +245,7 @@ TEST(test_rearm, setup, teardown)
 	struct fixture *f = *state;
 	struct trap_hit hit;
 
-	add(f, "cpu > 60");
+	t_add(f, "cpu > 60");
 	assert_true(next(f, 150, 0, &hit));
 	assert_false(next(f, 150, 0, &hit));
 	traps_rearm(&f->traps);
@@ -260,16 +261,16 @@ TEST(test_list, setup, teardown)
 	char text[160];
 
 	assert_non_null(strstr(traps_list(&f->traps, text, sizeof(text)), "no traps are set"));
-	add(f, "lost > 1");
+	t_add(f, "lost > 1");
 	assert_string_equal(traps_list(&f->traps, text, sizeof(text)), "1 trap (':trap off' "
 								       "removes all): lost > 1");
-	add(f, "total:burst > 20 for 100ms");
+	t_add(f, "total:burst > 20 for 100ms");
 	assert_string_equal(traps_list(&f->traps, text, sizeof(text)), "2 traps (':trap off' "
 								       "removes all): lost > 1; "
 								       "total:burst > 20 for "
 								       "100ms");
 	for (int i = 0; i < 8; i++)
-		add(f, "total:burst > 20 for 100ms");
+		t_add(f, "total:burst > 20 for 100ms");
 	traps_list(&f->traps, text, sizeof(text));
 	assert_string_equal(text + strlen(text) - 10, "100ms; ...");
 	traps_clear(&f->traps);
@@ -283,7 +284,7 @@ TEST(test_too_many, setup, teardown)
 	struct err e;
 
 	for (int i = 0; i < TRAP_RULES_MAX; i++)
-		add(f, "lost");
+		t_add(f, "lost");
 	assert_int_equal(trap_rule_parse(&rule, "lost", &e), 0);
 	assert_int_equal(traps_add(&f->traps, &rule), -ENOSPC);
 }
@@ -327,7 +328,7 @@ static uint64_t stacks_ns(struct fixture *f, uint32_t innermost, bool match)
 	}
 	free(f->slice.bytes);
 	f->slice.begin_ns = f->slice.end_ns;
-	f->slice.end_ns += SLICE;
+	f->slice.end_ns += T_SLICE;
 	assert_int_equal(slice_pack(&f->slice, counts, STACKS), 0);
 	/* Finds the new functions. */
 	assert_int_equal(traps_test(&f->traps, &f->in, &hit), match);
@@ -345,8 +346,8 @@ TEST(test_many_functions, setup, teardown)
 	uint64_t few_ns, ns;
 	char name[32];
 
-	add(f, "total:malloc > 0.5");
-	add(f, "self:malloc > 0.5");
+	t_add(f, "total:malloc > 0.5");
+	t_add(f, "self:malloc > 0.5");
 	first = place_of(f, "malloc");
 	few_ns = stacks_ns(f, place_of(f, "mallocs"), false);
 	stacks_ns(f, first, true);
@@ -360,7 +361,7 @@ TEST(test_many_functions, setup, teardown)
 	assert_in_range(ns, 0, 10 * few_ns + 20000000);
 	stacks_ns(f, last, true);
 	/* Another rule: all names are compared again. */
-	add(f, "self:frame7 > 0.5");
+	t_add(f, "self:frame7 > 0.5");
 	stacks_ns(f, place_of(f, "mallocs2"), true);
 	traps_rearm(&f->traps);
 	stacks_ns(f, last, true);

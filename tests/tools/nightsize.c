@@ -7,6 +7,8 @@
  * most are rare (each rank half as likely as the one of half its number). Each hour has other
  * stacks. Without SIZE the limits are larger than needed, so that all is kept.
  */
+#include "sampler/count/history.c"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -24,10 +26,9 @@
 #include "symbols/process/process.h"
 #include "symbols/name/name.h"
 #include "symbols/symbols.h"
-#include "sampler/count/internal.h"
 #include "sampler/profile/profile.h"
 
-#define SECOND	  1000000000ull
+#define T_SECOND  1000000000ull
 #define NIGHT_S	  (24 * 3600)
 #define TICK	  600 /* slices */
 #define HZ	  99
@@ -66,7 +67,7 @@ static void make_tables(struct night *n)
 	if (objects_new(&n->objects) || maps_new(&n->maps, n->objects, 1024) ||
 	    places_new(&n->places, 1 << 20) || stacks_new(&n->stacks, 1 << 18, 256 << 20) ||
 	    symbols_new(&n->symbols, n->places, n->objects, n->maps, NULL) ||
-	    slices_new(&n->slices, 600 * SECOND, 64 << 20))
+	    slices_new(&n->slices, 600 * T_SECOND, 64 << 20))
 		out_of_memory();
 	for (uint32_t i = 0; i < 3; i++) {
 		const struct object_identity identity = { .kind = OBJECT_FILE, .ino = 100 + i };
@@ -102,10 +103,10 @@ static uint32_t rank_of(void)
 	return rnd(below < 12 ? 1u << below : STACKS);
 }
 
-static void add_slice(struct night *n, uint32_t number)
+static void t_add_slice(struct night *n, uint32_t number)
 {
-	const struct slice about = { .begin_ns = SECOND + number * (SECOND / 10),
-				     .end_ns = SECOND + (number + 1) * (SECOND / 10) };
+	const struct slice about = { .begin_ns = T_SECOND + number * (T_SECOND / 10),
+				     .end_ns = T_SECOND + (number + 1) * (T_SECOND / 10) };
 	struct count counts[2 * HZ_MAX / 10 + 1];
 	uint32_t nr = 2 * n->hz / 10 + (rnd(10) < 2 * n->hz % 10);
 
@@ -113,7 +114,7 @@ static void add_slice(struct night *n, uint32_t number)
 		uint32_t rank = rank_of();
 
 		counts[i] = (struct count){
-			n->ids[rank % STACKS], (rank + rnd(2)) % 40, 0, 1, SECOND / n->hz, 0
+			n->ids[rank % STACKS], (rank + rnd(2)) % 40, 0, 1, T_SECOND / n->hz, 0
 		};
 	}
 	if (slices_add(n->slices, counts, nr, &about))
@@ -141,7 +142,7 @@ static void write_slices(struct night *n, struct keep *keep, const struct keep_i
 	for (uint32_t i = 0; i < n->seconds * 10; i++) {
 		if (i % HOUR == 0)
 			make_stacks(n, i / HOUR);
-		add_slice(n, i);
+		t_add_slice(n, i);
 		if (i % TICK != TICK - 1)
 			continue;
 		keep_tick(keep, in);

@@ -3,16 +3,43 @@
  * history and sums: each window against sums done by hand, bounds that fold
  * away without losing a sample, decay over many half-lives.
  */
+#include "sampler/count/history.c"
+
 #include "tests/prelude.h"
 
 #include <math.h>
 
-#include "sampler/count/internal.h"
 #include "symbols/base/base.h"
+
+/* Get the folded part of a long sum; 0 for PROFILE_WINDOW. */
+/* Get the sum over the counts without a stack. */
+static void sums_folded(const struct sums *s, double *count, double *weight)
+{
+	*count = *weight = 0;
+	for (uint64_t i = 0; i < slots_nr(s); i++) {
+		if (!s->slots[i].key || tables_count_key_stack(s->slots[i].key) != STACK_NONE)
+			continue;
+		*count += s->slots[i].count;
+		*weight += s->slots[i].weight;
+	}
+}
+
+static void history_folded_away(const struct history *h, enum profile_window window, double *count,
+				double *weight)
+{
+	*count = *weight = 0;
+	if (window == PROFILE_TOTAL)
+		sums_folded(&h->total, count, weight);
+	if (window == PROFILE_DECAY) {
+		sums_folded(&h->decay, count, weight);
+		*count /= decay_factor(h);
+		*weight /= decay_factor(h);
+	}
+}
 
 #define SECOND 1000000000ULL
 
-static void add(struct history *h, uint32_t nr, const struct count *counts, uint64_t interval_ns)
+static void t_add(struct history *h, uint32_t nr, const struct count *counts, uint64_t interval_ns)
 {
 	struct count *copy = malloc(MAX(nr, 1u) * sizeof(*copy));
 
@@ -23,8 +50,8 @@ static void add(struct history *h, uint32_t nr, const struct count *counts, uint
 
 static void add_one(struct history *h, uint32_t stack, uint64_t count, uint64_t interval_ns)
 {
-	add(h, 1, &(struct count){ .stack = stack, .count = count, .weight = count * 10 },
-	    interval_ns);
+	t_add(h, 1, &(struct count){ .stack = stack, .count = count, .weight = count * 10 },
+	      interval_ns);
 }
 
 /* The sums of a window; *stack0 gets the count of stack 0. */
@@ -65,7 +92,7 @@ TEST(test_empty)
 		assert_true(sum(h, w, &weight, &stack0, &covers_ns) == 0);
 		assert_int_equal(covers_ns, 0);
 	}
-	add(h, 0, NULL, SECOND);
+	t_add(h, 0, NULL, SECOND);
 	assert_true(sum(h, PROFILE_TOTAL, &weight, &stack0, &covers_ns) == 0);
 	assert_true(covers_ns == SECOND);
 	history_free(h);
@@ -127,8 +154,8 @@ TEST(test_keys)
 	uint32_t nr;
 
 	assert_int_equal(history_new(&h, 5 * SECOND, SECOND, 100), 0);
-	add(h, ARRAY_SIZE(counts), counts, SECOND);
-	add(h, ARRAY_SIZE(counts), counts, SECOND);
+	t_add(h, ARRAY_SIZE(counts), counts, SECOND);
+	t_add(h, ARRAY_SIZE(counts), counts, SECOND);
 	for (int w = 0; w < PROFILE_NR_WINDOWS; w += PROFILE_TOTAL) {
 		assert_int_equal(history_get(h, w, &out, &nr, &covers_ns), 0);
 		assert_int_equal(nr, ARRAY_SIZE(counts));
@@ -157,7 +184,7 @@ TEST(test_decay_halves)
 	add_one(h, 0, 1024, SECOND);
 	assert_near(sum(h, PROFILE_DECAY, &weight, &stack0, &covers_ns), 1024);
 	assert_int_equal(covers_ns, SECOND);
-	add(h, 0, NULL, 2 * SECOND);
+	t_add(h, 0, NULL, 2 * SECOND);
 	assert_near(sum(h, PROFILE_DECAY, &weight, &stack0, &covers_ns), 512);
 	assert_near(weight, 5120);
 	add_one(h, 1, 100, 4 * SECOND);
@@ -197,7 +224,7 @@ TEST(test_decay_extremes)
 		add_one(h, 0, 1000000, SECOND);
 		assert_near(sum(h, PROFILE_DECAY, &weight, &stack0, &covers_ns), 1000000);
 	}
-	add(h, 0, NULL, 1ULL << 62);
+	t_add(h, 0, NULL, 1ULL << 62);
 	assert_true(sum(h, PROFILE_DECAY, &weight, &stack0, &covers_ns) == 0);
 	add_one(h, 0, 5, 0);
 	assert_near(sum(h, PROFILE_DECAY, &weight, &stack0, &covers_ns), 5);
@@ -218,7 +245,7 @@ TEST(test_bounded)
 		for (uint32_t i = 0; i < ARRAY_SIZE(counts); i++)
 			counts[i] = (struct count){ tick * 1000 + i, i % 7, i & 1, 1, 3, 0 };
 		counts[0] = (struct count){ 0, 1, 0, 1000, 3000, 0 };
-		add(h, ARRAY_SIZE(counts), counts, SECOND);
+		t_add(h, ARRAY_SIZE(counts), counts, SECOND);
 		expect += 999 + 1000;
 		if (tick == 10)
 			memory = history_memory(h);
@@ -319,7 +346,7 @@ TEST(test_other_window)
 	history_free(h);
 }
 
-/* An empty history begins at any time, as of an old recording; later it never goes back. */
+/* An empty history begins t_at any time, as of an old recording; later it never goes back. */
 TEST(test_begin)
 {
 	struct history *h;
@@ -363,7 +390,7 @@ TEST(test_reset)
 	history_free(h);
 }
 
-static double at(const struct sums *s, uint32_t stack, uint32_t task, uint32_t event)
+static double t_at(const struct sums *s, uint32_t stack, uint32_t task, uint32_t event)
 {
 	for (uint32_t i = 0; s->slots && i <= s->mask; i++)
 		if (s->slots[i].key == tables_count_key(stack, task, event))
@@ -383,7 +410,7 @@ TEST(test_dense)
 		sums_add(&s, tables_count_key(i, i % 7, 0), 1, i);
 	assert_int_equal(s.nr, 196608);
 	for (uint32_t i = 0; i < 196608; i += 1009)
-		assert_true(at(&s, i, i % 7, 0) == 1);
+		assert_true(t_at(&s, i, i % 7, 0) == 1);
 	sums_fini(&s);
 }
 
@@ -401,12 +428,12 @@ TEST(test_prune_folds_by_task_then_by_event)
 	assert_int_equal(sums_prune(&s, 50, 0), 0);
 	/* 50 light ones into three tasks' cells; these make three more too many: into task 0. */
 	assert_int_equal(s.nr, 47 + 3 + 1);
-	assert_true(at(&s, STACK_NONE, 0, 0) == 3);
-	assert_true(at(&s, 99, 1, 0) == 1 && at(&s, 10, 2, 0) == 0);
+	assert_true(t_at(&s, STACK_NONE, 0, 0) == 3);
+	assert_true(t_at(&s, 99, 1, 0) == 1 && t_at(&s, 10, 2, 0) == 0);
 	sums_folded(&s, &count, &weight);
 	assert_int_equal(count, 53);
-	assert_true(at(&s, STACK_NONE, 0, 0) + at(&s, STACK_NONE, 1, 0) + at(&s, STACK_NONE, 2, 0) +
-			    at(&s, STACK_NONE, 3, 0) ==
+	assert_true(t_at(&s, STACK_NONE, 0, 0) + t_at(&s, STACK_NONE, 1, 0) +
+			    t_at(&s, STACK_NONE, 2, 0) + t_at(&s, STACK_NONE, 3, 0) ==
 		    count);
 	assert_int_equal(sums_prune(&s, 2, 0), 0);
 	assert_true(s.nr <= 3);
@@ -415,7 +442,7 @@ TEST(test_prune_folds_by_task_then_by_event)
 	/* Prune again: folded counts remain; equal weights do not hinder. */
 	assert_int_equal(sums_prune(&s, 0, 0), 0);
 	assert_int_equal(s.nr, 1);
-	assert_true(at(&s, STACK_NONE, 0, 0) == 100);
+	assert_true(t_at(&s, STACK_NONE, 0, 0) == 100);
 	sums_fini(&s);
 }
 
@@ -432,7 +459,7 @@ TEST(test_decay_forgets_tasks)
 	for (uint32_t tick = 1; tick <= 2000; tick++) {
 		const struct count c = { tick % 7, tick, 0, 1, 3, 0 };
 
-		add(h, 1, &c, SECOND);
+		t_add(h, 1, &c, SECOND);
 	}
 	assert_int_equal(history_get(h, PROFILE_DECAY, &cells, &nr, &covers_ns), 0);
 	for (uint32_t i = 0; i < nr; i++)

@@ -3,18 +3,19 @@
  * Slices of the past are of the moments of their samples: whatever is read late, out of order or in
  * bursts, no slice has more than its CPUs can have, and no sample is missing.
  */
+#include "sampler/count/history.c"
+
 #include "tests/prelude.h"
 
 #include <stdio.h>
 
-#include "sampler/count/internal.h"
 #include "symbols/base/base.h"
 
-#define MS     1000000ULL
-#define SECOND (1000 * MS)
-#define CPUS   4
-#define HZ     1000 /* each CPU is busy: a sample each ms, of 1 ms */
-#define SEED   42u
+#define MS	 1000000ULL
+#define T_SECOND (1000 * MS)
+#define CPUS	 4
+#define HZ	 1000 /* each CPU is busy: a sample each ms, of 1 ms */
+#define SEED	 42u
 
 /* A reader of a CPU, which may stall: all samples of before are then read together. */
 struct reader {
@@ -37,9 +38,9 @@ static uint32_t read_ring(struct reader *r, uint32_t cpu, uint64_t now_ns, struc
 
 	if (now_ns < r->until_ns)
 		return 0;
-	for (; r->done_ns < now_ns; r->done_ns += SECOND / HZ)
-		out[nr++] =
-			(struct count){ rnd(7), cpu, 0, 1, SECOND / HZ, tables_slice(r->done_ns) };
+	for (; r->done_ns < now_ns; r->done_ns += T_SECOND / HZ)
+		out[nr++] = (struct count){ rnd(7), cpu,	   0,
+					    1,	    T_SECOND / HZ, tables_slice(r->done_ns) };
 	return nr;
 }
 
@@ -75,7 +76,7 @@ static void check_bound(const struct slices *s, bool complete)
 		const struct slice *slice = slices_at(s, i);
 		uint64_t most = CPUS * (slice->end_ns - slice->begin_ns), has = weight_of(slice);
 
-		if (has > most + CPUS * SECOND / HZ ||
+		if (has > most + CPUS * T_SECOND / HZ ||
 		    (complete && i && i + 1 < slices_nr(s) && has + CPUS * MS < most))
 			fail_msg("slice %u of %.0f ms: %.0f of %.0f ms", i,
 				 (double)(slice->end_ns - slice->begin_ns) / 1e6, (double)has / 1e6,
@@ -99,25 +100,25 @@ struct test_load {
  */
 static struct history *run(const struct test_load *load, uint32_t seconds, uint64_t *taken)
 {
-	uint64_t start = 5000 * SECOND + 37 * MS, now = start, last = start, complete;
+	uint64_t start = 5000 * T_SECOND + 37 * MS, now = start, last = start, complete;
 	struct reader readers[CPUS] = { { 0 } };
 	struct count *counts;
 	struct history *h;
 
 	*taken = 0;
-	assert_int_equal(history_new(&h, 5 * SECOND, 10 * SECOND, 1000), 0);
+	assert_int_equal(history_new(&h, 5 * T_SECOND, 10 * T_SECOND, 1000), 0);
 	assert_int_equal(history_use_moments(h), 0);
-	history_keep(h, 5 * SECOND, 3600 * SECOND, load->memory);
+	history_keep(h, 5 * T_SECOND, 3600 * T_SECOND, load->memory);
 	history_begin(h, now);
 	for (uint32_t i = 0; i < CPUS; i++)
 		readers[i].done_ns = start;
-	while (now < start + seconds * SECOND) {
+	while (now < start + seconds * T_SECOND) {
 		uint32_t nr = 0;
 		bool end;
 
 		now += 100 * MS +
 		       (load->late_ns ? rnd((uint32_t)(load->late_ns / 1000)) * 1000ULL : 0);
-		end = now >= start + seconds * SECOND;
+		end = now >= start + seconds * T_SECOND;
 		counts = malloc(CPUS * HZ * 400 * sizeof(*counts));
 		complete = now;
 		for (uint32_t i = 0; i < CPUS; i++) {
@@ -150,32 +151,32 @@ static void check(const struct test_load *load, uint32_t seconds)
 	seed = SEED;
 	h = run(load, seconds, &taken);
 	check_bound(history_slices(h), true);
-	assert_true(sum(history_slices(h), &count) == taken * SECOND / HZ);
+	assert_true(sum(history_slices(h), &count) == taken * T_SECOND / HZ);
 	assert_true(count == taken);
 	history_free(h);
 }
 
 TEST(test_calm)
 {
-	check(&(struct test_load){ 0, 0, 0, 2 * SECOND, 64 << 20 }, 30);
+	check(&(struct test_load){ 0, 0, 0, 2 * T_SECOND, 64 << 20 }, 30);
 }
 
 /* The builder and some readers are late by up to 1.7 s. */
 TEST(test_bursts)
 {
-	check(&(struct test_load){ 100, 1700 * MS, 150 * MS, 2 * SECOND, 64 << 20 }, 60);
+	check(&(struct test_load){ 100, 1700 * MS, 150 * MS, 2 * T_SECOND, 64 << 20 }, 60);
 }
 
 /* Readers have no time for longer than slices wait for them. */
 TEST(test_too_late)
 {
-	check(&(struct test_load){ 20, 9 * SECOND, 900 * MS, 2 * SECOND, 64 << 20 }, 120);
+	check(&(struct test_load){ 20, 9 * T_SECOND, 900 * MS, 2 * T_SECOND, 64 << 20 }, 120);
 }
 
 /* The same, with slices that are merged and dropped. */
 TEST(test_little_memory)
 {
-	const struct test_load load = { 50, 9 * SECOND, 300 * MS, SECOND, 30 << 10 };
+	const struct test_load load = { 50, 9 * T_SECOND, 300 * MS, T_SECOND, 30 << 10 };
 	uint64_t taken, count;
 	struct history *h;
 
@@ -183,25 +184,25 @@ TEST(test_little_memory)
 	h = run(&load, 200, &taken);
 	check_bound(history_slices(h), false);
 	assert_true(slices_memory(history_slices(h)) <= load.memory);
-	assert_true(sum(history_slices(h), &count) == taken * SECOND / HZ);
+	assert_true(sum(history_slices(h), &count) == taken * T_SECOND / HZ);
 	assert_true(count == taken);
-	assert_true(slices_at(history_slices(h), 0)->begin_ns > 5001 * SECOND);
+	assert_true(slices_at(history_slices(h), 0)->begin_ns > 5001 * T_SECOND);
 	history_free(h);
 }
 
 /* Stopped for an hour: the rings had the first of its seconds. */
 TEST(test_stopped)
 {
-	uint64_t now = 5000 * SECOND, count;
+	uint64_t now = 5000 * T_SECOND, count;
 	const struct slices *s;
 	struct history *h;
 
-	assert_int_equal(history_new(&h, 5 * SECOND, 10 * SECOND, 1000), 0);
+	assert_int_equal(history_new(&h, 5 * T_SECOND, 10 * T_SECOND, 1000), 0);
 	assert_int_equal(history_use_moments(h), 0);
-	history_keep(h, 5 * SECOND, 7200 * SECOND, 64 << 20);
+	history_keep(h, 5 * T_SECOND, 7200 * T_SECOND, 64 << 20);
 	history_begin(h, now);
 	for (uint32_t i = 0; i < 30; i++) {
-		uint64_t interval_ns = i == 20 ? 3600 * SECOND : 100 * MS;
+		uint64_t interval_ns = i == 20 ? 3600 * T_SECOND : 100 * MS;
 		uint32_t nr = i == 20 ? 500 : 10;
 		struct count *counts = malloc(nr * sizeof(*counts));
 
@@ -225,14 +226,14 @@ TEST(test_stopped)
 /* Other events: no slice has counts of two sets. */
 TEST(test_events)
 {
-	uint64_t now = 5000 * SECOND + 30 * MS, count;
+	uint64_t now = 5000 * T_SECOND + 30 * MS, count;
 	uint32_t nr_other = 0;
 	const struct slices *s;
 	struct history *h;
 
-	assert_int_equal(history_new(&h, 5 * SECOND, 10 * SECOND, 1000), 0);
+	assert_int_equal(history_new(&h, 5 * T_SECOND, 10 * T_SECOND, 1000), 0);
 	assert_int_equal(history_use_moments(h), 0);
-	history_keep(h, 5 * SECOND, 3600 * SECOND, 64 << 20);
+	history_keep(h, 5 * T_SECOND, 3600 * T_SECOND, 64 << 20);
 	history_begin(h, now);
 	for (uint32_t i = 0; i < 40; i++) {
 		struct count *counts = malloc(sizeof(*counts));
@@ -270,18 +271,18 @@ TEST(test_events)
 TEST(test_window_of_arrivals)
 {
 	struct history_cell *cells;
-	uint64_t covers_ns, now = 5000 * SECOND;
+	uint64_t covers_ns, now = 5000 * T_SECOND;
 	struct history *h;
 	uint32_t nr;
 
-	assert_int_equal(history_new(&h, SECOND, 10 * SECOND, 1000), 0);
+	assert_int_equal(history_new(&h, T_SECOND, 10 * T_SECOND, 1000), 0);
 	assert_int_equal(history_use_moments(h), 0);
-	history_keep(h, SECOND, 3600 * SECOND, 64 << 20);
+	history_keep(h, T_SECOND, 3600 * T_SECOND, 64 << 20);
 	history_begin(h, now);
 	for (uint32_t i = 0; i < 50; i++) {
 		struct count *counts = malloc(sizeof(*counts));
 
-		*counts = (struct count){ i, 1, 0, 1, MS, tables_slice(now - 3 * SECOND) };
+		*counts = (struct count){ i, 1, 0, 1, MS, tables_slice(now - 3 * T_SECOND) };
 		now += 100 * MS;
 		assert_int_equal(history_add(h, counts, 1, 100 * MS), 0);
 		assert_int_equal(history_complete(h, now), 0);
@@ -290,7 +291,7 @@ TEST(test_window_of_arrivals)
 	assert_int_equal(nr, 10);
 	for (uint32_t i = 0; i < nr; i++)
 		assert_in_range(cells[i].stack, 40, 49);
-	assert_int_equal(covers_ns, SECOND);
+	assert_int_equal(covers_ns, T_SECOND);
 	free(cells);
 	history_free(h);
 }
@@ -301,14 +302,14 @@ TEST(test_window_of_arrivals)
  */
 static void check_start(uint32_t late, uint32_t ahead)
 {
-	const uint64_t start = 5000 * SECOND, slice = COUNTS_SLICE_NS;
+	const uint64_t start = 5000 * T_SECOND, slice = COUNTS_SLICE_NS;
 	struct count *counts;
 	uint64_t count, taken = 0;
 	struct history *h;
 
-	assert_int_equal(history_new(&h, 5 * SECOND, 10 * SECOND, 1000), 0);
+	assert_int_equal(history_new(&h, 5 * T_SECOND, 10 * T_SECOND, 1000), 0);
 	assert_int_equal(history_use_moments(h), 0);
-	history_keep(h, 5 * SECOND, 3600 * SECOND, 1 << 24);
+	history_keep(h, 5 * T_SECOND, 3600 * T_SECOND, 1 << 24);
 	history_begin(h, start);
 	for (uint32_t cpu = 0; cpu < CPUS; cpu++) {
 		uint32_t nr = 0, from = cpu ? 0 : late;

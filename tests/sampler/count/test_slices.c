@@ -3,16 +3,17 @@
  * slices: packed counts against the counts themselves; random adds, merges, drops, resets and
  * changes of events against a list of all samples; memory of ten minutes; damaged bytes.
  */
+#include "sampler/count/history.c"
+
 #include "tests/prelude.h"
 
 #include <errno.h>
 #include <time.h>
 
-#include "sampler/count/internal.h"
 #include "symbols/base/base.h"
 
-#define SECOND 1000000000ULL
-#define SLICE  (SECOND / 10)
+#define SECOND	1000000000ULL
+#define T_SLICE (SECOND / 10)
 
 static uint64_t seed = 20261122;
 
@@ -217,7 +218,7 @@ static void run(uint64_t span_ns, size_t memory, uint32_t steps)
 			about.events = (uint16_t)rnd(3);
 		if (!rnd(100))
 			about.begin_ns += rnd(5) * SECOND;
-		about.end_ns = about.begin_ns + (rnd(20) ? SLICE : 1 + rnd(2000000000));
+		about.end_ns = about.begin_ns + (rnd(20) ? T_SLICE : 1 + rnd(2000000000));
 		*m = (struct moment){ about.begin_ns, about.end_ns, 0, 0, 0, about.events };
 		totals(counts, n, &m->count, &m->weight);
 		assert_int_equal(slices_add(s, counts, n, &about), 0);
@@ -232,7 +233,7 @@ static void run(uint64_t span_ns, size_t memory, uint32_t steps)
 			continue;
 		check_all(s, all, nr);
 		for (int i = 0; i < 5; i++) {
-			uint64_t from = 70 * SECOND + rnd(4000) * SLICE;
+			uint64_t from = 70 * SECOND + rnd(4000) * T_SLICE;
 
 			check_range(s, all, nr, from, from + rnd(1u << 31) * 4ULL);
 		}
@@ -256,7 +257,7 @@ static void add_next(struct slices *s, struct slice *about, uint32_t i)
 {
 	struct count c[] = { { i % 7, 1, 0, 3, 30, 0 }, { 9, 2, 0, 1, 10, 0 } };
 
-	about->end_ns = about->begin_ns + SLICE;
+	about->end_ns = about->begin_ns + T_SLICE;
 	assert_int_equal(slices_add(s, c, 2, about), 0);
 	about->begin_ns = about->end_ns;
 }
@@ -274,13 +275,13 @@ TEST(test_merges_old_ones_first)
 	for (uint32_t i = 0; i < slices_nr(s); i++) {
 		uint64_t span = slices_at(s, i)->end_ns - slices_at(s, i)->begin_ns;
 
-		assert_true(span == SLICE || span == SECOND || span == 10 * SECOND);
+		assert_true(span == T_SLICE || span == SECOND || span == 10 * SECOND);
 		assert_true(span <= before);
 		before = span;
 		shortest = MIN(shortest, span);
 		longest = MAX(longest, span);
 	}
-	assert_true(shortest == SLICE && longest > SLICE);
+	assert_true(shortest == T_SLICE && longest > T_SLICE);
 	assert_false(slices_dropped(s, &count, &weight));
 	slices_free(s);
 }
@@ -348,7 +349,7 @@ TEST(test_ten_minutes)
 
 			counts[k] = (struct count){ stack, stack % 40, 0, 1, 1001001, 0 };
 		}
-		about.end_ns = about.begin_ns + SLICE;
+		about.end_ns = about.begin_ns + T_SLICE;
 		assert_int_equal(slices_add(s, counts, 200, &about), 0);
 		about.begin_ns = about.end_ns;
 	}
@@ -374,7 +375,7 @@ TEST(test_largest_weights)
 	const struct slice packed = { .nr = 1,
 				      .bytes = (uint8_t *)product,
 				      .size = sizeof(product) };
-	struct slice about = { .begin_ns = 0, .end_ns = SLICE };
+	struct slice about = { .begin_ns = 0, .end_ns = T_SLICE };
 	struct slice_reader r;
 	uint64_t count, weight;
 	struct slices *s;
@@ -397,7 +398,7 @@ TEST(test_largest_weights)
 		assert_int_equal(c.count, 3);
 		assert_true(c.weight == UINT64_MAX);
 		about.begin_ns = about.end_ns;
-		about.end_ns += SLICE;
+		about.end_ns += T_SLICE;
 	}
 	assert_true(slices_dropped(s, &count, &weight));
 	assert_true(count > 3 && weight == UINT64_MAX);
@@ -421,7 +422,7 @@ TEST(test_nothing_to_merge)
 
 		for (uint32_t k = 0; k < nr; k++)
 			counts[k] = (struct count){ i < 5 ? i * 30000 + k : 0, 0, 0, 1, i + k, 0 };
-		about.end_ns = about.begin_ns + SLICE;
+		about.end_ns = about.begin_ns + T_SLICE;
 		assert_int_equal(slices_add(s, counts, nr, &about), 0);
 		about.begin_ns = about.end_ns;
 		if (i == 4) {
@@ -459,7 +460,7 @@ static int64_t add_many(struct slices *s, uint32_t nr, bool same)
 
 		for (uint32_t k = 0; k < MANY; k++)
 			counts[k] = (struct count){ k, same ? 0 : i, 0, 1, 1, 0 };
-		about.end_ns = about.begin_ns + SLICE / 100;
+		about.end_ns = about.begin_ns + T_SLICE / 100;
 		begin = cpu_ns();
 		assert_int_equal(slices_add(s, counts, MANY, &about), 0);
 		longest = MAX(longest, cpu_ns() - begin);
@@ -534,7 +535,7 @@ static uint32_t half(void *ctx, uint32_t id)
 TEST(test_remap)
 {
 	const struct history_ids ids = { half, add_one, add_one, NULL };
-	struct slice about = { .end_ns = SLICE };
+	struct slice about = { .end_ns = T_SLICE };
 	struct count c[] = { { 4, 1, 0, 3, 30, 0 }, { 5, 1, 0, 1, 10, 0 }, { 7, 1, 0, 2, 21, 0 } },
 		     out;
 	struct slice_reader r;

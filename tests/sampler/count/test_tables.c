@@ -3,8 +3,9 @@
  * stacks and cells, one thread: identity, sums, growth, full, memory caps.
  * test_stress.c has the threads.
  */
+#include "sampler/count/counts.c"
+
 #include "tests/prelude.h"
-#include "sampler/count/internal.h"
 #include "symbols/base/base.h"
 
 static void make_stack(uint32_t *places, uint32_t nr, uint32_t seed)

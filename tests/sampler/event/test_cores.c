@@ -2,11 +2,12 @@
 /*
  * Cores of several types: read from /sys, and events opened on each type's CPUs of a fake kernel.
  */
+#include "sampler/event/event.c"
+
 #include "tests/prelude.h"
 
 #include <unistd.h>
 
-#include "sampler/event/internal.h"
 #include "tests/fake_root.h"
 #include "tests/sampler/fake_kernel.h"
 #include "symbols/base/base.h"

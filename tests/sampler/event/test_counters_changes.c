@@ -2,6 +2,7 @@
 /*
  * counters, changed while they run, on a made-up kernel: rates, events, tasks.
  */
+#include "sampler/event/slot.c"
 #include "sampler/event/counters.c"
 
 #include "tests/prelude.h"

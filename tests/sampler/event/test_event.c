@@ -3,7 +3,7 @@
  * event: every name of the catalogue, aliases, modifiers, raw codes, and the message for unknown
  * names.
  */
-#include "sampler/event/internal.h"
+#include "sampler/event/event.c"
 
 #include "tests/prelude.h"
 #include "symbols/base/base.h"

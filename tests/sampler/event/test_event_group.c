@@ -3,13 +3,14 @@
  * Groups of events: lists and braces as in perf, the requests to a fake kernel, changes while the
  * groups run, and the counts in a leader's samples.
  */
+#include "sampler/hot/sampler_thread.c"
+
 #include "sampler/event/internal.h"
 
 #include "tests/prelude.h"
 
 #include <errno.h>
 
-#include "sampler/hot/internal.h"
 #include "tests/unhash.h"
 #include "tests/sampler/fake_kernel.h"
 #include "symbols/base/base.h"

@@ -2,7 +2,7 @@
 /*
  * idmap: ids found, forgotten and replaced while others look.
  */
-#include "sampler/event/internal.h"
+#include "sampler/event/slot.c"
 
 #include "tests/prelude.h"
 

@@ -3,7 +3,7 @@
  * Names of libpfm4: the same attributes as from the library's encoder, for all its CPUs; codes out
  * of the vendors' manuals; refusals.
  */
-#include "sampler/event/internal.h"
+#include "sampler/event/event.c"
 
 #include "tests/prelude.h"
 #include "symbols/base/base.h"

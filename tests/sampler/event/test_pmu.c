@@ -3,7 +3,7 @@
  * Events that the kernel describes: PMUs of a fake /sys, tracepoints of a fake
  * tracefs, breakpoints, probes; and the lists of them.
  */
-#include "sampler/event/internal.h"
+#include "sampler/event/event.c"
 
 #include "tests/prelude.h"
 

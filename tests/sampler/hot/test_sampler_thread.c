@@ -155,7 +155,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void put_sample(struct fixture *f, uint32_t pid)
+static void t_put_sample(struct fixture *f, uint32_t pid)
 {
 	struct kernel_sample s = kernel_sample(pid, f->id, KERNEL_IP, KERNEL_IP + 0x100);
 
@@ -208,10 +208,10 @@ TEST(test_frames_of_wakeup, setup, teardown)
 	struct fixture *f = *state;
 	uint32_t nr_samples, nr_frames, nr_wrong;
 
-	put_sample(f, 3);
+	t_put_sample(f, 3);
 	put_waking(f, 4);
 	put_waking(f, OWN_PID);
-	put_sample(f, 5);
+	t_put_sample(f, 5);
 	put_waking(f, 3);
 	take(f, &nr_samples, &nr_frames, &nr_wrong);
 	assert_int_equal(nr_samples, 5);

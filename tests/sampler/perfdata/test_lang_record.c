@@ -3,11 +3,12 @@
  * lang_record: functions and frames of languages in a recording and back; damaged and hostile
  * records are refused.
  */
+#include "sampler/perfdata/lang_record.c"
+
 #include "tests/prelude.h"
 
 #include <errno.h>
 
-#include "sampler/perfdata/internal.h"
 #include "unwind/unwind.h"
 #include "symbols/script/script.h"
 

@@ -2,6 +2,8 @@
 /*
  * A recording with a reader that was taken over by it: each answer is refused, or harmless.
  */
+#include "sampler/perfdata/perfdata.c"
+
 #include "tests/prelude.h"
 
 #include <errno.h>
@@ -9,7 +11,6 @@
 #include <linux/perf_event.h>
 #include <unistd.h>
 
-#include "sampler/perfdata/internal.h"
 #include "symbols/sandbox/sandbox.h"
 
 #include "tests/sampler/perfdata_file.h"

@@ -2,6 +2,8 @@
 /*
  * Memory of a recording: a kernel that forbids memfds that can be executed, or no memory at all.
  */
+#include "sampler/perfdata/perfdata.c"
+
 #include "tests/prelude.h"
 
 #include <errno.h>
@@ -11,7 +13,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sampler/perfdata/internal.h"
 #include "symbols/base/base.h"
 #include "sampler/ring/ring.h"
 

@@ -2,7 +2,7 @@
 /*
  * Records of a stream, byte by byte.
  */
-#include "sampler/perfdata/internal.h"
+#include "sampler/perfdata/perfdata_write.c"
 
 #include "tests/prelude.h"
 

@@ -3,7 +3,7 @@
  * Recordings of other writers: compressed, from pipes, damaged, cut short, and
  * files that are none.
  */
-#include "sampler/perfdata/internal.h"
+#include "sampler/perfdata/perfdata_scan.c"
 
 #include "tests/prelude.h"
 
@@ -28,7 +28,7 @@
 
 static struct file file;
 
-static struct perfdata *open_file(const struct file *f)
+static struct perfdata *t_open_file(const struct file *f)
 {
 	struct perfdata *pd;
 	struct err e = { "" };
@@ -41,7 +41,7 @@ static struct perfdata *open_file(const struct file *f)
 /* Expect @nr records and a note that has @note; "": none. */
 static void expect(const struct file *f, uint64_t nr, const char *note)
 {
-	struct perfdata *pd = open_file(f);
+	struct perfdata *pd = t_open_file(f);
 	const char *got = perfdata_note(pd);
 
 	assert_int_equal(perfdata_nr_records(pd), nr);
@@ -248,7 +248,7 @@ TEST(test_pipe_features)
 	put_header(&file, HEADER_FEATURE, 8); /* nothing in it */
 	put_header(&file, HEADER_FEATURE, 16);
 	put_u64(&file, 12);
-	pd = open_file(&file);
+	pd = t_open_file(&file);
 	assert_string_equal(perfdata_kernel(pd)->release, "4.19.0-other");
 	assert_string_equal(perfdata_machine(pd), "riscv64");
 	assert_string_equal(perfdata_event(pd, 0)->event.name, "my-clock:u");
@@ -257,7 +257,7 @@ TEST(test_pipe_features)
 	put_header(&file, EVENT_UPDATE, 24);
 	put_u64(&file, 2);
 	put_u64(&file, 8);
-	pd = open_file(&file);
+	pd = t_open_file(&file);
 	assert_string_equal(perfdata_event(pd, 0)->event.name, "sched:sched_switch");
 	perfdata_close(pd);
 }
@@ -301,7 +301,7 @@ TEST(test_cut_facts)
 	section[1] = sizeof(release);
 	put(&file, section, sizeof(section));
 	put(&file, release, sizeof(release));
-	pd = open_file(&file);
+	pd = t_open_file(&file);
 	assert_string_equal(perfdata_note(pd), "");
 	assert_string_equal(perfdata_kernel(pd)->release, "1.2.3-other");
 	perfdata_close(pd);
@@ -405,7 +405,7 @@ TEST(test_samples_by_event)
 	put_u64(&file, 9);
 	for (int i = 0; i < 5; i++)
 		put_sample(&file, i < 2 ? 7 : 9, 0x1000, 100, 1);
-	pd = open_file(&file);
+	pd = t_open_file(&file);
 	assert_int_equal(perfdata_event(pd, 0)->nr_samples, 2);
 	assert_int_equal(perfdata_event(pd, 1)->nr_samples, 3);
 	perfdata_close(pd);
@@ -420,7 +420,7 @@ TEST(test_samples_by_event)
 			put_u64(&file, 1);
 		put_u64(&file, i < 1 ? 8 : 9);
 	}
-	pd = open_file(&file);
+	pd = t_open_file(&file);
 	assert_int_equal(perfdata_event(pd, 0)->nr_samples, 1);
 	assert_int_equal(perfdata_event(pd, 1)->nr_samples, 4);
 	perfdata_close(pd);

@@ -3,9 +3,10 @@
  * assemble: ids of the real tables into a profile that outlives them. Names are from this very
  * program, read as the loader reads it.
  */
-#include "tests/prelude.h"
+#include "sampler/annotate.c"
+#include "sampler/profile/internal.h"
 
-#include "sampler/internal.h"
+#include "tests/prelude.h"
 
 #include <inttypes.h>
 #include <malloc.h>
@@ -16,7 +17,6 @@
 #include <unistd.h>
 #include <urcu/urcu-qsbr.h>
 
-#include "sampler/profile/internal.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
 #include "symbols/script/script.h"
@@ -157,7 +157,7 @@ static const struct profile_function *function_at(const struct profile *p, uint3
 	return &p->functions[p->frames[s->first + frame]];
 }
 
-static uint32_t task_of(struct tables *t, pid_t pid, pid_t tid)
+static uint32_t t_task_of(struct tables *t, pid_t pid, pid_t tid)
 {
 	struct maps_hit hit;
 
@@ -490,9 +490,9 @@ TEST(test_processes)
 	for (uint32_t i = 0; i < 3; i++)
 		counts[i].stack = STACK_NONE;
 	/* The thread's task is first: its process shows as the main thread nevertheless. */
-	counts[0].task = task_of(&t, PID_A, THREAD_A);
-	counts[1].task = task_of(&t, PID_B, PID_B);
-	counts[2].task = task_of(&t, PID_A, PID_A);
+	counts[0].task = t_task_of(&t, PID_A, THREAD_A);
+	counts[1].task = t_task_of(&t, PID_B, PID_B);
+	counts[2].task = t_task_of(&t, PID_A, PID_A);
 
 	p = assembled(&t, counts, 3);
 	assert_int_equal(p->nr_tasks, 3);
@@ -530,7 +530,7 @@ TEST(test_process_without_main_thread)
 	tables_init(&t);
 	maps_on_comm(t.maps, PID_A, THREAD_A, "worker", 6, false, 1200);
 	maps_publish(t.maps, 2000, 1000000);
-	count.task = task_of(&t, PID_A, THREAD_A);
+	count.task = t_task_of(&t, PID_A, THREAD_A);
 	p = assembled(&t, &count, 1);
 	tables_fini(&t);
 	assert_string_equal(p->processes[0].comm.str, "worker");

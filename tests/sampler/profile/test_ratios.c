@@ -3,12 +3,13 @@
  * Ratios of events: which ones a set of events gives, their values by function and by tick, and all
  * the ways in which there is none.
  */
+#include "sampler/event/event.c"
+
 #include "tests/prelude.h"
 #include "tests/sampler/profile_of.h"
 
 #include <math.h>
 
-#include "sampler/event/internal.h"
 #include "sampler/profile/profile.h"
 #include "symbols/base/base.h"
 
