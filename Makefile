@@ -79,7 +79,7 @@ TOOLS     := $(patsubst tests/tools/%.c,$(B)/tests/tools/%,$(wildcard tests/tool
 # The same targets over their corpora, without a fuzzer.
 REPLAYS   := $(FUZZERS:%=$(B)/tests/fuzz/%)
 
-.PHONY: truth-tableless bench-cage kill-matrix storms soak man all run check unit e2e bench fuzz fuzz-all layouts layering style figures install uninstall clean help deps programs tools lab
+.PHONY: cases truth-tableless bench-cage kill-matrix storms soak man all run check unit e2e bench fuzz fuzz-all layouts layering style figures install uninstall clean help deps programs tools lab
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -243,6 +243,9 @@ runtimes: $(B)/proftop ## names, certain ones and shares of each runtime that pa
 truth-tableless: $(TOOLS) ## rows derived from code against the unwind tables of these files; FILES="..."
 	$(Q)$(B)/tests/tools/derivetruth $(or $(FILES),$(wildcard /lib/*-linux-gnu/libc.so.6 /lib/*-linux-gnu/libm.so.6 \
 		/lib/*-linux-gnu/libgcc_s.so.1 /usr/*-linux-gnu/lib/libc.so.6 /usr/*-linux-gnu/lib/libm.so.6 /usr/*-linux-gnu/lib/libstdc++.so.6))
+
+cases: $(B)/tests/tools/langcase ## what is read of the runtimes that make runtimes found, for test_cases, as root; a case that is there stays
+	$(Q)B=$(B) tests/tools/make_cases $(WORDS)
 
 layouts: ## NODES="path ...": rows of V8's versions from these running Node.js; CHECK=1: compare them; RUBY=FILE, PHP=php-config, LUA=FOLDER, LUAJIT=FOLDER
 	$(Q)$(if $(RUBY)$(PHP)$(LUA)$(LUAJIT),tests/tools/script_layouts RUBY='$(RUBY)' PHP='$(PHP)' LUA='$(LUA)' LUAJIT='$(LUAJIT)',tests/tools/v8_layouts $(if $(CHECK),--check) \

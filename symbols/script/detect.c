@@ -436,9 +436,9 @@ static int read_symbol_values(struct detect_search *search, const struct elffile
 }
 
 int detect_read_file(struct detect_file *out, const struct elffile *f, enum lang_kind kind,
-		     const char *name)
+		     const char *name, uint64_t code)
 {
-	struct detect_search search = { .out = out, .name = name };
+	struct detect_search search = { .out = out, .name = name, .code = code };
 	int rc = find_symbols(&search, f, kind);
 
 	return rc ? rc : read_symbol_values(&search, f);

@@ -244,7 +244,7 @@ struct line_ends *script_functions_line_ends(struct script_functions *c);
  * -ENOENT: some are missing.
  */
 int detect_read_file(struct detect_file *out, const struct elffile *f, enum lang_kind kind,
-		     const char *name);
+		     const char *name, uint64_t code);
 
 /* Ruby: a member that a version does not have; the bound of a frame; an iseq by its flags. */
 #define RUBY_ABSENT	0xffffU

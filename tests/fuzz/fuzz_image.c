@@ -80,7 +80,7 @@ static void read_facts(const uint8_t *data, size_t size)
 	    !memchr(facts.names.link, 0, sizeof(facts.names.link)))
 		abort();
 	detect_read_file(&file, &f, (enum lang_kind)(LANG_PYTHON + size % ARRAY_SIZE(names)),
-			 names[size % ARRAY_SIZE(names)]);
+			 names[size % ARRAY_SIZE(names)], 0);
 	if (file.nr_eval > LANG_EVAL_MAX)
 		abort();
 	elffile_close(&f);

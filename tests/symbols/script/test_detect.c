@@ -169,7 +169,7 @@ static int read_made(enum lang_kind kind, const char *name, const struct made_sy
 	elfmake_symbols(&m, SHT_DYNSYM, syms, nr + 1, strings, used);
 	elfmake_finish(&m);
 	assert_int_equal(elffile_open(&f, -1, m.bytes, m.size, &e), 0);
-	rc = detect_read_file(out, &f, kind, name);
+	rc = detect_read_file(out, &f, kind, name, 0);
 	elffile_close(&f);
 	elfmake_fini(&m);
 	return rc;
@@ -293,7 +293,7 @@ TEST(test_php)
 		elfmake_symbols(&m, SHT_DYNSYM, syms, 3, names, sizeof(names));
 		elfmake_finish(&m);
 		assert_int_equal(elffile_open(&f, -1, m.bytes, m.size, &e), 0);
-		assert_int_equal(detect_read_file(&file, &f, LANG_PHP, "php"), 0);
+		assert_int_equal(detect_read_file(&file, &f, LANG_PHP, "php", 0), 0);
 		elffile_close(&f);
 		elfmake_fini(&m);
 		assert_int_equal(file.version, versions[i]);
@@ -469,7 +469,7 @@ TEST(test_ruby_vm_in_code)
 		elfmake_finish(&m);
 		memcpy(m.bytes + 0x1000 + 0x100, rows[i].code, sizeof(rows[i].code));
 		assert_int_equal(elffile_open(&f, -1, m.bytes, m.size, &e), 0);
-		assert_int_equal(detect_read_file(&file, &f, LANG_RUBY, "ruby"), 0);
+		assert_int_equal(detect_read_file(&file, &f, LANG_RUBY, "ruby", 0), 0);
 		assert_int_equal(file.runtime, rows[i].address ? BASE + rows[i].address : 0);
 		assert_int_equal(file.version_at, BASE + 64);
 		elffile_close(&f);
