@@ -54,8 +54,15 @@ static inline void langcase_number(struct langcase *c, const char *name, uint64_
 		{ "runtime", &c->file.runtime },
 		{ "code_type", &c->file.code_type },
 		{ "version_at", &c->file.version_at },
+		{ "code_offset", &c->file.blob_offset },
+		{ "code_size", &c->file.blob_size },
 		{ "pc", &c->sample.pc },
 		{ "sp", &c->sample.sp },
+		{ "fp", &c->sample.fp },
+		{ "rdi", &c->sample.rdi },
+		{ "r9", &c->sample.r9 },
+		{ "r13", &c->sample.r13 },
+		{ "r15", &c->sample.r15 },
 		{ "loop0", &c->sample.loop[0] },
 		{ "loop1", &c->sample.loop[1] },
 		{ "stack", &c->sample.stack_size },
@@ -66,6 +73,8 @@ static inline void langcase_number(struct langcase *c, const char *name, uint64_
 			*wide[i].value = value;
 	if (!strcmp(name, "version"))
 		c->file.version = (uint32_t)value;
+	if (!strcmp(name, "v8"))
+		c->file.v8_version = (uint32_t)value;
 	if (!strcmp(name, "machine"))
 		c->file.machine = (uint32_t)value;
 	if (!strcmp(name, "kind"))

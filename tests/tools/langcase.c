@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * langcase PID TID python|php|ruby|perl|lua|luajit FILE TITLE: write a case of this thread, which
- * is stopped for it, as it is described in langcase.h. Needs the right to trace it.
+ * langcase PID TID python|php|ruby|perl|lua|luajit|node FILE TITLE: write a case of this thread,
+ * which is stopped for it, as it is described in langcase.h. Needs the right to trace it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +21,8 @@
 
 static struct langcase c;
 static char frames[LANGCASE_TEXT];
+static char *names; /* of the symbols of its file */
+static size_t names_size;
 
 /* Note lines of memory that were read; in the order of addresses, each once. */
 static void note(uint64_t addr, uint64_t size)
@@ -54,6 +56,19 @@ ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long nr_
 	return got;
 }
 
+/* Keep the names of symbols: the numbers of V8 are written by name. */
+static void keep_names(const struct elffile *f)
+{
+	const Elf64_Shdr *s = elffile_section(f, ".dynstr");
+	void *text;
+
+	if (!s || elffile_read_alloc(f, s->sh_offset, s->sh_size, &text))
+		return;
+	free(names);
+	names = text;
+	names_size = s->sh_size;
+}
+
 /* Read the facts of the file that is mapped so. False: it is no such interpreter. */
 static bool read_file(const char *path, uint64_t start, uint64_t offset, uint64_t code)
 {
@@ -78,6 +93,7 @@ static bool read_file(const char *path, uint64_t start, uint64_t offset, uint64_
 		if (rc)
 			break;
 		c.file = file;
+		keep_names(&f);
 		c.file.runtime += file.runtime ? bias : 0;
 		c.file.code_type += file.code_type ? bias : 0;
 		c.file.version_at += file.version_at ? bias : 0;
@@ -123,6 +139,13 @@ static void set_registers(const struct user_regs_struct *r)
 
 	c.sample.pc = r->rip;
 	c.sample.sp = r->rsp;
+	if (c.file.kind == LANG_NODE) {
+		c.sample.fp = r->rbp;
+		c.sample.rdi = r->rdi;
+		c.sample.r9 = r->r9;
+		c.sample.r13 = r->r13;
+		c.sample.r15 = r->r15;
+	}
 	if (c.file.kind == LANG_PHP && loop) {
 		c.sample.loop[0] = r->r14;
 		c.sample.loop[1] = r->r15;
@@ -177,6 +200,26 @@ static void merge_blocks(void)
 	c.nr_blocks = nr;
 }
 
+/* Write the numbers that symbols of the file have the values of, each once. */
+static void put_numbers(FILE *out)
+{
+	bool put[V8_NR] = { false };
+
+	for (const char *name = names; name && name < names + names_size;
+	     name += strlen(name) + 1) {
+		enum v8_number i = v8layout_number(name);
+
+		if (i == V8_NR || put[i] || c.file.v8.number[i] == -1)
+			continue;
+		put[i] = true;
+		fprintf(out, "number %s %d\n", name, c.file.v8.number[i]);
+	}
+	fprintf(out, "sizes ");
+	for (uint32_t i = 0; i < sizeof(c.file.v8.sizes); i++)
+		fprintf(out, "%02x", c.file.v8.sizes[i]);
+	fprintf(out, "\n");
+}
+
 /* Write the case; the stack is memory as well. */
 static int put_case(FILE *f, pid_t pid, const char *what)
 {
@@ -191,6 +234,14 @@ static int put_case(FILE *f, pid_t pid, const char *what)
 	fprintf(f, "pc %" PRIx64 "\nsp %" PRIx64 "\nstack %" PRIx64 "\n", c.sample.pc, c.sample.sp,
 		c.sample.stack_size);
 	fprintf(f, "loop0 %" PRIx64 "\nloop1 %" PRIx64 "\n", c.sample.loop[0], c.sample.loop[1]);
+	if (c.file.kind == LANG_NODE) {
+		fprintf(f, "v8 %x\ncode_offset %" PRIx64 "\ncode_size %" PRIx64 "\n",
+			c.file.v8_version, c.file.blob_offset, c.file.blob_size);
+		fprintf(f, "fp %" PRIx64 "\nrdi %" PRIx64 "\nr9 %" PRIx64 "\n", c.sample.fp,
+			c.sample.rdi, c.sample.r9);
+		fprintf(f, "r13 %" PRIx64 "\nr15 %" PRIx64 "\n", c.sample.r13, c.sample.r15);
+		put_numbers(f);
+	}
 	if (php)
 		fprintf(f, "api %s\n", php->api);
 	merge_blocks();
@@ -251,9 +302,10 @@ static int make(pid_t pid, pid_t tid, const char *path, const char *what)
 
 int main(int argc, char **argv)
 {
-	static const char *const names[LANG_NR] = {
+	static const char *const languages_of[LANG_NR] = {
 		[LANG_PYTHON] = "python", [LANG_PHP] = "php", [LANG_RUBY] = "ruby",
-		[LANG_PERL] = "perl",	  [LANG_LUA] = "lua", [LANG_LUAJIT] = "luajit"
+		[LANG_PERL] = "perl",	  [LANG_LUA] = "lua", [LANG_NODE] = "node",
+		[LANG_LUAJIT] = "luajit"
 	};
 	pid_t pid, tid;
 	int rc;
@@ -263,7 +315,7 @@ int main(int argc, char **argv)
 	pid = atoi(argv[1]);
 	tid = atoi(argv[2]);
 	for (uint32_t i = 0; i < LANG_NR; i++)
-		if (names[i] && !strcmp(argv[3], names[i]))
+		if (languages_of[i] && !strcmp(argv[3], languages_of[i]))
 			c.file.kind = i;
 	if (ptrace(PTRACE_ATTACH, tid, NULL, NULL) || waitpid(tid, NULL, __WALL) != tid) {
 		perror("langcase");

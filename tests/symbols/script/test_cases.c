@@ -11,7 +11,7 @@
 #include "tests/langcase.h"
 
 #define CASES	  "tests/cases"
-#define CASES_MIN 60
+#define CASES_MIN 150
 #define CASE_MAX  (200U << 10) /* bytes */
 
 static struct langcase *c;
@@ -51,8 +51,31 @@ static void set_api(const char *api)
 			c->file.php = i + 1;
 }
 
+/* A number of V8 by the name of its symbol: "v8dbg_frametype_InterpretedFrame 13". */
+static void set_number(char *text)
+{
+	char *space = strchr(text, ' ');
+	enum v8_number i;
+
+	assert_non_null(space);
+	*space = 0;
+	i = v8layout_number(text);
+	assert_true(i < V8_NR);
+	c->file.v8.number[i] = (int16_t)atoi(space + 1);
+}
+
+static void set_sizes(const char *hex)
+{
+	unsigned int byte;
+
+	for (uint32_t i = 0; i < sizeof(c->file.v8.sizes); i++) {
+		assert_int_equal(sscanf(hex + 2UL * i, "%2x", &byte), 1);
+		c->file.v8.sizes[i] = (uint8_t)byte;
+	}
+}
+
 /* Take a line, and the bytes behind it; returns their end. */
-static const uint8_t *take(const char *name, const char *value, const uint8_t *at)
+static const uint8_t *take(const char *name, char *value, const uint8_t *at)
 {
 	struct langcase_block *b = &c->blocks[c->nr_blocks];
 
@@ -60,6 +83,10 @@ static const uint8_t *take(const char *name, const char *value, const uint8_t *a
 		add_range(c->file.eval, &c->file.nr_eval, LANG_EVAL_MAX, value);
 	else if (!strcmp(name, "main"))
 		add_range(c->file.main, &c->file.nr_main, LANG_MAIN_MAX, value);
+	else if (!strcmp(name, "number"))
+		set_number(value);
+	else if (!strcmp(name, "sizes"))
+		set_sizes(value);
 	else if (!strcmp(name, "api"))
 		set_api(value);
 	else if (!strcmp(name, "frame"))
@@ -85,6 +112,8 @@ static void load(const char *path)
 	assert_non_null(f);
 	memset(c, 0, sizeof(*c));
 	c->bytes = malloc(CASE_MAX + 1);
+	for (uint32_t i = 0; i < V8_NR; i++)
+		c->file.v8.number[i] = -1;
 	size = fread(c->bytes, 1, CASE_MAX + 1, f);
 	fclose(f);
 	assert_true(size && size <= CASE_MAX);
