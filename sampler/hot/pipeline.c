@@ -795,8 +795,8 @@ static enum lang_status merge(struct pipeline *p, const struct lang_process *lan
 /* Find out why a sample of a JVM has no frames of Java. */
 static enum lang_status why_no_java(const struct pipeline *p)
 {
-	if (p->hit.jvm_thread != LANG_NO_FRAMES)
-		return (enum lang_status)p->hit.jvm_thread;
+	if (p->hit.own_thread != LANG_NO_FRAMES)
+		return (enum lang_status)p->hit.own_thread;
 	if (p->user.new_code || p->stop == UNWIND_PENDING)
 		return LANG_NEW_CODE;
 	return p->stop == UNWIND_COMPLETE || p->stop == UNWIND_NO_USER ? LANG_NO_FRAMES
@@ -845,6 +845,9 @@ static void add_language(struct pipeline *p, const struct record_sample *s,
 	/* A thread of a library, as of BLAS, or a program that only links the interpreter. */
 	if (slot->none == LANG_NO_THREAD && !runs_loop(p, hit->lang))
 		p->lang_status = LANG_NO_FRAMES;
+	/* A thread of V8 itself, which compiles or collects. */
+	if (p->lang_status == LANG_NO_FRAMES && hit->own_thread != LANG_NO_FRAMES)
+		p->lang_status = (enum lang_status)hit->own_thread;
 	if (slot->none != LANG_OK)
 		return;
 	p->user.stop = p->stop;

@@ -957,12 +957,12 @@ static uint32_t task_id(const struct maps *m, struct tasks *tasks, const struct 
 	return new_id(tasks, name, &task, word);
 }
 
-/* Of a JVM: the kind of thread @task is. */
-static uint8_t jvm_thread(const struct tasks *tasks, uint32_t id)
+/* Of a JVM or V8: the kind of thread @task is. */
+static uint8_t own_thread(const struct tasks *tasks, uint32_t id)
 {
 	const struct task *task = tasks_at(tasks, id);
 
-	return task ? task->jvm_thread : LANG_NO_FRAMES;
+	return task ? task->own_thread : LANG_NO_FRAMES;
 }
 
 /* Test whether processes of a recording were left out. */
@@ -997,8 +997,8 @@ static void fill_hit(struct maps *m, struct tasks *tasks, struct process *p, pid
 	} else {
 		hit->full = was_full(m);
 	}
-	if (lang && lang->info.kind == LANG_JAVA)
-		hit->jvm_thread = jvm_thread(tasks, hit->task);
+	if (lang && (lang->info.kind == LANG_JAVA || lang->info.kind == LANG_NODE))
+		hit->own_thread = own_thread(tasks, hit->task);
 	if (atomic_load_explicit(&p->uid, memory_order_relaxed) == UINT32_MAX)
 		hit->ask = true;
 }

@@ -578,7 +578,7 @@ uint32_t tasks_add(struct tasks *t, const struct task *task)
 	slot->task = *task;
 	keep_name(slot->comm, &slot->task.comm);
 	keep_name(slot->process_comm, &slot->task.process_comm);
-	slot->task.jvm_thread = (uint8_t)lang_jvm_thread(slot->comm);
+	slot->task.own_thread = (uint8_t)lang_own_thread(slot->comm);
 	atomic_store_explicit(&slot->ready, true, memory_order_release);
 	return id;
 }

@@ -387,7 +387,7 @@ struct task {
 	uid_t uid;	    /* real uid, (uid_t)-1: unknown */
 	pid_t parent;	    /* pid of the parent process; 0: unknown */
 	uint64_t start_ns;  /* begin of this name; 0: before the start of proftop */
-	uint8_t jvm_thread; /* if the process is a JVM: lang_jvm_thread() */
+	uint8_t own_thread; /* if the process is a JVM or V8: lang_own_thread() */
 	struct safe_text comm;
 	struct safe_text process_comm; /* the main thread's, at the first sample; "": unknown */
 };
@@ -447,7 +447,7 @@ struct maps_hit {
 	bool ask;	  /* shown as its main thread, or without uid: maps_ask() corrects it */
 	uint32_t process; /* id of its incarnation; 0: unknown */
 	const struct lang_process *lang; /* its interpreter; NULL: none is known */
-	uint8_t jvm_thread;		 /* of a JVM: lang_jvm_thread() */
+	uint8_t own_thread;		 /* of a JVM or V8: lang_own_thread() */
 };
 
 /* Make empty maps. @objects is borrowed for the life of the maps. */

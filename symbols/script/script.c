@@ -83,9 +83,10 @@ const char *lang_status_name(enum lang_status why)
 
 /*
  * Names of HotSpot's own threads, as cut to 15 bytes (JDK source: os::set_native_thread_name()): at
- * the end, from JDK 26 on in the middle.
+ * the end, from JDK 26 on in the middle. And of V8's, which compile and collect, as Node.js names
+ * them: 24.21.0 and 26.10.0, in /proc.
  */
-enum lang_status lang_jvm_thread(const char *comm)
+enum lang_status lang_own_thread(const char *comm)
 {
 	static const struct {
 		const char *begin;
@@ -123,6 +124,9 @@ enum lang_status lang_jvm_thread(const char *comm)
 		{ "VM Peri..", LANG_VM },
 		{ "Monitor..", LANG_VM },
 		{ "Signal ..", LANG_VM },
+		{ "V8Worker", LANG_VM },
+		{ "node-V8Worker", LANG_VM },
+		{ "DelayedTaskSche", LANG_VM },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)

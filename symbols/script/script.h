@@ -492,13 +492,13 @@ enum lang_status {
 	LANG_NO_ROOM,	/* too many functions, or steps to the first frame */
 	LANG_GC,	/* a thread of a JVM: its collector's */
 	LANG_COMPILER,
-	LANG_VM,       /* another one of the JVM itself */
+	LANG_VM,       /* another one of the JVM itself, or of V8 */
 	LANG_NEW_CODE, /* compiled code that was not read yet */
 	LANG_OK,
 };
 
-/* Classify a thread of a JVM by its name: LANG_NO_FRAMES: it may run Java. */
-enum lang_status lang_jvm_thread(const char *comm);
+/* Classify a thread of a JVM or V8 by its name: LANG_NO_FRAMES: it may run a program. */
+enum lang_status lang_own_thread(const char *comm);
 /* "no reader", ...: words for the screen; with '_' for programs. */
 const char *lang_status_name(enum lang_status why);
 

@@ -154,6 +154,22 @@ TEST(test_described_twice, setup, teardown)
 	assert_ptr_equal(find(8, 8, LATE).lang, find(7, 7, LATE).lang);
 }
 
+/* A thread of V8 that compiles is known by its name, in a process that runs V8 only. */
+TEST(test_own_thread, setup, teardown)
+{
+	struct maps_hit hit;
+
+	tell_exec(7, "node", 10);
+	maps_on_fork(maps, 7, 7, 9, 7, 15);
+	tell_comm(7, 9, "V8Worker", false, 16);
+	publish(20);
+	hit = find(7, 9, LATE);
+	assert_int_equal(hit.own_thread, 0);
+	maps_describe(maps, 7, hit.process, desc_new(NULL));
+	assert_int_equal(find(7, 9, LATE).own_thread, LANG_VM);
+	assert_int_equal(find(7, 7, LATE).own_thread, LANG_NO_FRAMES);
+}
+
 /* A file is found to be an interpreter after processes have mapped it. */
 TEST(test_interpreter_late, setup, teardown)
 {

@@ -340,16 +340,17 @@ TEST(test_few_calls, setup, teardown)
 	assert_in_range(f->m.nr_calls, 1, 3);
 }
 
-TEST(test_jvm_threads)
+TEST(test_own_threads)
 {
-	assert_int_equal(lang_jvm_thread("GC Thread#12"), LANG_GC);
-	assert_int_equal(lang_jvm_thread("G1 Conc#0"), LANG_GC);
-	assert_int_equal(lang_jvm_thread("C2 CompilerThre"), LANG_COMPILER);
-	assert_int_equal(lang_jvm_thread("VM Thread"), LANG_VM);
-	assert_int_equal(lang_jvm_thread("C1 Comp..hread0"), LANG_COMPILER);
-	assert_int_equal(lang_jvm_thread("VM Peri..Thread"), LANG_VM);
-	assert_int_equal(lang_jvm_thread("java"), LANG_NO_FRAMES);
-	assert_int_equal(lang_jvm_thread(""), LANG_NO_FRAMES);
+	assert_int_equal(lang_own_thread("GC Thread#12"), LANG_GC);
+	assert_int_equal(lang_own_thread("G1 Conc#0"), LANG_GC);
+	assert_int_equal(lang_own_thread("C2 CompilerThre"), LANG_COMPILER);
+	assert_int_equal(lang_own_thread("VM Thread"), LANG_VM);
+	assert_int_equal(lang_own_thread("C1 Comp..hread0"), LANG_COMPILER);
+	assert_int_equal(lang_own_thread("VM Peri..Thread"), LANG_VM);
+	assert_int_equal(lang_own_thread("node-V8Worker"), LANG_VM);
+	assert_int_equal(lang_own_thread("java"), LANG_NO_FRAMES);
+	assert_int_equal(lang_own_thread(""), LANG_NO_FRAMES);
 	for (int i = 0; i < LANG_OK; i++)
 		assert_string_not_equal(lang_status_name((enum lang_status)i), "?");
 }
