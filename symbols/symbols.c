@@ -606,8 +606,9 @@ struct process_readers {
 	struct symbols_hung known;
 };
 
-int process_readers_new(struct process_readers **out, process_readers_fn serve, void *ctx,
-			proc_user_fn user_of, int done_fd)
+/* Prepare; after work, @done_fd is woken. @user_of: proc_user_of(). 0 or -errno. */
+static int process_readers_new(struct process_readers **out, process_readers_fn serve, void *ctx,
+			       proc_user_fn user_of, int done_fd)
 {
 	struct process_readers *r = calloc(1, sizeof(*r));
 	int code;
@@ -682,13 +683,15 @@ static int start(struct process_readers *r)
 	return code;
 }
 
-int process_readers_start(struct process_readers *r)
+/* Start the thread. 0 or -errno, as thread_start(). */
+static int process_readers_start(struct process_readers *r)
 {
 	atomic_store_explicit(&r->stop, false, memory_order_relaxed); /* no thread yet */
 	return start(r);
 }
 
-void process_readers_wake(struct process_readers *r)
+/* Announce work. Async-signal-safe. */
+static void process_readers_wake(struct process_readers *r)
 {
 	wake_send(r->event);
 }
@@ -741,7 +744,8 @@ static void note_hung(struct process_readers *r, pid_t pid, uid_t user)
 	pthread_mutex_unlock(&r->lock);
 }
 
-void process_readers_look(struct process_readers *r, uint64_t ns)
+/* From time to time: start another thread if this one has hung for @ns. */
+static void process_readers_look(struct process_readers *r, uint64_t ns)
 {
 	uid_t user = (uid_t)-1;
 	uint64_t since_ns;
@@ -762,7 +766,8 @@ void process_readers_look(struct process_readers *r, uint64_t ns)
 		process_readers_wake(r);
 }
 
-void process_readers_hung(struct process_readers *r, struct symbols_hung *out)
+/* Get the threads that hang. */
+static void process_readers_hung(struct process_readers *r, struct symbols_hung *out)
 {
 	pthread_mutex_lock(&r->lock);
 	*out = r->known;
@@ -779,7 +784,8 @@ static bool join(struct reader *reader, uint64_t deadline_ns)
 	return ended;
 }
 
-bool process_readers_stop(struct process_readers *r, uint64_t deadline_ns)
+/* Stop until @deadline_ns. False: a thread still hangs, and uses @r. */
+static bool process_readers_stop(struct process_readers *r, uint64_t deadline_ns)
 {
 	uint64_t left_ns;
 	bool ended;
@@ -797,7 +803,8 @@ bool process_readers_stop(struct process_readers *r, uint64_t deadline_ns)
 	return ended;
 }
 
-void process_readers_free(struct process_readers *r)
+/* After a stop without such a thread, or before the start. NULL is allowed. */
+static void process_readers_free(struct process_readers *r)
 {
 	if (!r)
 		return;

@@ -90,17 +90,6 @@ struct script_span {
 };
 
 /*
- * Find the lines of the function that begins at line @begin of @text, by indentation: up to the
- * line that closes the block. Pure.
- */
-struct script_span script_block(const char *text, size_t size, uint32_t begin);
-/*
- * Find the line at which the function @name begins that has line @line: the last of the least
- * indented lines above with "sub name" or "name(". 0: none. Pure.
- */
-uint32_t script_begin(const char *text, size_t size, const char *name, uint32_t line);
-
-/*
  * Lines of a source file, to show beside the code.
  *
  * Its path is from debug information, and so chosen by others. It is opened as
@@ -120,8 +109,5 @@ struct source_want {
 
 /* Read the lines into @file of @l, or set the reason. */
 void source_read(struct listing *l, struct listing_file *file, const struct source_want *want);
-/* Read the lines from bytes in memory. */
-void source_parse(struct listing *l, struct listing_file *file, const struct source_want *want,
-		  const char *text, size_t size);
 
 #endif

@@ -111,8 +111,9 @@ static uint32_t add_line(struct listing *l, const char *text, size_t size)
 	return listing_add_text(l, is.str, is.size);
 }
 
-void source_parse(struct listing *l, struct listing_file *file, const struct source_want *want,
-		  const char *text, size_t size)
+/* Read the lines from bytes in memory. */
+static void source_parse(struct listing *l, struct listing_file *file,
+			 const struct source_want *want, const char *text, size_t size)
 {
 	uint32_t room = SOURCE_LINES_MAX - MIN(SOURCE_LINES_MAX, l->nr_lines), line = 1;
 	uint32_t nr = want->last >= want->first ? MIN(want->last - want->first + 1, room) : 0;
@@ -266,7 +267,11 @@ static bool is_head(const struct script_line *l)
 	return begins(l, "{") || begins(l, ")") || begins(l, "]");
 }
 
-struct script_span script_block(const char *text, size_t size, uint32_t begin)
+/*
+ * Find the lines of the function that begins at line @begin of @text, by indentation: up to the
+ * line that closes the block. Pure.
+ */
+static struct script_span script_block(const char *text, size_t size, uint32_t begin)
 {
 	struct script_span span = { begin, begin };
 	struct walk w = { text, text + size, 0 };
@@ -308,7 +313,11 @@ static bool is_begin(const struct script_line *l, const char *name, size_t n)
 	return !ends && *after == '(' && !closes(l) && !memchr(l->text, ';', l->size);
 }
 
-uint32_t script_begin(const char *text, size_t size, const char *name, uint32_t line)
+/*
+ * Find the line at which the function @name begins that has line @line: the last of the least
+ * indented lines above with "sub name" or "name(". 0: none. Pure.
+ */
+static uint32_t script_begin(const char *text, size_t size, const char *name, uint32_t line)
 {
 	struct walk w = { text, text + size, 0 };
 	size_t n = strlen(name);
@@ -476,7 +485,7 @@ static int add_lines(struct listing *l, const char *path, struct script_span spa
 	return 0;
 }
 
-static void read_file(struct listing *l, const struct script_want *want)
+static void read_source_file(struct listing *l, const struct script_want *want)
 {
 	struct untrusted_file f;
 	char path[PATH_MAX], *text;
@@ -512,5 +521,5 @@ void script_read(struct listing *l, const struct script_want *want)
 	else if (!want->path[0] || strchr("<[(-", want->path[0]))
 		refuse(l, "made from text at run time, or built in: it has no file", NULL);
 	else
-		read_file(l, want);
+		read_source_file(l, want);
 }

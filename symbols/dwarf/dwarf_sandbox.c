@@ -175,9 +175,14 @@ static int choose_reader(struct dwarf_sandbox *d, int fd)
 	return rc == -EPERM && sandbox_is_on() ? 0 : rc;
 }
 
-int dwarf_sandbox_open(struct dwarf_sandbox **out, const struct untrusted_file *file,
-		       const struct elffacts *facts, const struct debugfile_where *where,
-		       uint64_t bias, bool no_lines)
+/*
+ * As dwarf_open_fds(); also -EPERM (owned by another user), -EFBIG, -ENOLINK (its dwz file is
+ * missing) and the errors of sandbox_call(). @where: the object, to find its dwz file; where->fd is
+ * the one that refers to it.
+ */
+static int dwarf_sandbox_open(struct dwarf_sandbox **out, const struct untrusted_file *file,
+			      const struct elffacts *facts, const struct debugfile_where *where,
+			      uint64_t bias, bool no_lines)
 {
 	struct dwarf_wire_request r = {
 		.kind = DWARF_WIRE_OPEN,

@@ -24,14 +24,6 @@ struct dwarf_frame;
 /* Of the paths, beside the chains. */
 #define INLINES_FILES_MEMORY_MAX (32U << 20)
 
-/* Writer. Both. */
-int inlines_put(struct inlines *c, uint32_t place, const struct symbol_frame *frames, uint32_t nr);
-/*
- * Writer. Return the id of a path (foreign bytes) that @object names; SYMBOL_NO_FILE when the
- * table is full, or @object has had its share.
- */
-uint32_t inlines_intern_file(struct inlines *c, uint32_t object, const char *path);
-
 /*
  * Source lines and inlined functions of one object, from its DWARF (DWARF 5,
  * 3.3.8 "Inlined Subroutines"), read with libdw through a descriptor.
@@ -132,14 +124,6 @@ _Static_assert(sizeof(struct dwarf_wire_request) <= SANDBOX_REQUEST_MAX, "a requ
 
 #define DWARF_SANDBOX_OPEN_NS 8000000000ULL /* limit of opening; other calls have less */
 
-/*
- * As dwarf_open_fds(); also -EPERM (owned by another user), -EFBIG, -ENOLINK (its dwz file is
- * missing) and the errors of sandbox_call(). @where: the object, to find its dwz file; where->fd is
- * the one that refers to it.
- */
-int dwarf_sandbox_open(struct dwarf_sandbox **out, const struct untrusted_file *file,
-		       const struct elffacts *facts, const struct debugfile_where *where,
-		       uint64_t bias, bool no_lines);
 /* Return the bytes of debug sections. */
 uint64_t dwarf_sandbox_size(const struct dwarf_sandbox *d);
 /*

@@ -241,6 +241,11 @@ void lines_move(struct lines *l, struct places *places, struct inlines *chains, 
 		l->job->places[i] = moved(ids, nr_ids, l->job->places[i]);
 }
 
+static int inlines_put(struct inlines *c, uint32_t place, const struct symbol_frame *frames,
+		       uint32_t nr);
+
+static uint32_t inlines_intern_file(struct inlines *c, uint32_t object, const char *path);
+
 void lines_told(struct lines *l, uint32_t id, const char *file, uint32_t line)
 {
 	struct symbol_frame frame = { .symbol = SYMBOL_NONE, .line = line };
@@ -898,7 +903,9 @@ int inlines_set(struct inlines *c, uint32_t place, uint32_t number)
 	return 0;
 }
 
-int inlines_put(struct inlines *c, uint32_t place, const struct symbol_frame *frames, uint32_t nr)
+/* Writer. Both. */
+static int inlines_put(struct inlines *c, uint32_t place, const struct symbol_frame *frames,
+		       uint32_t nr)
 {
 	uint32_t number = place >> CHUNK_BITS < NR_CHUNKS ? chains_intern(c, frames, nr)
 							  : INLINES_NONE;
@@ -978,7 +985,11 @@ static uint32_t add_file(struct files *f, uint64_t hash, struct safe_text text)
 	return id;
 }
 
-uint32_t inlines_intern_file(struct inlines *c, uint32_t object, const char *path)
+/*
+ * Writer. Return the id of a path (foreign bytes) that @object names; SYMBOL_NO_FILE when the
+ * table is full, or @object has had its share.
+ */
+static uint32_t inlines_intern_file(struct inlines *c, uint32_t object, const char *path)
 {
 	char buf[TEXT_MAX + 1];
 	struct safe_text text = text_sanitise(buf, sizeof(buf), path, strlen(path));

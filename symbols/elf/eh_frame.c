@@ -456,6 +456,31 @@ static uint32_t count_fdes(struct ehframe *eh)
 	return nr;
 }
 
+/*
+ * Turn the @entries of the table into the index of an .eh_frame of @size bytes at
+ * h->eh_frame: the high half of each number is the start of the function (above
+ * ehhdr_base()), the low half the offset of its FDE. False: the starts do not
+ * ascend, or an FDE is outside.
+ */
+static bool ehhdr_index(const struct ehhdr *h, uint64_t *entries, size_t size)
+{
+	/* Both halves are relative to the header: function, then FDE. */
+	uint64_t base = h->vaddr - ehhdr_base(h->eh_frame), eh_frame = h->vaddr - h->eh_frame;
+	uint64_t next = 0, all = 0;
+
+	assert(entries || !h->nr);
+	for (uint32_t i = 0; i < h->nr; i++) {
+		uint64_t start = base + (uint64_t)(int64_t)(int32_t)entries[i];
+		uint64_t offset = eh_frame + (uint64_t)((int64_t)entries[i] >> 32);
+
+		/* A number below 0 has high bits. */
+		all |= (start - next) | offset | (size - 1 - offset);
+		entries[i] = start << 32 | (uint32_t)offset;
+		next = start + 1;
+	}
+	return next <= 1ULL << 32 && all <= UINT32_MAX && size;
+}
+
 int ehframe_init_hdr(struct ehframe *eh, const uint8_t *bytes, size_t size, uint16_t machine,
 		     const struct ehhdr *h, uint64_t *entries)
 {
@@ -664,25 +689,6 @@ bool ehhdr_parse(struct ehhdr *h, const uint8_t *bytes, size_t size, uint64_t al
 		return false;
 	h->nr = count_entries(bytes, size, all);
 	return true;
-}
-
-bool ehhdr_index(const struct ehhdr *h, uint64_t *entries, size_t size)
-{
-	/* Both halves are relative to the header: function, then FDE. */
-	uint64_t base = h->vaddr - ehhdr_base(h->eh_frame), eh_frame = h->vaddr - h->eh_frame;
-	uint64_t next = 0, all = 0;
-
-	assert(entries || !h->nr);
-	for (uint32_t i = 0; i < h->nr; i++) {
-		uint64_t start = base + (uint64_t)(int64_t)(int32_t)entries[i];
-		uint64_t offset = eh_frame + (uint64_t)((int64_t)entries[i] >> 32);
-
-		/* A number below 0 has high bits. */
-		all |= (start - next) | offset | (size - 1 - offset);
-		entries[i] = start << 32 | (uint32_t)offset;
-		next = start + 1;
-	}
-	return next <= 1ULL << 32 && all <= UINT32_MAX && size;
 }
 
 /*

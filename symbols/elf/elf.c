@@ -48,6 +48,15 @@ static ssize_t read_some(const struct elffile *f, uint64_t offset, void *buf, si
 	return nr;
 }
 
+/* Test whether all bytes from @start to before @end are there. */
+static bool elfparts_has(const struct elfparts *p, uint64_t start, uint64_t end)
+{
+	uint32_t after = search_split(p->nr, i, p->list[i].start <= start);
+
+	assert(p->nr <= ELFPARTS_MAX);
+	return start >= end || (after && end <= p->list[after - 1].end);
+}
+
 int elffile_expect(const struct elffile *f, uint64_t offset, uint64_t size)
 {
 	assert(!f->there || f->missed);
@@ -541,14 +550,6 @@ bool elffile_pointer(const struct elffile *f, uint64_t address, uint64_t *value)
 /*
  * Parts of a file: a sorted list.
  */
-
-bool elfparts_has(const struct elfparts *p, uint64_t start, uint64_t end)
-{
-	uint32_t after = search_split(p->nr, i, p->list[i].start <= start);
-
-	assert(p->nr <= ELFPARTS_MAX);
-	return start >= end || (after && end <= p->list[after - 1].end);
-}
 
 struct elfpart elfparts_round(uint64_t start, uint64_t end, uint64_t size)
 {

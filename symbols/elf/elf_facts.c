@@ -502,11 +502,13 @@ const struct sandbox_reader elffacts_reader = {
 };
 
 /*
- * perf's cache of files by build-id. Runs on: helpers.
+ * perf's cache of files by build-id, ~/.debug: the programs of recordings as perf record saw them.
+ * Runs on: helpers.
  */
 
-bool buildidcache_path(const char *home, const uint8_t *build_id, size_t size, bool old, char *buf,
-		       size_t buf_size)
+/* Write the path of the cached file with this build-id. @old: as perf wrote it before Linux 4.9. */
+static bool buildidcache_path(const char *home, const uint8_t *build_id, size_t size, bool old,
+			      char *buf, size_t buf_size)
 {
 	int at = home && home[0] == '/' && size >= 2
 			 ? snprintf(buf, buf_size, "%s/.debug/.build-id/", home)

@@ -21,24 +21,6 @@ struct elfparts;
 struct elfsym;
 struct elfvar;
 
-/*
- * perf's cache of files by build-id, ~/.debug: the programs of recordings as perf record saw them.
- *
- * Threads: helpers.
- */
-
-/* Write the path of the cached file with this build-id. @old: as perf wrote it before Linux 4.9. */
-bool buildidcache_path(const char *home, const uint8_t *build_id, size_t size, bool old, char *buf,
-		       size_t buf_size);
-
-/*
- * Turn the @entries of the table into the index of an .eh_frame of @size bytes at
- * h->eh_frame: the high half of each number is the start of the function (above
- * ehhdr_base()), the low half the offset of its FDE. False: the starts do not
- * ascend, or an FDE is outside.
- */
-bool ehhdr_index(const struct ehhdr *h, uint64_t *entries, size_t size);
-
 /* Return the base of all starts: no table reaches further than 2 GiB either way. */
 static inline uint64_t ehhdr_base(uint64_t eh_frame)
 {
@@ -54,8 +36,6 @@ static inline uint64_t ehhdr_base(uint64_t eh_frame)
 
 #define ELFPARTS_ALIGNED (16U << 10)
 
-/* Test whether all bytes from @start to before @end are there. */
-bool elfparts_has(const struct elfparts *p, uint64_t start, uint64_t end);
 /* Return the bytes from @start to before @end <= @size, the size of the file, and the ones around.
  */
 struct elfpart elfparts_round(uint64_t start, uint64_t end, uint64_t size);

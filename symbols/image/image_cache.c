@@ -503,8 +503,9 @@ static void drop(struct job *job)
 	free(l);
 }
 
-struct load *load_new(struct objects *objects, const struct object *object, bool no_proc,
-		      const char *root)
+/* Make a job; NULL when out of memory. Freed by job.drop(). */
+static struct load *load_new(struct objects *objects, const struct object *object, bool no_proc,
+			     const char *root)
 {
 	struct load *l = calloc(1, sizeof(*l));
 
@@ -557,7 +558,11 @@ static bool is_trusted(const struct device *dev, uint32_t maj)
 	return maj || (dev && dev->answered);
 }
 
-uint64_t backoff_rest(struct backoff *d, uint32_t maj, uint32_t min, uint64_t now_ns)
+/*
+ * Return 0 if a file of the device may be read now, else the time of the next try. 0:0 is the
+ * unknown device.
+ */
+static uint64_t backoff_rest(struct backoff *d, uint32_t maj, uint32_t min, uint64_t now_ns)
 {
 	const struct device *dev = find(d, maj, min, false);
 
@@ -572,7 +577,8 @@ uint64_t backoff_rest(struct backoff *d, uint32_t maj, uint32_t min, uint64_t no
 						 : 0;
 }
 
-void backoff_hang(struct backoff *d, uint32_t maj, uint32_t min, uint64_t now_ns)
+/* Count a read that hangs; backoff_ended() or backoff_cancelled() with @slow report its end. */
+static void backoff_hang(struct backoff *d, uint32_t maj, uint32_t min, uint64_t now_ns)
 {
 	struct device *dev = find(d, maj, min, true);
 
@@ -584,7 +590,11 @@ void backoff_hang(struct backoff *d, uint32_t maj, uint32_t min, uint64_t now_ns
 	dev->until_ns = now_ns + dev->rest_ns;
 }
 
-bool backoff_ended(struct backoff *d, uint32_t maj, uint32_t min, bool slow)
+/*
+ * Count a read that ended, with or without error; @slow: it was counted as hanging.
+ * True: the pause is over.
+ */
+static bool backoff_ended(struct backoff *d, uint32_t maj, uint32_t min, bool slow)
 {
 	struct device *dev = find(d, maj, min, true);
 	bool rested = dev && dev->until_ns;
@@ -600,7 +610,8 @@ bool backoff_ended(struct backoff *d, uint32_t maj, uint32_t min, bool slow)
 	return rested;
 }
 
-void backoff_cancelled(struct backoff *d, uint32_t maj, uint32_t min)
+/* Count a hanging read that was cancelled: the pause is unchanged. */
+static void backoff_cancelled(struct backoff *d, uint32_t maj, uint32_t min)
 {
 	struct device *dev = find(d, maj, min, false);
 

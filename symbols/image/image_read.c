@@ -259,7 +259,11 @@ static int point(struct image *image, const struct flat *f, uint8_t *bytes)
 	return ehframe_meet(&image->eh, f->cies, f->nr_cies);
 }
 
-int image_flat_take(struct image **out, struct sandbox_answer *a, size_t at)
+/*
+ * Make an image of the bytes from @at on, which it owns: *@a is empty then. The caller frees *@a
+ * after an error. 0, -EBADMSG or -ENOMEM.
+ */
+static int image_flat_take(struct image **out, struct sandbox_answer *a, size_t at)
 {
 	struct image *image;
 	struct flat f;

@@ -35,27 +35,6 @@ struct watch;
 #define BACKOFF_SLOW_MAX    12U /* reads that hang, on all devices */
 #define BACKOFF_REST_MIN_NS 2000000000ULL
 
-/*
- * Return 0 if a file of the device may be read now, else the time of the next try. 0:0 is the
- * unknown device.
- */
-uint64_t backoff_rest(struct backoff *d, uint32_t maj, uint32_t min, uint64_t now_ns);
-/* Count a read that hangs; backoff_ended() or backoff_cancelled() with @slow report its end. */
-void backoff_hang(struct backoff *d, uint32_t maj, uint32_t min, uint64_t now_ns);
-/*
- * Count a read that ended, with or without error; @slow: it was counted as hanging.
- * True: the pause is over.
- */
-bool backoff_ended(struct backoff *d, uint32_t maj, uint32_t min, bool slow);
-/* Count a hanging read that was cancelled: the pause is unchanged. */
-void backoff_cancelled(struct backoff *d, uint32_t maj, uint32_t min);
-
-/*
- * Make an image of the bytes from @at on, which it owns: *@a is empty then. The caller frees *@a
- * after an error. 0, -EBADMSG or -ENOMEM.
- */
-int image_flat_take(struct image **out, struct sandbox_answer *a, size_t at);
-
 /* An ELF file to read. */
 struct image_input {
 	int fd;
@@ -100,9 +79,5 @@ bool objects_drop_wanted(struct objects *d, struct object *object);
  * inode is another object then. Return false if @object is of another generation already.
  */
 bool objects_note_generation(struct objects *d, struct object *object, uint64_t generation);
-
-/* Make a job; NULL when out of memory. Freed by job.drop(). */
-struct load *load_new(struct objects *objects, const struct object *object, bool no_proc,
-		      const char *root);
 
 #endif

@@ -74,6 +74,8 @@ int jvm_read_take(struct jvm_read *h, struct jvm_read_blob *blobs, uint32_t nr, 
 void jvm_read_blobs_free(struct jvm_read_blob *blobs, uint32_t nr);
 /* Return the known blob that @pc is in; NULL: none. */
 const struct jvm_read_blob *jvm_read_blobs_at(const struct jvm_read *h, uint64_t pc);
+/* Return whether two blobs at one address are the same code. */
+bool jvm_read_blobs_same(const struct jvm_read_blob *a, const struct jvm_read_blob *b);
 /* Return whether the range and the kind of @b are possible. */
 bool jvm_read_blob_is_valid(const struct jvm_read_blob *b);
 /* Count the bytes and the retired blobs again; @nr_new of them are new. */
@@ -163,16 +165,6 @@ void jvm_read_job_free_chains(struct jvm_read_job_chain *chains, uint32_t nr);
  * run() of the job.
  */
 void jvm_read_sandbox_run(struct job *job);
-/*
- * Do jvm_read_job_read() in a worker. 0 or its -errno; -EAGAIN: all workers are busy; -EPIPE,
- * -ETIME, -EBADMSG, -ESTALE: the worker ended, was too slow, or its answer makes no sense.
- */
-int jvm_read_sandbox_read(struct jvm_read_job *j, const struct jvm_read_tables *t);
-/*
- * Take the result of a worker, foreign bytes, into the job; it took @cpu_ns. 0, -errno in it, or
- * -EBADMSG. Only for jvm_read_sandbox_read() and its tests.
- */
-int jvm_read_sandbox_take(struct jvm_read_job *j, const struct sandbox_answer *a, uint64_t cpu_ns);
 /* End the worker that has read for @j, which does not run. The loader. */
 void jvm_read_sandbox_end(const struct jvm_read_job *j);
 /* Take the worker from a job that is abandoned. */
@@ -234,10 +226,6 @@ struct jvm_table_keeper {
 	bool untried;
 };
 
-void jvm_table_keep_code(const struct jvm_table_keeper *k, const struct jvm_read_blob *b);
-void jvm_table_keep_method(const struct jvm_table_keeper *k, uint64_t method, const char *name,
-			   uint64_t bytecodes, uint32_t size);
-void jvm_table_keep_chain(const struct jvm_table_keeper *k, const struct jvm_read_job_chain *chain);
 /* The frames of a chain, in one block for free(); NULL: they make no sense. */
 struct jvm_read_job_frame *jvm_table_kept_frames(const struct code_text *text,
 						 const struct jvm_table_kept *kept);
@@ -312,22 +300,6 @@ struct jvm_table_entry {
 
 #define JVM_TABLE_METHODS_MAX 65536U
 
-/* Find the JVM with the memory @object; NULL: none. */
-struct jvm_table_entry *jvm_table_find_entry(const struct jvm_table *h,
-					     const struct object *object);
 struct jvm_table_entry *jvm_table_add_entry(struct jvm_table *h, const struct object *object);
-/* Count the bytes of @e in the sum of all. */
-void jvm_table_count(struct jvm_table *h, struct jvm_table_entry *e);
-/* Take @e, which leaves, out of that sum. */
-void jvm_table_discount(struct jvm_table *h, struct jvm_table_entry *e);
-/* Take the code and the methods of the reading that are new at @time_ns. */
-void jvm_table_take_code(struct jvm_table *h, struct jvm_table_entry *e, uint64_t time_ns);
-/* Keep the chains that @r has read, to be returned, except of replaced code. */
-void jvm_table_keep_chains(struct jvm_table_entry *e, struct jvm_read_job *r);
-/* Note that the newest code at look-up pc @pc describes the call there. */
-void jvm_table_take_call(struct jvm_table_entry *e, uint64_t pc);
-/* Put the recorded chain of @place at @addr, if there is one, among the found ones. */
-void jvm_table_find_recorded(struct jvm_table_entry *e, uint32_t layer, uint64_t addr,
-			     uint32_t place);
 
 #endif

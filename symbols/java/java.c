@@ -38,7 +38,8 @@ static bool jvm_table_is_latest(const struct jvm_table_entry *e, uint32_t layer,
 	return f && f->layer == layer;
 }
 
-void jvm_table_take_call(struct jvm_table_entry *e, uint64_t pc)
+/* Note that the newest code at look-up pc @pc describes the call there. */
+static void jvm_table_take_call(struct jvm_table_entry *e, uint64_t pc)
 {
 	const struct jitcode_function *f = jitcode_latest(e->code, pc);
 	uint32_t at = search_split(e->nr_calls, i, e->calls[i].pc < pc);
@@ -75,7 +76,8 @@ static uint32_t jvm_table_put_calls(const struct jvm_table_entry *e, const struc
 	return nr;
 }
 
-void jvm_table_keep_chains(struct jvm_table_entry *e, struct jvm_read_job *r)
+/* Keep the chains that @r has read, to be returned, except of replaced code. */
+static void jvm_table_keep_chains(struct jvm_table_entry *e, struct jvm_read_job *r)
 {
 	for (uint32_t i = 0; i < r->nr_chains; i++) {
 		struct jvm_read_job_chain *c = &r->chains[i];
@@ -101,6 +103,22 @@ void jvm_table_keep_chains(struct jvm_table_entry *e, struct jvm_read_job *r)
 	r->chains = NULL;
 	r->nr_chains = 0;
 }
+
+/* Find the JVM with the memory @object; NULL: none. */
+static struct jvm_table_entry *jvm_table_find_entry(const struct jvm_table *h,
+						    const struct object *object)
+{
+	for (uint32_t i = 0; i < h->nr_entries; i++) {
+		const struct object *base = objects_at(h->objects, h->entries[i]->object);
+
+		if (base->identity.owner == object->identity.owner)
+			return h->entries[i];
+	}
+	return NULL;
+}
+
+static void jvm_table_find_recorded(struct jvm_table_entry *e, uint32_t layer, uint64_t addr,
+				    uint32_t place);
 
 void jvm_table_want_chain(struct jvm_table *h, const struct object *object, uint64_t addr,
 			  uint32_t place)
@@ -166,7 +184,8 @@ static size_t memory_of(struct jvm_table_entry *e)
 	       e->max_methods * sizeof(*e->reading->methods) + e->methods_size;
 }
 
-void jvm_table_count(struct jvm_table *h, struct jvm_table_entry *e)
+/* Count the bytes of @e in the sum of all. */
+static void jvm_table_count(struct jvm_table *h, struct jvm_table_entry *e)
 {
 	size_t memory = memory_of(e);
 
@@ -174,7 +193,8 @@ void jvm_table_count(struct jvm_table *h, struct jvm_table_entry *e)
 	e->memory = memory;
 }
 
-void jvm_table_discount(struct jvm_table *h, struct jvm_table_entry *e)
+/* Take @e, which leaves, out of that sum. */
+static void jvm_table_discount(struct jvm_table *h, struct jvm_table_entry *e)
 {
 	atomic_fetch_sub_explicit(&h->memory, e->memory, memory_order_relaxed);
 	e->memory = 0;
@@ -336,17 +356,6 @@ void jvm_table_fini(struct jvm_table *h)
 	free(h->entries);
 	jvm_read_job_free_chains(h->result, h->result ? 1 : 0);
 	memset(h, 0, sizeof(*h));
-}
-
-struct jvm_table_entry *jvm_table_find_entry(const struct jvm_table *h, const struct object *object)
-{
-	for (uint32_t i = 0; i < h->nr_entries; i++) {
-		const struct object *base = objects_at(h->objects, h->entries[i]->object);
-
-		if (base->identity.owner == object->identity.owner)
-			return h->entries[i];
-	}
-	return NULL;
 }
 
 /* The object of the same process's memory in @layer. */
@@ -624,7 +633,8 @@ static void publish_map(struct jvm_table *h, struct jvm_table_entry *e, const st
 	publish(h, e, map);
 }
 
-void jvm_table_take_code(struct jvm_table *h, struct jvm_table_entry *e, uint64_t time_ns)
+/* Take the code and the methods of the reading that are new at @time_ns. */
+static void jvm_table_take_code(struct jvm_table *h, struct jvm_table_entry *e, uint64_t time_ns)
 {
 	struct object *base = objects_at(h->objects, e->object);
 	struct jvm_read_job *r = e->reading;
@@ -646,6 +656,14 @@ void jvm_table_take_code(struct jvm_table *h, struct jvm_table_entry *e, uint64_
 	else
 		object_explain(base, NULL, NULL);
 }
+
+static void jvm_table_keep_code(const struct jvm_table_keeper *k, const struct jvm_read_blob *b);
+
+static void jvm_table_keep_method(const struct jvm_table_keeper *k, uint64_t method,
+				  const char *name, uint64_t bytecodes, uint32_t size);
+
+static void jvm_table_keep_chain(const struct jvm_table_keeper *k,
+				 const struct jvm_read_job_chain *chain);
 
 /* Keep the results of a reading for a recording. */
 static void keep_reading(const struct jvm_table *h, const struct jvm_table_entry *e,
@@ -898,7 +916,7 @@ static struct code_key key_of(const struct jvm_table_keeper *k, const struct jvm
 				  .stamp = stamp << 2 | kept->kind };
 }
 
-void jvm_table_keep_code(const struct jvm_table_keeper *k, const struct jvm_read_blob *b)
+static void jvm_table_keep_code(const struct jvm_table_keeper *k, const struct jvm_read_blob *b)
 {
 	struct jvm_table_kept kept = begin(k, JVM_TABLE_KEPT_CODE);
 	struct code_key key;
@@ -921,8 +939,8 @@ void jvm_table_keep_code(const struct jvm_table_keeper *k, const struct jvm_read
 	keep(k, &key, b->name, &kept, sizeof(kept));
 }
 
-void jvm_table_keep_method(const struct jvm_table_keeper *k, uint64_t method, const char *name,
-			   uint64_t bytecodes, uint32_t size)
+static void jvm_table_keep_method(const struct jvm_table_keeper *k, uint64_t method,
+				  const char *name, uint64_t bytecodes, uint32_t size)
 {
 	struct jvm_table_kept kept = begin(k, JVM_TABLE_KEPT_METHOD);
 	struct code_key key;
@@ -936,7 +954,8 @@ void jvm_table_keep_method(const struct jvm_table_keeper *k, uint64_t method, co
 	keep(k, &key, name, &kept, sizeof(kept));
 }
 
-void jvm_table_keep_chain(const struct jvm_table_keeper *k, const struct jvm_read_job_chain *chain)
+static void jvm_table_keep_chain(const struct jvm_table_keeper *k,
+				 const struct jvm_read_job_chain *chain)
 {
 	const struct jvm_read_job_frame *frames = chain->frames;
 	const uint32_t nr = chain->nr;
@@ -1244,8 +1263,9 @@ static void sort_recorded(struct jvm_table_entry *e)
 	e->nr_sorted = e->nr_settled;
 }
 
-void jvm_table_find_recorded(struct jvm_table_entry *e, uint32_t layer, uint64_t addr,
-			     uint32_t place)
+/* Put the recorded chain of @place at @addr, if there is one, among the found ones. */
+static void jvm_table_find_recorded(struct jvm_table_entry *e, uint32_t layer, uint64_t addr,
+				    uint32_t place)
 {
 	const struct jvm_read_job_chain key = { .addr = addr, .layer = layer };
 	struct jvm_read_job_chain *found;

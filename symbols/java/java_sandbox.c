@@ -516,7 +516,12 @@ static int take_chains(struct jvm_read_job *j, const struct result *r)
 	return rc;
 }
 
-int jvm_read_sandbox_take(struct jvm_read_job *j, const struct sandbox_answer *a, uint64_t cpu_ns)
+/*
+ * Take the result of a worker, foreign bytes, into the job; it took @cpu_ns. 0, -errno in it, or
+ * -EBADMSG. Only for jvm_read_sandbox_read() and its tests.
+ */
+static int jvm_read_sandbox_take(struct jvm_read_job *j, const struct sandbox_answer *a,
+				 uint64_t cpu_ns)
 {
 	struct result r = { .blobs = NULL };
 	int rc = split(&r, j, a);
@@ -538,7 +543,11 @@ int jvm_read_sandbox_take(struct jvm_read_job *j, const struct sandbox_answer *a
 	return rc ? rc : take_chains(j, &r);
 }
 
-int jvm_read_sandbox_read(struct jvm_read_job *j, const struct jvm_read_tables *t)
+/*
+ * Do jvm_read_job_read() in a worker. 0 or its -errno; -EAGAIN: all workers are busy; -EPIPE,
+ * -ETIME, -EBADMSG, -ESTALE: the worker ended, was too slow, or its answer makes no sense.
+ */
+static int jvm_read_sandbox_read(struct jvm_read_job *j, const struct jvm_read_tables *t)
 {
 	struct session s = { .j = j, .reader = take_worker(j) };
 	uint64_t size;

@@ -72,8 +72,7 @@ const struct jvm_read_blob *jvm_read_blobs_at(const struct jvm_read *h, uint64_t
 	return after && pc < h->blobs[after - 1].end ? &h->blobs[after - 1] : NULL;
 }
 
-/* Return whether two blobs at one address are the same code. */
-static bool jvm_read_blobs_same(const struct jvm_read_blob *a, const struct jvm_read_blob *b)
+bool jvm_read_blobs_same(const struct jvm_read_blob *a, const struct jvm_read_blob *b)
 {
 	return a->end == b->end && a->blob == b->blob && a->method == b->method &&
 	       a->compile_id == b->compile_id && a->kind == b->kind;
@@ -1544,10 +1543,8 @@ int jvm_read_chain(const struct jvm_read *h, struct remote *r, uint64_t pc,
 	return rc || !nr || frames[nr - 1].method != b->method ? rc : (int)nr;
 }
 
-/* The job that reads one JVM. */
-
 /*
- * Read the code cache, the methods and the chains of one JVM.
+ * The job that reads the code cache, the methods and the chains of one JVM.
  *
  * Runs on: a helper.
  */

@@ -200,13 +200,6 @@ const struct jitcode_line *jitdump_line(const struct jitdump *d, const struct ji
 #define PERFMAPS_MAX	    4096U /* processes */
 #define PERFMAPS_MEMORY_MAX (256UL << 20)
 
-/*
- * Read @want bytes of @f from the jitdump @fd, within 300 ms, into *@bytes (malloc'ed). Return
- * their number, or -errno.
- */
-int jitdump_job_code(struct helpers *helpers, int fd, const struct jitcode_function *f,
-		     uint32_t want, uint8_t **bytes);
-
 #define JITDUMPS_MAX	    4096U /* processes */
 #define JITDUMPS_OPEN_MAX   256U  /* processes with a jitdump */
 #define JITDUMPS_MEMORY_MAX (512UL << 20)
@@ -233,10 +226,5 @@ struct jitdumps_entry {
 	bool news;    /* sampled code is not in the jitdump */
 	struct jitreads_end end;
 };
-
-/* Return whether @e may open its jitdump: all processes, and its user, have a limit. */
-bool jitdumps_may_open(const struct jitdumps *j, const struct jitdumps_entry *e);
-/* Return whether the jitdumps of all, or of the user of @e, have the memory that they may take. */
-bool jitdumps_is_full(const struct jitdumps *j, const struct jitdumps_entry *e);
 
 #endif

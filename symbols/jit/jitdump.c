@@ -924,8 +924,12 @@ static void drop_code(struct job *job)
 	free(c);
 }
 
-int jitdump_job_code(struct helpers *helpers, int fd, const struct jitcode_function *f,
-		     uint32_t want, uint8_t **bytes)
+/*
+ * Read @want bytes of @f from the jitdump @fd, within 300 ms, into *@bytes (malloc'ed). Return
+ * their number, or -errno.
+ */
+static int jitdump_job_code(struct helpers *helpers, int fd, const struct jitcode_function *f,
+			    uint32_t want, uint8_t **bytes)
 {
 	struct code_reading *c = calloc(1, sizeof(*c));
 	int rc;
@@ -1247,6 +1251,19 @@ static void add_candidate(const struct jitdumps *j, struct jitdump_job *r, uint3
 	list[r->nr_candidates++] = c;
 }
 
+/* Return whether @e may open its jitdump: all processes, and its user, have a limit. */
+static bool jitdumps_may_open(const struct jitdumps *j, const struct jitdumps_entry *e)
+{
+	uint32_t nr = 0;
+
+	assert(j->nr_open <= JITDUMPS_OPEN_MAX);
+	if (j->no_proc || j->nr_open < JITREADS_USER(JITDUMPS_OPEN_MAX))
+		return j->nr_open < JITDUMPS_OPEN_MAX;
+	for (uint32_t i = 0; i < j->nr_entries; i++)
+		nr += j->entries[i]->held && j->entries[i]->uid == e->uid;
+	return j->nr_open < JITDUMPS_OPEN_MAX && nr < JITREADS_USER(JITDUMPS_OPEN_MAX);
+}
+
 /* List the files that may be the jitdump of @e. False: there are none. */
 static bool find_candidates(const struct jitdumps *j, struct jitdumps_entry *e)
 {
@@ -1298,6 +1315,18 @@ static void jitdumps_take(struct jitdumps *j, struct jitdumps_entry *e, uint64_t
 	}
 	if (r->rc != -EAGAIN && r->rc != -ENOENT)
 		explain(objects_at(j->objects, e->object), e, r->rc);
+}
+
+/* Return whether the jitdumps of all, or of the user of @e, have the memory that they may take. */
+static bool jitdumps_is_full(const struct jitdumps *j, const struct jitdumps_entry *e)
+{
+	size_t memory = atomic_load_explicit(&j->memory, memory_order_relaxed), sum = 0;
+
+	if (j->no_proc || memory < JITREADS_USER(JITDUMPS_MEMORY_MAX))
+		return memory >= JITDUMPS_MEMORY_MAX;
+	for (uint32_t i = 0; i < j->nr_entries; i++)
+		sum += j->entries[i]->uid == e->uid ? j->entries[i]->memory : 0;
+	return memory >= JITDUMPS_MEMORY_MAX || sum >= JITREADS_USER(JITDUMPS_MEMORY_MAX);
 }
 
 /* Start to search the jitdump of @e, or to continue reading it. */
@@ -1478,7 +1507,19 @@ static bool has_told(struct jitdumps_entry *e, uint64_t now_ns, bool at_once)
 	return true;
 }
 
-static void jitdumps_remove(struct jitdumps *j, uint32_t i);
+/* Free entry @i, which does not run. */
+static void jitdumps_remove(struct jitdumps *j, uint32_t i)
+{
+	struct jitdumps_entry *e = j->entries[i];
+
+	atomic_fetch_sub_explicit(&j->memory, e->memory, memory_order_relaxed);
+	j->nr_open -= e->held;
+	j->entries[i] = j->entries[--j->nr_entries];
+	j->by_object[j->entries[i]->object] = i + 1;
+	j->by_object[e->object] = 0;
+	jitdump_job_drop(&e->r->read.job);
+	free(e);
+}
 
 /* Free the code of processes that ended long ago. */
 static void drop_expired(struct jitdumps *j, uint64_t now_ns)
@@ -1522,20 +1563,6 @@ uint32_t jitdumps_refresh(struct jitdumps *j, uint64_t now_ns)
  * Runs on: the loader.
  */
 
-/* Free entry @i, which does not run. */
-static void jitdumps_remove(struct jitdumps *j, uint32_t i)
-{
-	struct jitdumps_entry *e = j->entries[i];
-
-	atomic_fetch_sub_explicit(&j->memory, e->memory, memory_order_relaxed);
-	j->nr_open -= e->held;
-	j->entries[i] = j->entries[--j->nr_entries];
-	j->by_object[j->entries[i]->object] = i + 1;
-	j->by_object[e->object] = 0;
-	jitdump_job_drop(&e->r->read.job);
-	free(e);
-}
-
 /* Make room for a process of @uid. False: there is none. */
 static bool jitdumps_evict(struct jitdumps *j, uint32_t uid)
 {
@@ -1557,27 +1584,4 @@ static bool jitdumps_evict(struct jitdumps *j, uint32_t uid)
 	if (oldest != UINT32_MAX)
 		jitdumps_remove(j, oldest);
 	return oldest != UINT32_MAX;
-}
-
-bool jitdumps_may_open(const struct jitdumps *j, const struct jitdumps_entry *e)
-{
-	uint32_t nr = 0;
-
-	assert(j->nr_open <= JITDUMPS_OPEN_MAX);
-	if (j->no_proc || j->nr_open < JITREADS_USER(JITDUMPS_OPEN_MAX))
-		return j->nr_open < JITDUMPS_OPEN_MAX;
-	for (uint32_t i = 0; i < j->nr_entries; i++)
-		nr += j->entries[i]->held && j->entries[i]->uid == e->uid;
-	return j->nr_open < JITDUMPS_OPEN_MAX && nr < JITREADS_USER(JITDUMPS_OPEN_MAX);
-}
-
-bool jitdumps_is_full(const struct jitdumps *j, const struct jitdumps_entry *e)
-{
-	size_t memory = atomic_load_explicit(&j->memory, memory_order_relaxed), sum = 0;
-
-	if (j->no_proc || memory < JITREADS_USER(JITDUMPS_MEMORY_MAX))
-		return memory >= JITDUMPS_MEMORY_MAX;
-	for (uint32_t i = 0; i < j->nr_entries; i++)
-		sum += j->entries[i]->uid == e->uid ? j->entries[i]->memory : 0;
-	return memory >= JITDUMPS_MEMORY_MAX || sum >= JITREADS_USER(JITDUMPS_MEMORY_MAX);
 }

@@ -29,16 +29,8 @@ int kallsyms_parse(struct kallsyms **out, const char *text, size_t size, struct 
  * Runs on: a helper; for copies in the sandbox (kallsyms.c).
  */
 
-/*
- * Read up to @size bytes at @addr from the file @fd. Returns the number, or -EPERM, -ENOEXEC (not
- * such a file), -EFAULT (nothing at @addr), -EIO.
- */
-int kcore_read(int fd, uint64_t addr, void *buf, uint32_t size);
-
 #define KSYMS_MAX      65536U
 #define KSYMS_SIZE_MAX (16U << 20) /* bytes of one entry */
-
-uint32_t ksyms_nr(struct ksyms *k);
 
 /*
  * Copies of /proc/kallsyms and /proc/kcore, which have a recording or --symfs, read in the sandbox.

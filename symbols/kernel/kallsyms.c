@@ -667,7 +667,11 @@ static int read_header(int fd, Elf64_Ehdr *h)
 	return 0;
 }
 
-int kcore_read(int fd, uint64_t addr, void *buf, uint32_t size)
+/*
+ * Read up to @size bytes at @addr from the file @fd. Returns the number, or -EPERM, -ENOEXEC (not
+ * such a file), -EFAULT (nothing at @addr), -EIO.
+ */
+static int kcore_read(int fd, uint64_t addr, void *buf, uint32_t size)
 {
 	Elf64_Ehdr h;
 	int rc = read_header(fd, &h);

@@ -162,16 +162,6 @@ bool ksyms_take_news(struct ksyms *k, uint64_t *start, uint64_t *end)
 	return *start < *end;
 }
 
-uint32_t ksyms_nr(struct ksyms *k)
-{
-	uint32_t nr;
-
-	pthread_mutex_lock(&k->lock);
-	nr = k->nr;
-	pthread_mutex_unlock(&k->lock);
-	return nr;
-}
-
 /*
  * Compare the kernel of a recording with the running one. Runs on: the loader.
  */

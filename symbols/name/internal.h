@@ -27,6 +27,4 @@ struct demangler_name {
 	uint32_t clean, clean_size;
 };
 
-size_t places_memory(const struct places *p);
-
 #endif

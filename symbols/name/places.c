@@ -238,12 +238,6 @@ uint32_t places_serial(const struct places *p)
 	return p->serial;
 }
 
-size_t places_memory(const struct places *p)
-{
-	return sizeof(*p) + p->max_chunks * sizeof(p->chunk[0]) + intern_memory(&p->intern) +
-	       p->nr_chunks * CHUNK_SIZE * sizeof(struct place);
-}
-
 /*
  * Functions by id, in chunks, and by (object, start). When functions are dropped, the others are
  * copied, with their texts: chunks and texts are freed as a whole.

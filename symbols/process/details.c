@@ -358,184 +358,6 @@ static void read_command(struct details_reading *r, int dir_fd)
 	free(text);
 }
 
-/* Put the name of the container in the place of its id: "docker:web". */
-static size_t name_container(struct container_names *names, const char *id,
-			     char container[static CGROUP_CONTAINER_MAX], size_t n)
-{
-	const char *name = id ? container_name(names, NULL, id, time_now_ns()) : "";
-	const char *colon = *name ? strchr(container, ':') : NULL;
-	size_t kind = colon ? (size_t)(colon + 1 - container) : 0;
-
-	if (!kind || kind + strlen(name) >= CGROUP_CONTAINER_MAX)
-		return n;
-	memcpy(container + kind, name, strlen(name) + 1);
-	return kind + strlen(name);
-}
-
-static void read_cgroup(struct container_names *names, struct details_reading *r, int dir_fd)
-{
-	char *text, container[CGROUP_CONTAINER_MAX];
-	const char *path, *id;
-	size_t size, n;
-
-	if (untrusted_read_at(dir_fd, "cgroup", STATUS_MAX, &text, &size))
-		return;
-	if (cgroup_path(text, size, &path, &size)) {
-		n = cgroup_container(path, size, container, &id);
-		n = name_container(names, id, container, n);
-		r->d.cgroup = text_sanitise(r->cgroup, sizeof(r->cgroup), path, size);
-		r->d.container = text_sanitise(r->container, sizeof(r->container), container, n);
-	}
-	free(text);
-}
-
-/* Read the files that the process itself may hold up. */
-static int read_own(struct details_reading *r, int dir_fd)
-{
-	int code = dir_fd < 0 ? dir_fd : read_stat(r, dir_fd);
-
-	if (!code)
-		code = read_status(r, dir_fd);
-	if (!code) {
-		read_program(r, dir_fd);
-		read_command(r, dir_fd);
-	}
-	return code;
-}
-
-static int read_process(struct container_names *names, struct details_reading *r, pid_t pid)
-{
-	int dir_fd, code;
-
-	if (!proc_watch_begin(pid))
-		return -EAGAIN;
-	dir_fd = untrusted_open_proc(pid);
-	r->d = (struct process_details){ .uid = (uid_t)-1,
-					 .comm = TEXT(""),
-					 .command = TEXT(""),
-					 .cgroup = TEXT(""),
-					 .container = TEXT(""),
-					 .program = TEXT("") };
-	code = read_own(r, dir_fd);
-	/* Container names are of the thread that has the work. */
-	if (!proc_watch_end())
-		code = -EAGAIN;
-	if (!code)
-		read_cgroup(names, r, dir_fd);
-	if (dir_fd >= 0)
-		close(dir_fd);
-	return code;
-}
-
-static void put(char **pool, struct safe_text *text)
-{
-	memcpy(*pool, text->str, text->size);
-	(*pool)[text->size] = '\0';
-	text->str = *pool;
-	*pool += text->size + 1;
-}
-
-/* Copy the details and texts to one block; NULL when out of memory. */
-static struct process_details *keep(const struct process_details *read)
-{
-	size_t size = read->comm.size + read->command.size + (size_t)read->cgroup.size +
-		      read->container.size + (size_t)read->program.size + 5;
-	struct process_details *kept = malloc(sizeof(*kept) + size);
-	char *pool = (char *)(kept + 1);
-
-	if (!kept)
-		return NULL;
-	*kept = *read;
-	put(&pool, &kept->comm);
-	put(&pool, &kept->command);
-	put(&pool, &kept->cgroup);
-	put(&pool, &kept->container);
-	put(&pool, &kept->program);
-	return kept;
-}
-
-/* Test whether the pid still belongs to the requested incarnation. */
-static bool is_present(struct details *d, uint32_t key, pid_t pid)
-{
-	const struct process *p;
-	bool same;
-
-	if (key & BY_PID)
-		return true;
-	pthread_mutex_lock(&d->maps->lock);
-	p = process_find(&d->maps->procs, pid, UINT64_MAX);
-	same = p && p->id == key;
-	pthread_mutex_unlock(&d->maps->lock);
-	return same;
-}
-
-/* Store the details (NULL: the process has ended) and request its parent's. */
-static void store(struct details *d, uint32_t key, const struct process_details *read, bool gone)
-{
-	struct process_details *kept = read ? keep(read) : NULL;
-	uint64_t now_ns = time_now_ns();
-	struct entry *e;
-
-	pthread_mutex_lock(&d->lock);
-	e = entry_at(d->entries, d->capacity, key);
-	if (e->key) {
-		e->queued = false;
-		e->read_ns = now_ns;
-		e->gone = gone;
-		if (kept) {
-			free(e->known);
-			e->known = kept;
-			kept = NULL;
-		}
-	}
-	if (read && read->parent > 0) {
-		e = entry_of(d, (uint32_t)read->parent | BY_PID, read->parent, now_ns);
-		if (e)
-			want(d, e, now_ns);
-	}
-	pthread_mutex_unlock(&d->lock);
-	free(kept);
-}
-
-/* Take the oldest request; 0: none. */
-static uint32_t take(struct details *d, pid_t *pid)
-{
-	uint32_t key = 0;
-
-	pthread_mutex_lock(&d->lock);
-	if (d->nr_queued) {
-		key = d->queue[d->first];
-		d->first = (d->first + 1) % QUEUE_MAX;
-		d->nr_queued--;
-		*pid = entry_at(d->entries, d->capacity, key)->pid;
-	}
-	pthread_mutex_unlock(&d->lock);
-	return key;
-}
-
-unsigned int details_serve(struct details *d, unsigned int max)
-{
-	unsigned int nr = 0;
-	uint32_t key;
-	pid_t pid;
-
-	assert(max);
-	for (; nr < max && proc_watch_is_mine() && (key = take(d, &pid)); nr++) {
-		struct details_reading r;
-		int code = read_process(&d->names, &r, pid);
-		/*
-		 * Checked after reading: the details are of the process that was
-		 * there all the time.
-		 */
-		bool present = is_present(d, key, pid);
-
-		/* The pid of an ancestor may be reused. */
-		store(d, key, !code && present ? &r.d : NULL,
-		      !(key & BY_PID) && (!present || code == -ESRCH));
-	}
-	return nr;
-}
-
 /*
  * Recognise the container of a cgroup by the names that container tools use.
  *
@@ -605,7 +427,11 @@ static bool parse_line(const char *at, const char *end, struct cgroup_part *name
 	return true;
 }
 
-bool cgroup_path(const char *text, size_t size, const char **path, size_t *path_size)
+/*
+ * Find the most useful path in the text: that of the unified hierarchy, or if empty
+ * that of systemd. False: none.
+ */
+static bool cgroup_path(const char *text, size_t size, const char **path, size_t *path_size)
 {
 	const char *end = text + size;
 	struct cgroup_part best = { NULL, 0 };
@@ -832,8 +658,12 @@ static struct container_memo *memo_of(struct container_names *n, const char *id)
 	return NULL;
 }
 
-const char *container_name(struct container_names *n, const char *root, const char *id,
-			   uint64_t now_ns)
+/*
+ * Get the name of the container with the 64 digits of @id, "web"; "": unknown. @root: instead of /;
+ * NULL: ours. Borrowed until the next call.
+ */
+static const char *container_name(struct container_names *n, const char *root, const char *id,
+				  uint64_t now_ns)
 {
 	struct container_memo *m = memo_of(n, id);
 
@@ -849,6 +679,184 @@ const char *container_name(struct container_names *n, const char *root, const ch
 	if (!from_docker(root, m->id, m->name) && !from_podman(root, m->id, m->name))
 		m->name[0] = '\0';
 	return m->name;
+}
+
+/* Put the name of the container in the place of its id: "docker:web". */
+static size_t name_container(struct container_names *names, const char *id,
+			     char container[static CGROUP_CONTAINER_MAX], size_t n)
+{
+	const char *name = id ? container_name(names, NULL, id, time_now_ns()) : "";
+	const char *colon = *name ? strchr(container, ':') : NULL;
+	size_t kind = colon ? (size_t)(colon + 1 - container) : 0;
+
+	if (!kind || kind + strlen(name) >= CGROUP_CONTAINER_MAX)
+		return n;
+	memcpy(container + kind, name, strlen(name) + 1);
+	return kind + strlen(name);
+}
+
+static void read_cgroup(struct container_names *names, struct details_reading *r, int dir_fd)
+{
+	char *text, container[CGROUP_CONTAINER_MAX];
+	const char *path, *id;
+	size_t size, n;
+
+	if (untrusted_read_at(dir_fd, "cgroup", STATUS_MAX, &text, &size))
+		return;
+	if (cgroup_path(text, size, &path, &size)) {
+		n = cgroup_container(path, size, container, &id);
+		n = name_container(names, id, container, n);
+		r->d.cgroup = text_sanitise(r->cgroup, sizeof(r->cgroup), path, size);
+		r->d.container = text_sanitise(r->container, sizeof(r->container), container, n);
+	}
+	free(text);
+}
+
+/* Read the files that the process itself may hold up. */
+static int read_own(struct details_reading *r, int dir_fd)
+{
+	int code = dir_fd < 0 ? dir_fd : read_stat(r, dir_fd);
+
+	if (!code)
+		code = read_status(r, dir_fd);
+	if (!code) {
+		read_program(r, dir_fd);
+		read_command(r, dir_fd);
+	}
+	return code;
+}
+
+static int read_process(struct container_names *names, struct details_reading *r, pid_t pid)
+{
+	int dir_fd, code;
+
+	if (!proc_watch_begin(pid))
+		return -EAGAIN;
+	dir_fd = untrusted_open_proc(pid);
+	r->d = (struct process_details){ .uid = (uid_t)-1,
+					 .comm = TEXT(""),
+					 .command = TEXT(""),
+					 .cgroup = TEXT(""),
+					 .container = TEXT(""),
+					 .program = TEXT("") };
+	code = read_own(r, dir_fd);
+	/* Container names are of the thread that has the work. */
+	if (!proc_watch_end())
+		code = -EAGAIN;
+	if (!code)
+		read_cgroup(names, r, dir_fd);
+	if (dir_fd >= 0)
+		close(dir_fd);
+	return code;
+}
+
+static void put(char **pool, struct safe_text *text)
+{
+	memcpy(*pool, text->str, text->size);
+	(*pool)[text->size] = '\0';
+	text->str = *pool;
+	*pool += text->size + 1;
+}
+
+/* Copy the details and texts to one block; NULL when out of memory. */
+static struct process_details *keep(const struct process_details *read)
+{
+	size_t size = read->comm.size + read->command.size + (size_t)read->cgroup.size +
+		      read->container.size + (size_t)read->program.size + 5;
+	struct process_details *kept = malloc(sizeof(*kept) + size);
+	char *pool = (char *)(kept + 1);
+
+	if (!kept)
+		return NULL;
+	*kept = *read;
+	put(&pool, &kept->comm);
+	put(&pool, &kept->command);
+	put(&pool, &kept->cgroup);
+	put(&pool, &kept->container);
+	put(&pool, &kept->program);
+	return kept;
+}
+
+/* Test whether the pid still belongs to the requested incarnation. */
+static bool is_present(struct details *d, uint32_t key, pid_t pid)
+{
+	const struct process *p;
+	bool same;
+
+	if (key & BY_PID)
+		return true;
+	pthread_mutex_lock(&d->maps->lock);
+	p = process_find(&d->maps->procs, pid, UINT64_MAX);
+	same = p && p->id == key;
+	pthread_mutex_unlock(&d->maps->lock);
+	return same;
+}
+
+/* Store the details (NULL: the process has ended) and request its parent's. */
+static void store(struct details *d, uint32_t key, const struct process_details *read, bool gone)
+{
+	struct process_details *kept = read ? keep(read) : NULL;
+	uint64_t now_ns = time_now_ns();
+	struct entry *e;
+
+	pthread_mutex_lock(&d->lock);
+	e = entry_at(d->entries, d->capacity, key);
+	if (e->key) {
+		e->queued = false;
+		e->read_ns = now_ns;
+		e->gone = gone;
+		if (kept) {
+			free(e->known);
+			e->known = kept;
+			kept = NULL;
+		}
+	}
+	if (read && read->parent > 0) {
+		e = entry_of(d, (uint32_t)read->parent | BY_PID, read->parent, now_ns);
+		if (e)
+			want(d, e, now_ns);
+	}
+	pthread_mutex_unlock(&d->lock);
+	free(kept);
+}
+
+/* Take the oldest request; 0: none. */
+static uint32_t take(struct details *d, pid_t *pid)
+{
+	uint32_t key = 0;
+
+	pthread_mutex_lock(&d->lock);
+	if (d->nr_queued) {
+		key = d->queue[d->first];
+		d->first = (d->first + 1) % QUEUE_MAX;
+		d->nr_queued--;
+		*pid = entry_at(d->entries, d->capacity, key)->pid;
+	}
+	pthread_mutex_unlock(&d->lock);
+	return key;
+}
+
+unsigned int details_serve(struct details *d, unsigned int max)
+{
+	unsigned int nr = 0;
+	uint32_t key;
+	pid_t pid;
+
+	assert(max);
+	for (; nr < max && proc_watch_is_mine() && (key = take(d, &pid)); nr++) {
+		struct details_reading r;
+		int code = read_process(&d->names, &r, pid);
+		/*
+		 * Checked after reading: the details are of the process that was
+		 * there all the time.
+		 */
+		bool present = is_present(d, key, pid);
+
+		/* The pid of an ancestor may be reused. */
+		store(d, key, !code && present ? &r.d : NULL,
+		      !(key & BY_PID) && (!present || code == -ESRCH));
+	}
+	return nr;
 }
 
 /*

@@ -43,11 +43,6 @@ struct text_arena;
 #define CGROUP_CONTAINER_MAX 96
 
 /*
- * Find the most useful path in the text: that of the unified hierarchy, or if empty
- * that of systemd. False: none.
- */
-bool cgroup_path(const char *text, size_t size, const char **path, size_t *path_size);
-/*
  * Write the outermost container: "docker:3fa1c2d4e5f6", "podman:…", "k8s:…", "lxc:NAME" or
  * "nspawn:NAME" to @out; ids have 12 digits, as in these tools. Below the systemd of a user only
  * podman's form counts, as "podman@1000:3fa1c2d4e5f6". @id: all 64 digits in @path, of the system's
@@ -77,13 +72,6 @@ struct container_names {
 	} memo[CONTAINER_NAME_MEMO];
 	unsigned int next; /* overwritten next */
 };
-
-/*
- * Get the name of the container with the 64 digits of @id, "web"; "": unknown. @root: instead of /;
- * NULL: ours. Borrowed until the next call.
- */
-const char *container_name(struct container_names *n, const char *root, const char *id,
-			   uint64_t now_ns);
 
 /* Builder: the same without a request: the details that are known. False: none. */
 bool details_known(struct details *d, uint32_t process, struct text_arena *arena,

@@ -4,11 +4,11 @@
  * FUZZ: symbols
  * LIBFUZZER: -max_len=512
  */
+#include "symbols/process/details.c"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "symbols/process/internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,12 +3,13 @@
  * Bytes as an image out of the sandbox: refused, or no look-up leaves them. The bytes end where a
  * page without access begins. FUZZ: symbols
  */
+#include "symbols/image/image_read.c"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "symbols/image/internal.h"
 #include "tests/symbols/imagewalk.h"
 #include "symbols/sandbox/sandbox.h"
 #include "symbols/elf/elf.h"

@@ -4,12 +4,13 @@
  * within their limits. Input: a byte (bit 0: of a scan), the result.
  * FUZZ: symbols
  */
+#include "symbols/java/java_sandbox.c"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "symbols/sandbox/sandbox.h"
-#include "symbols/java/internal.h"
 #include "tests/fuzz/require.h"
 #include "tests/jvm_sane.h"
 #include "symbols/elf/elf.h"

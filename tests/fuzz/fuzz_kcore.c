@@ -3,13 +3,13 @@
  * Bytes as /proc/kcore.
  * FUZZ: symbols
  */
+#include "symbols/kernel/kallsyms.c"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include "symbols/kernel/internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

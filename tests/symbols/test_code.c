@@ -3,6 +3,8 @@
  * code: functions of this very process with their lines, from a file, the
  * vdso, and memory; the kernel's from a core file made here; source files.
  */
+#include "symbols/code/source.c"
+
 #include "tests/prelude.h"
 
 #include <elf.h>
@@ -18,7 +20,6 @@
 #include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 #include "symbols/dwarf/dwarf.h"
-#include "symbols/code/internal.h"
 #include "symbols/symbols.h"
 #include "tests/symbols/with_symbols.h"
 #include "symbols/base/base.h"

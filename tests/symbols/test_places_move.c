@@ -3,6 +3,8 @@
  * Another table of places: places that are moved have their names and source, whatever the loader
  * was doing; others are named when they are sampled again.
  */
+#include "symbols/dwarf/lines.c"
+
 #include "symbols/internal.h"
 
 #include "tests/prelude_rcu.h"
@@ -12,7 +14,6 @@
 #include "symbols/script/script.h"
 #include "symbols/process/process.h"
 #include "symbols/name/name.h"
-#include "symbols/dwarf/internal.h"
 
 extern const char test_move_spot[];
 

@@ -3,7 +3,7 @@
  * The reader of processes: one that hangs is replaced, and its process is left out; after some of
  * them all processes of its user.
  */
-#include "symbols/internal.h"
+#include "symbols/symbols.c"
 
 #include <poll.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 #include "symbols/base/thread.h"
 #include "symbols/process/internal.h"
 
-#define HANG_NS	    50000000ULL
+#define T_HANG_NS   50000000ULL
 #define PATIENCE_NS 20000000000ULL
 #define NR	    ((int)PROC_HUNG_MAX + 8)
 
@@ -52,7 +52,7 @@ static bool serve(void *ctx)
 	return any;
 }
 
-static void start(struct world *w, int nr_hang, int nr_of_user)
+static void t_start(struct world *w, int nr_hang, int nr_of_user)
 {
 	of_user = nr_of_user;
 	*w = (struct world){ .answer = wake_new(), .done = wake_new() };
@@ -73,7 +73,7 @@ static bool look_until(struct world *w, int pid, int nr)
 	uint64_t end_ns = time_now_ns() + PATIENCE_NS;
 
 	while (atomic_load(&w->nr_read[pid]) < nr && time_now_ns() < end_ns) {
-		process_readers_look(w->readers, HANG_NS);
+		process_readers_look(w->readers, T_HANG_NS);
 		usleep(1000);
 	}
 	return atomic_load(&w->nr_read[pid]) >= nr;
@@ -93,7 +93,7 @@ static bool look_until_hung(struct world *w, uint32_t nr)
 	uint64_t end_ns = time_now_ns() + PATIENCE_NS;
 
 	while (hung(w).nr != nr && time_now_ns() < end_ns) {
-		process_readers_look(w->readers, HANG_NS);
+		process_readers_look(w->readers, T_HANG_NS);
 		usleep(1000);
 	}
 	return hung(w).nr == nr;
@@ -117,7 +117,7 @@ TEST(test_one_hangs)
 {
 	static struct world w;
 
-	start(&w, 1, 1);
+	t_start(&w, 1, 1);
 	want(&w, 5);
 	assert_true(look_until(&w, 5, 1));
 	assert_int_equal(hung(&w).nr, 0);
@@ -148,7 +148,7 @@ TEST(test_user)
 	const int nr = (int)PROC_HUNG_OF_USER, others = NR / 2;
 	static struct world w;
 
-	start(&w, others - 2, others);
+	t_start(&w, others - 2, others);
 	for (int pid = 1; pid < others; pid++)
 		want(&w, pid);
 	assert_true(look_until_hung(&w, PROC_HUNG_OF_USER));
@@ -176,7 +176,7 @@ TEST(test_many_hang)
 	static struct world w;
 	uint64_t end_ns;
 
-	start(&w, NR - 1, (int)PROC_HUNG_OF_USER - 1);
+	t_start(&w, NR - 1, (int)PROC_HUNG_OF_USER - 1);
 	for (int i = 1; i < NR; i++)
 		want(&w, i);
 	/* The last one has no substitute. */

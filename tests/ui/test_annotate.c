@@ -3,11 +3,12 @@
  * One function, instruction by instruction: lines without gaps from any
  * bytes, samples at their instructions, and the keys of the view.
  */
+#include "symbols/code/source.c"
+
 #include "tests/ui/golden.h"
 
 #include <elf.h>
 
-#include "symbols/code/internal.h"
 #include "ui/internal.h"
 #include "ui/fold/fold.h"
 #include "ui/view/view.h"
@@ -36,7 +37,7 @@ static const char source[] = "1\n2\n3\nvoid parse(int n)\n{\n\twhile (n++ != 9)\
 			     "\t/* the rest */\n\tnext_token();\n}\n";
 
 /* The lines of the instructions, as a compiler might write them. */
-static void add_lines(struct listing *l)
+static void t_add_lines(struct listing *l)
 {
 	static const uint32_t lines[] = { 5, 5, 6, 6, 6, 9, 10, 10 };
 	struct source_want want = { .path = "/src/json/parser.cc", .first = 5, .last = 10 };
@@ -71,7 +72,7 @@ static struct listing *listing_of(uint32_t function, bool bytes, bool lines)
 	l->nr_bytes = sizeof(code);
 	assert_int_equal(disasm(l, &c, 1), 0);
 	if (lines)
-		add_lines(l);
+		t_add_lines(l);
 	else
 		l->no_source = "no debug information";
 	return l;

@@ -3,13 +3,14 @@
  * script: the lines of functions of languages, from texts and from files of this process; files
  * that cannot be read have a reason, and changed ones are marked.
  */
+#include "symbols/code/source.c"
+
 #include "tests/prelude.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/code/internal.h"
 #include "symbols/base/base.h"
 
 static const char python[] = "import os\n"		      /* 1 */

@@ -3,6 +3,8 @@
  * dwarf: the inlined functions and lines of this very program at known spots,
  * and against addr2line at many; files that must not be read.
  */
+#include "symbols/dwarf/dwarf_sandbox.c"
+
 #include "tests/prelude.h"
 
 #include <errno.h>
@@ -14,7 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/dwarf/internal.h"
 #include "symbols/image/image.h"
 #include "tests/symbols/elfmake.h"
 #include "symbols/base/base.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* dwarf_sandbox: the answers of a worker that was taken over. */
+#include "symbols/dwarf/dwarf_sandbox.c"
+
 #include "tests/prelude.h"
 
 #include <errno.h>
@@ -7,7 +9,6 @@
 #include <unistd.h>
 
 #include "symbols/sandbox/sandbox.h"
-#include "symbols/dwarf/internal.h"
 #include "symbols/base/file.h"
 #include "symbols/elf/elf.h"
 

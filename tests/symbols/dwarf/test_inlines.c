@@ -2,13 +2,14 @@
 /*
  * chains: stored chains are found, also from other threads; files by path, within a limit.
  */
+#include "symbols/dwarf/lines.c"
+
 #include "tests/prelude_rcu.h"
 
 #include <errno.h>
 #include <pthread.h>
 
 #include "symbols/internal.h"
-#include "symbols/dwarf/internal.h"
 #include "symbols/image/image.h"
 #include "symbols/name/name.h"
 

@@ -2,7 +2,7 @@
 /*
  * perf's cache of files by build-id: which files of it are opened.
  */
-#include "symbols/elf/internal.h"
+#include "symbols/elf/elf_facts.c"
 
 #include "tests/prelude.h"
 

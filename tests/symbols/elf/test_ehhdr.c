@@ -3,6 +3,8 @@
  * .eh_frame_hdr: made tables with every kind of damage, and the installed ones, with the same
  * answers as our walk.
  */
+#include "symbols/elf/eh_frame.c"
+
 #include "tests/prelude.h"
 
 #include <errno.h>
@@ -12,7 +14,6 @@
 #include "symbols/base/base.h"
 #include "tests/unwind/make_eh.h"
 #include "symbols/elf/eh_frame.h"
-#include "symbols/elf/internal.h"
 
 #define HDR_VADDR 0xf0000ULL
 #define CODE_AT	  0x1000ULL

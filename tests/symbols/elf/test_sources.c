@@ -3,6 +3,8 @@
  * sources: names of an image from beyond its tables: debug files by link, compressed tables (and
  * bombs), stubs of a PLT.
  */
+#include "symbols/elf/elf.c"
+
 #include "tests/prelude.h"
 
 #include <errno.h>
@@ -22,7 +24,6 @@
 #include "symbols/base/thread.h"
 #include "symbols/sandbox/sandbox.h"
 #include "symbols/elf/eh_frame.h"
-#include "symbols/elf/internal.h"
 #include "symbols/image/internal.h"
 #include "tests/symbols/elfmake.h"
 #include "tests/symbols/gomake.h"

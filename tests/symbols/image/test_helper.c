@@ -3,13 +3,14 @@
  * helper: jobs that return, that hang (in a read of a pipe, as in the kernel), that are abandoned
  * and end late; devices: which are set aside, and until when.
  */
+#include "symbols/image/image_cache.c"
+
 #include "tests/fake_root.h"
 #include "tests/prelude.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "symbols/image/internal.h"
 #include "symbols/base/base.h"
 #include "symbols/base/thread.h"
 
@@ -28,7 +29,7 @@ struct read_job {
 	int sum;
 };
 
-static void run(struct job *job)
+static void t_run(struct job *job)
 {
 	struct read_job *j = (struct read_job *)job;
 	char byte;
@@ -41,7 +42,7 @@ static void run(struct job *job)
 	j->sum += 7;
 }
 
-static void drop(struct job *job)
+static void t_drop(struct job *job)
 {
 	struct read_job *j = (struct read_job *)job;
 
@@ -53,8 +54,8 @@ static struct read_job *job_new(struct fixture *f, bool hangs)
 {
 	struct read_job *j = calloc(1, sizeof(*j));
 
-	j->job.run = run;
-	j->job.drop = drop;
+	j->job.run = t_run;
+	j->job.drop = t_drop;
 	j->f = f;
 	j->hangs = hangs;
 	return j;

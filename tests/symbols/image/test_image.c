@@ -3,6 +3,8 @@
  * image: real objects against libelf as the oracle, ELF files made here for
  * every rule, and damaged ones.
  */
+#include "symbols/elf/elf.c"
+
 #include "tests/prelude.h"
 
 #include <dlfcn.h>
@@ -18,7 +20,6 @@
 #include <unistd.h>
 
 #include "symbols/elf/eh_frame.h"
-#include "symbols/elf/internal.h"
 #include "symbols/image/internal.h"
 #include "tests/symbols/imagewalk.h"
 #include "tests/yardstick.h"

@@ -3,6 +3,8 @@
  * load: a file that changes while it is read gives the image of one of its
  * versions or a reason, never a mixture and never a crash.
  */
+#include "symbols/image/image_cache.c"
+
 #include "tests/prelude.h"
 
 #include <errno.h>
@@ -12,7 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/image/internal.h"
 #include "tests/symbols/elfmake.h"
 #include "symbols/elf/elf.h"
 

@@ -3,7 +3,7 @@
  * A JVM read in the sandbox: the same as without one; workers that were taken over, end, have
  * senseless questions or too many; readings that hang and are left.
  */
-#include "symbols/java/jvm_read.c"
+#include "symbols/java/java_sandbox.c"
 
 #include "tests/prelude.h"
 
@@ -22,7 +22,17 @@
 #define NR_ROUNDS 2000U
 
 /* How the workers behave: shared with them. */
-enum mode { HONEST, CHANGED, DIES, NO_PIECES, MANY_PIECES, LARGE, SHORT, ENDLESS, UNREADABLE };
+enum mode {
+	HONEST,
+	CHANGED,
+	DIES,
+	NO_PIECES,
+	MANY_PIECES,
+	LARGE_PIECE,
+	SHORT,
+	ENDLESS,
+	UNREADABLE
+};
 static struct shared {
 	enum mode mode;
 	uint32_t seed, nr_questions, nr_results;
@@ -73,7 +83,7 @@ static int put_senseless(struct sandbox_call *c)
 	case MANY_PIECES:
 		put_question(c, REMOTE_PIECES_MAX + 1, 8, 4096, REMOTE_PIECES_MAX + 1);
 		break;
-	case LARGE:
+	case LARGE_PIECE:
 		put_question(c, 2, JVM_READ_WIRE_SIZE, 4096, 2);
 		break;
 	case SHORT:
@@ -87,7 +97,7 @@ static int put_senseless(struct sandbox_call *c)
 	return sandbox_ask(c);
 }
 
-static int serve(struct sandbox_call *c)
+static int t_serve(struct sandbox_call *c)
 {
 	static uint32_t nr_served;
 	int rc;
@@ -317,7 +327,7 @@ TEST(test_questions)
 		enum mode mode;
 		int rc;
 	} cases[] = {
-		{ NO_PIECES, -EBADMSG }, { MANY_PIECES, -EBADMSG }, { LARGE, -EBADMSG },
+		{ NO_PIECES, -EBADMSG }, { MANY_PIECES, -EBADMSG }, { LARGE_PIECE, -EBADMSG },
 		{ SHORT, -EBADMSG },	 { ENDLESS, -E2BIG },	    { DIES, -EPIPE },
 	};
 	uint8_t scopes[64];
@@ -528,7 +538,7 @@ static int set_up(void **state)
 		      0);
 	for (uint32_t i = 0; i < JVM_READ_READERS; i++) {
 		all[i] = jvm_read_readers[i];
-		all[i].serve = serve;
+		all[i].serve = t_serve;
 		readers[SANDBOX_HOTSPOT + i] = &all[i];
 	}
 	return shared == MAP_FAILED ? -1 : sandbox_start(readers);

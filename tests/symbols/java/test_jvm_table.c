@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* hotspots: sampled JVMs while they run and after their end. */
+#include "symbols/java/java.c"
+
 #include "tests/prelude.h"
 
 #include <dirent.h>
@@ -10,7 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "symbols/java/internal.h"
 #include "symbols/script/internal.h"
 #include "tests/symbols/hotspots_made.h"
 #include "symbols/base/base.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* hotspots: JVMs of a recording, of which each record may be hostile. */
+#include "symbols/java/java.c"
+
 #include "tests/prelude.h"
 
 #include "symbols/script/script.h"
@@ -7,7 +9,6 @@
 #include "symbols/elf/elf.h"
 #include "symbols/image/image.h"
 #include "symbols/jit/jit.h"
-#include "symbols/java/internal.h"
 
 /* Make JVM @owner of a recording, and its memory. */
 static struct object *recorded_jvm(struct jvm_table *h, uint64_t owner)

@@ -3,6 +3,8 @@
  * jitdumps: dumps of real child processes, found through their mapping, trusted
  * or refused, that grow; code at one address over time, in the maps; recordings.
  */
+#include "symbols/jit/jitdump.c"
+
 #include "tests/prelude_rcu.h"
 
 #include <errno.h>
@@ -17,7 +19,6 @@
 
 #include "symbols/base/base.h"
 #include "symbols/base/table.h"
-#include "symbols/jit/internal.h"
 #include "symbols/name/name.h"
 #include "tests/sleeper.h"
 #include "tests/symbols/jitmake.h"
@@ -314,7 +315,8 @@ static void map_many(struct fixture *f, pid_t pid, unsigned int nr, uint64_t fir
 	jitdumps_refresh(&f->dumps, time_now_ns());
 }
 
-/* Names that runtimes give their files, and some that only look so: the pid is the last number. */
+/* Names that runtimes give their files, and some that only t_look so: the pid is the last number.
+ */
 TEST(test_file_names, setup, teardown)
 {
 	static const struct {
@@ -585,7 +587,7 @@ struct looking {
 	atomic_bool stop, seen, inherited;
 };
 
-static void *look(void *arg)
+static void *t_look(void *arg)
 {
 	struct looking *l = arg;
 
@@ -613,7 +615,7 @@ TEST(test_not_inherited)
 	assert_int_equal(ftruncate(fd, size), 0);
 	l.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* the next one */
 	close(l.fd);
-	assert_int_equal(pthread_create(&thread, NULL, look, &l), 0);
+	assert_int_equal(pthread_create(&thread, NULL, t_look, &l), 0);
 	while (!l.seen && time_now_ns() < end_ns) {
 		uint8_t *bytes;
 

@@ -3,6 +3,8 @@
  * ksyms: code that is loaded, unloaded and replaced, against a model of addresses; invalid records;
  * the names that naming makes.
  */
+#include "symbols/kernel/kernel.c"
+
 #include "tests/prelude.h"
 
 #include <unistd.h>
@@ -10,9 +12,18 @@
 #include "symbols/name/name.h"
 #include "symbols/elf/elf.h"
 #include "symbols/image/image.h"
-#include "symbols/kernel/internal.h"
 #include "symbols/jit/jit.h"
 #include "symbols/java/java.h"
+
+static uint32_t ksyms_nr(struct ksyms *k)
+{
+	uint32_t nr;
+
+	pthread_mutex_lock(&k->lock);
+	nr = k->nr;
+	pthread_mutex_unlock(&k->lock);
+	return nr;
+}
 
 #define SPACE 2000U
 #define CODE  0xffffffffc0000000ULL
@@ -99,7 +110,7 @@ TEST(test_refused)
 	ksyms_free(k);
 }
 
-static const struct symbol *name_of(struct naming *n, struct symtab *t, uint64_t addr)
+static const struct symbol *t_name_of(struct naming *n, struct symtab *t, uint64_t addr)
 {
 	const struct naming_question q = { .object = OBJECT_ID_KERNEL,
 					   .offset = addr,
@@ -131,14 +142,14 @@ TEST(test_naming)
 	assert_int_equal(ksyms_new(&n.kernel.ksyms), 0);
 	n.kernel.path = path;
 	atomic_store(&objects_at(objects, OBJECT_ID_KERNEL)->state, OBJECT_READY);
-	assert_string_equal(name_of(&n, t, CODE + 8)->name.str, "listed");
+	assert_string_equal(t_name_of(&n, t, CODE + 8)->name.str, "listed");
 	ksyms_add(n.kernel.ksyms, CODE, 64, KSYMS_BPF, "bpf_prog_1_one", 14);
-	one = name_of(&n, t, CODE + 8);
+	one = t_name_of(&n, t, CODE + 8);
 	assert_string_equal(one->name.str, "bpf_prog_1_one");
 	assert_string_equal(one->module.str, "[bpf]");
 	assert_int_equal(one->kind, 'k');
 	ksyms_add(n.kernel.ksyms, CODE, 64, KSYMS_OUT_OF_LINE, "trampoline", 10);
-	two = name_of(&n, t, CODE + 8);
+	two = t_name_of(&n, t, CODE + 8);
 	assert_string_equal(two->name.str, "trampoline");
 	assert_string_equal(two->module.str, "[kernel]");
 	assert_ptr_not_equal(one, two);

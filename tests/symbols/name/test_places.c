@@ -3,13 +3,20 @@
  * places: identity, growth beyond chunks, full, names, and threads that race
  * for the same places beside a growing builder.
  */
+#include "symbols/name/places.c"
+
 #include "tests/prelude.h"
 
 #include <pthread.h>
 #include <urcu/urcu-qsbr.h>
 
 #include "symbols/base/base.h"
-#include "symbols/name/internal.h"
+
+static size_t places_memory(const struct places *p)
+{
+	return sizeof(*p) + p->max_chunks * sizeof(p->chunk[0]) + intern_memory(&p->intern) +
+	       p->nr_chunks * CHUNK_SIZE * sizeof(struct place);
+}
 
 #define NR_THREADS 8
 #define NR_KEYS	   40000u

@@ -2,7 +2,7 @@
 /*
  * /proc/PID/cgroup, and the names that container tools give.
  */
-#include "symbols/process/internal.h"
+#include "symbols/process/details.c"
 
 #include "symbols/base/base.h"
 
