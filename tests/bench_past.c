@@ -9,6 +9,8 @@
  * Prints p50, p99 and the maximum of the time that passed, of the CPU time of all threads, which is
  * that of a machine that does nothing else, and of the CPU time of the UI thread alone.
  */
+#include "ui/rewind.c"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -18,7 +20,6 @@
 
 #include "sampler/sampler.h"
 #include "ui/draw/draw.h"
-#include "ui/internal.h"
 #include "symbols/base/base.h"
 #include "sampler/event/event.h"
 #include "sampler/profile/profile.h"

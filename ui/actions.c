@@ -213,7 +213,8 @@ static bool annotated_source(const struct ui_state *st, char *path, size_t size,
 	return true;
 }
 
-bool actions_source(const struct ui_state *st, char *path, size_t size, uint32_t *line)
+/* Find the source of the selected row and its hottest line. Return false if it is unknown. */
+static bool actions_source(const struct ui_state *st, char *path, size_t size, uint32_t *line)
 {
 	const struct profile_line *found;
 	uint32_t function;
@@ -1271,12 +1272,6 @@ static const struct {
 static bool shows_view(enum action action)
 {
 	return (action >= ACT_VIEW_FUNCTIONS && action <= ACT_VIEW_MEMORY) && !actions[action].run;
-}
-
-bool actions_handles(enum action action)
-{
-	return actions[action].run || actions[action].dialog || actions[action].prompt ||
-	       actions[action].rewinds || shows_view(action);
 }
 
 /*

@@ -843,7 +843,8 @@ static void command_do(struct ui_state *st, const char *name, const char *arg)
 	run_command(st, command_find(name), name, arg);
 }
 
-void command_run(struct ui_state *st, const char *text)
+/* Run a command; errors are shown on the screen. */
+static void command_run(struct ui_state *st, const char *text)
 {
 	char name[LINE_SIZE], arg[LINE_SIZE];
 	const struct command *command;
@@ -942,7 +943,8 @@ static void command_gather(struct ui_state *st, const char *text)
 		st->words.of = command;
 }
 
-const char *command_hint(const char *text)
+/* Return the name of the argument ("FILE") while it is empty; else NULL. */
+static const char *command_hint(const char *text)
 {
 	const char *word;
 	const struct command *command = command_at(text, &word);
@@ -952,7 +954,11 @@ const char *command_hint(const char *text)
 	return command && (in_name(text) || !*word) ? command->argument : NULL;
 }
 
-bool command_complete(const struct ui_state *st, const char *text, char *out, size_t size)
+/*
+ * Complete @text into @out of @size, as far as all candidates agree; a blank
+ * follows a whole word. Return false if there is no candidate.
+ */
+static bool command_complete(const struct ui_state *st, const char *text, char *out, size_t size)
 {
 	char buf[COMMAND_WORD_MAX], first[LINE_SIZE] = "";
 	const char *word, *name;
@@ -994,7 +1000,9 @@ static bool is_listed(const char *list, const char *name)
 	return false;
 }
 
-unsigned int command_candidates(const struct ui_state *st, const char *text, char *out, size_t size)
+/* Write all candidates for @text into @out, separated by blanks. Return their number. */
+static unsigned int command_candidates(const struct ui_state *st, const char *text, char *out,
+				       size_t size)
 {
 	const char *word, *name;
 	char buf[COMMAND_WORD_MAX];

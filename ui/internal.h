@@ -26,8 +26,6 @@ struct serve;
 
 /* Do an action, as if @code were pressed. */
 void actions_do(struct ui_state *st, enum action action, uint32_t code);
-/* Return whether @action has a handler outside of the views. For the test of the key table. */
-bool actions_handles(enum action action);
 
 /* Export of the shown profile. The main thread; a file is written on another one. */
 
@@ -77,8 +75,6 @@ void actions_stacks_drop(void *asked);
 
 /* Return why @action is impossible for the selected row; NULL: it is possible. */
 const char *actions_row_refusal(const struct ui_state *st, enum action action);
-/* Find the source of the selected row and its hottest line. Return false if it is unknown. */
-bool actions_source(const struct ui_state *st, char *path, size_t size, uint32_t *line);
 
 /*
  * Actions on views, threads, names, columns, settings and files. The main
@@ -125,20 +121,8 @@ int app_run(struct sampler *s, const struct ui_config *config, struct err *e);
  * argument. Runs on: the main thread.
  */
 
-/* Run a command; errors are shown on the screen. */
-void command_run(struct ui_state *st, const char *text);
 /* Change a setting to its next value. */
 void command_set_next(struct ui_state *st, const struct setting *s);
-/* Return the name of the argument ("FILE") while it is empty; else NULL. */
-const char *command_hint(const char *text);
-/*
- * Complete @text into @out of @size, as far as all candidates agree; a blank
- * follows a whole word. Return false if there is no candidate.
- */
-bool command_complete(const struct ui_state *st, const char *text, char *out, size_t size);
-/* Write all candidates for @text into @out, separated by blanks. Return their number. */
-unsigned int command_candidates(const struct ui_state *st, const char *text, char *out,
-				size_t size);
 
 /*
  * Pickers: a list over the screen that narrows while one types. An entry that cannot be used is
@@ -270,8 +254,6 @@ void rate_step(struct ui_state *st, bool up);
  * Rewind: the views show a range of the past while sampling goes on. Runs on: the main thread.
  */
 
-/* Show a range; sampling goes on. */
-void rewind_to(struct ui_state *st, uint64_t begin_ns, uint64_t end_ns);
 /* Show the newest profile again. */
 void rewind_live(struct ui_state *st);
 /* Handle a press or release in the strip: a column, or a range of them. */

@@ -149,7 +149,8 @@ static bool has_past(struct ui_state *st)
 	return false;
 }
 
-void rewind_to(struct ui_state *st, uint64_t begin_ns, uint64_t end_ns)
+/* Show a range; sampling goes on. */
+static void rewind_to(struct ui_state *st, uint64_t begin_ns, uint64_t end_ns)
 {
 	struct rewind *r = &st->rewind;
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* :lock, of a mutex that a thread of this process waits for and this thread holds; its box. */
-#include "tests/ui/golden.h"
+#include "ui/command.c"
 
 #include "ui/internal.h"
+#include "tests/ui/golden.h"
+
 #include "symbols/base/base.h"
 #include "symbols/code/code.h"
 #include "sampler/event/event.h"

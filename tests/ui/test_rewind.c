@@ -2,9 +2,10 @@
 /*
  * The heat strip and rewind: screens, keys, mouse, commands and requests.
  */
+#include "ui/rewind.c"
+
 #include "tests/ui/golden.h"
 
-#include "ui/internal.h"
 #include "ui/text/text.h"
 #include "ui/view/view.h"
 #include "symbols/base/base.h"

@@ -3,12 +3,13 @@
  * The actions of a row: the menu lists and does each; the source of a row, and the editor that is
  * run for it.
  */
+#include "ui/actions.c"
+
 #include "tests/ui/golden.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ui/internal.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
 #include "symbols/code/code.h"

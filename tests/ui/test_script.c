@@ -2,6 +2,9 @@
 /*
  * Scripts, the command line, and the commands in reach of both.
  */
+#include "ui/command.c"
+
+#include "ui/internal.h"
 #include "tests/ui/fake.h"
 
 #include <errno.h>
@@ -9,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ui/internal.h"
 #include "ui/cli/cli.h"
 #include "ui/view/view.h"
 #include "symbols/base/base.h"
@@ -273,7 +275,7 @@ TEST(test_complete_words)
 	rmdir(folder);
 }
 
-static void run(struct bench *b, const char *text)
+static void t_run(struct bench *b, const char *text)
 {
 	look(b);
 	press(b, ':');
@@ -292,7 +294,7 @@ TEST(test_names)
 		bench_init(&b, 80, 24, false);
 		model_take(&b.st, fake_profile(2, NULL));
 		if (k->action != ACT_SAVE_SCREEN) {
-			run(&b, k->name);
+			t_run(&b, k->name);
 			assert_null(strstr(b.st.message, "unknown command"));
 			look(&b);
 		}
@@ -306,38 +308,38 @@ TEST(test_commands)
 
 	bench_init(&b, 80, 24, false);
 	model_take(&b.st, fake_profile(2, NULL));
-	run(&b, "messages");
+	t_run(&b, "messages");
 	assert_int_equal(b.st.view, VIEW_MESSAGES);
-	run(&b, "pid 812");
+	t_run(&b, "pid 812");
 	assert_true(b.st.scope.drilled);
 	assert_non_null(strstr(look(&b), "nginx[812]"));
-	run(&b, "pid 4");
+	t_run(&b, "pid 4");
 	assert_non_null(strstr(look(&b), "no samples of pid 4"));
-	run(&b, "sort module");
+	t_run(&b, "sort module");
 	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].sort,
 			 function_columns_find(CONFIG_SORT_MODULE));
-	run(&b, "hz 499");
+	t_run(&b, "hz 499");
 	assert_true(b.sampler.rate == 499);
-	run(&b, "hz nan");
+	t_run(&b, "hz nan");
 	assert_true(b.sampler.rate == 499);
-	run(&b, "find clock_get");
+	t_run(&b, "find clock_get");
 	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].rows[b.st.lists[VIEW_FUNCTIONS].cursor].id, 18);
-	run(&b, "frobnicate");
+	t_run(&b, "frobnicate");
 	assert_non_null(strstr(look(&b), "unknown command"));
 	type(&b, ":save\r");
 	assert_non_null(strstr(look(&b), "unknown command 'save'; did you mean save-screen?"));
 	type(&b, ":event cyclesss\r");
 	assert_non_null(strstr(look(&b), "did you mean 'cycles'?"));
-	run(&b, "screen");
+	t_run(&b, "screen");
 	assert_non_null(strstr(look(&b), "needs an argument"));
-	run(&b, "trap");
+	t_run(&b, "trap");
 	assert_int_equal(b.sampler.nr_lists, 1);
 	assert_string_equal(b.sampler.trap, "");
-	run(&b, "trap lost > 1");
+	t_run(&b, "trap lost > 1");
 	assert_string_equal(b.sampler.trap, "lost > 1");
 	assert_int_equal(b.sampler.nr_lists, 1);
 	assert_false(b.st.quit);
-	run(&b, "q");
+	t_run(&b, "q");
 	assert_true(b.st.quit);
 	bench_fini(&b);
 }
@@ -356,14 +358,14 @@ TEST(test_screen_file)
 	model_take(&b.st, fake_profile(2, NULL));
 	want = strdup(look(&b));
 	snprintf(text, sizeof(text), "screen! %s", path);
-	run(&b, text);
+	t_run(&b, text);
 	close(fd);
 	fd = open(path, O_RDONLY | O_CLOEXEC); /* a new file has the name */
 	n = read(fd, got, sizeof(got) - 1);
 	assert_true(n > 0);
 	got[n] = '\0';
 	assert_string_equal(got, want);
-	run(&b, "screen /nonexistent/file");
+	t_run(&b, "screen /nonexistent/file");
 	assert_non_null(strstr(look(&b), "No such file"));
 	free(want);
 	close(fd);

@@ -3,13 +3,14 @@
  * Call tree, flame graph, callers and callees: whole screens, the effect of keys, and that the
  * selection keeps its function.
  */
+#include "ui/view/view_flame.c"
+
 #include "tests/ui/folded.h"
 #include "tests/ui/golden.h"
 
 #include <math.h>
 #include <time.h>
 
-#include "ui/view/internal.h"
 #include "ui/fold/fold.h"
 #include "tests/yardstick.h"
 #include "symbols/base/base.h"

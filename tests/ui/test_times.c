@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The views where waits are shown, alone (wait) and with CPU time (all), or latency. */
+#include "ui/view/view_processes.c"
+
 #include "tests/ui/golden.h"
 
 #include <math.h>
 
 #include "ui/internal.h"
 #include "ui/fold/fold.h"
-#include "ui/view/internal.h"
 #include "symbols/base/base.h"
 #include "symbols/name/name.h"
 #include "sampler/event/event.h"
@@ -16,6 +17,8 @@
 #include "ui/export/internal.h"
 #include "ui/state/state.h"
 
+/* Return whether the kind has a column: kinds without time have none, nor kinds with the least time
+ * where not all fit. */
 static const struct {
 	const char *name;
 	unsigned int cols, rows;

@@ -3,6 +3,8 @@
  * Values of settings: a value that an option refuses is refused by its command and its saved
  * setting in the same words; the others are taken by all.
  */
+#include "ui/command.c"
+
 #include "ui/cli/internal.h"
 
 #include "tests/prelude.h"
@@ -10,7 +12,6 @@
 
 #include <unistd.h>
 
-#include "ui/internal.h"
 #include "symbols/base/base.h"
 #include "sampler/profile/profile.h"
 

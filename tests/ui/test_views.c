@@ -3,10 +3,11 @@
  * Whole screens from profiles made by hand, compared with files.
  * GOLDEN=update writes them; look at the difference before committing.
  */
-#include "ui/fold/folds.c"
+#include "ui/view/view_help.c"
+#include "ui/fold/fold.h"
 
 #include "tests/ui/golden.h"
-#include "ui/view/internal.h"
+#include "ui/view/view_processes.c"
 
 #include <math.h>
 #include <unistd.h>
@@ -25,6 +26,20 @@
 #include "ui/cli/cli.h"
 #include "ui/state/state.h"
 #include "ui/internal.h"
+
+/* Return whether the action is on the card of keys. */
+static bool view_help_has(enum action action)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(left) + ARRAY_SIZE(right); i++) {
+		const struct card_line *line = i < ARRAY_SIZE(left) ? &left[i]
+								    : &right[i - ARRAY_SIZE(left)];
+
+		for (int n = 0; n < CARD_MAX; n++)
+			if (line->actions[n] == action)
+				return true;
+	}
+	return false;
+}
 
 TEST(test_functions)
 {
@@ -569,7 +584,9 @@ TEST(test_groups_of_one_id)
 		assert_int_equal(g->leaders[i], i / CROWD * CROWD);
 		assert_int_equal(g->sizes[i], CROWD);
 	}
-	folds_forget_groups(&of.groups);
+	free(of.groups.leaders);
+	free(of.groups.ids);
+	free(of.groups.sizes);
 	p->nr_processes = 0;
 	bench_fini(&b);
 }

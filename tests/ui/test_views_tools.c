@@ -3,13 +3,14 @@
  * The views around the functions: CPUs, modules, messages, threads; whole screens and their data.
  * GOLDEN=update writes the screens.
  */
+#include "ui/view/view_processes.c"
+
 #include "tests/ui/golden.h"
 
 #include <unistd.h>
 
 #include "sampler/profile/profile.h"
 #include "ui/text/text.h"
-#include "ui/view/internal.h"
 #include "tests/unhash.h"
 #include "unwind/unwind.h"
 #include "symbols/base/base.h"

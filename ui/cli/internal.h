@@ -22,19 +22,11 @@ bool file_work_is_left(void);
 /* Return the PERF_SAMPLE_* of a list of fields ("brstack,addr"), 0: unknown, which is *bad. */
 uint64_t script_fields_parse(const char *list, const char **bad);
 
-/* Get the path of the system's file: in the first of $XDG_CONFIG_DIRS, or /etc/xdg. */
-int settings_system_path(char *path, size_t size);
 /*
  * Read the settings in @path into @s; a missing file is no error. Return 0, or -EINVAL
  * with a message that names the line. Unknown keys are ignored.
  */
 int settings_read(const char *path, struct settings *s, struct err *e);
-/*
- * Write the settings atomically; comments and unknown keys are kept. Symbolic links of the
- * invoking user and of root are followed; only a regular file of the user is replaced. Return 0 or
- * -errno with a message.
- */
-int settings_write(const char *path, const struct settings *s, struct err *e);
 
 /* One function of one event. Borrows from the profile. */
 struct batch_row {

@@ -58,7 +58,8 @@ int settings_path(char *path, size_t size, struct err *e)
 		       : 0;
 }
 
-int settings_system_path(char *path, size_t size)
+/* Get the path of the system's file: in the first of $XDG_CONFIG_DIRS, or /etc/xdg. */
+static int settings_system_path(char *path, size_t size)
 {
 	const char *dirs = getenv("XDG_CONFIG_DIRS");
 	int n;
@@ -412,7 +413,12 @@ static int replace(const char *target, FILE *old, mode_t mode, const struct sett
 	return code;
 }
 
-int settings_write(const char *path, const struct settings *s, struct err *e)
+/*
+ * Write the settings atomically; comments and unknown keys are kept. Symbolic links of the
+ * invoking user and of root are followed; only a regular file of the user is replaced. Return 0 or
+ * -errno with a message.
+ */
+static int settings_write(const char *path, const struct settings *s, struct err *e)
 {
 	char *real = NULL;
 	const char *target = path;

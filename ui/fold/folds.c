@@ -286,7 +286,13 @@ static void unwant(struct folds_of *of)
 			of->entries[i].state = FOLDS_NONE;
 }
 
-static bool folds_same_filter(const struct fold_filter *a, const struct fold_filter *b);
+static bool folds_same_filter(const struct fold_filter *a, const struct fold_filter *b)
+{
+	return a->event == b->event && a->also == b->also && a->process == b->process &&
+	       a->task == b->task && a->tasks == b->tasks && a->groups == b->groups &&
+	       a->hide_kernel == b->hide_kernel && a->hide_user == b->hide_user &&
+	       a->hide_idle == b->hide_idle;
+}
 
 static bool same_input(const struct folds_input *a, const struct folds_input *b)
 {
@@ -755,14 +761,6 @@ bool folds_filter_threads(const struct ui_state *st, struct fold_filter *f)
 	return !st->scope.drilled || f->process != UINT32_MAX;
 }
 
-static bool folds_same_filter(const struct fold_filter *a, const struct fold_filter *b)
-{
-	return a->event == b->event && a->also == b->also && a->process == b->process &&
-	       a->task == b->task && a->tasks == b->tasks && a->groups == b->groups &&
-	       a->hide_kernel == b->hide_kernel && a->hide_user == b->hide_user &&
-	       a->hide_idle == b->hide_idle;
-}
-
 static uint64_t hash_text(uint64_t h, const char *text)
 {
 	for (; *text; text++)
@@ -844,7 +842,13 @@ out:
 	return *leaders;
 }
 
-static void folds_forget_groups(struct folds_groups *groups);
+static void folds_forget_groups(struct folds_groups *groups)
+{
+	free(groups->leaders);
+	free(groups->ids);
+	free(groups->sizes);
+	*groups = (struct folds_groups){ 0 };
+}
 
 static void folds_forget_masks(struct folds_of *of)
 {
@@ -994,14 +998,6 @@ static uint64_t group_id(enum grouping by, struct safe_text name)
 	for (size_t i = 0; i < 4; i++)
 		order = order << 8 | (i < name.size ? (unsigned char)name.str[i] : 0);
 	return order << 31 | (h & INT32_MAX);
-}
-
-static void folds_forget_groups(struct folds_groups *groups)
-{
-	free(groups->leaders);
-	free(groups->ids);
-	free(groups->sizes);
-	*groups = (struct folds_groups){ 0 };
 }
 
 static bool same_name(enum grouping by, const struct profile_process *a,

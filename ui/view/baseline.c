@@ -60,7 +60,7 @@ static int by_id(const void *pa, const void *pb)
 }
 
 /* Matched ones last; equal names in order of their ids. */
-static int by_name(const void *pa, const void *pb)
+static int compare_names(const void *pa, const void *pb)
 {
 	const struct baseline_key *a = pa, *b = pb;
 	bool a_done = a->other != BASELINE_NONE, b_done = b->other != BASELINE_NONE;
@@ -99,8 +99,8 @@ static void baseline_match_rows(struct baseline_key *old, uint32_t nr_old, struc
 		else
 			i++;
 	}
-	qsort(old, nr_old, sizeof(*old), by_name);
-	qsort(now, nr_now, sizeof(*now), by_name);
+	qsort(old, nr_old, sizeof(*old), compare_names);
+	qsort(now, nr_now, sizeof(*now), compare_names);
 	for (uint32_t i = 0, k = 0; i < nr_now && k < nr_old && now[i].other == BASELINE_NONE &&
 				    old[k].other == BASELINE_NONE;) {
 		if (old[k].name == now[i].name)
@@ -175,9 +175,14 @@ static uint32_t take_child(struct child *list, uint32_t nr, uint32_t parent, uin
 	return list[at].node;
 }
 
-void baseline_match_nodes(const struct profile *old_profile, const struct folds_tree *old,
-			  const struct profile *now_profile, const struct folds_tree *now, bool ids,
-			  uint32_t *to_now, uint32_t *to_old)
+/*
+ * Match the nodes of two trees: nodes match if their parents match. Set by node the node of the
+ * other tree in @to_now and @to_old; BASELINE_NONE: none. @ids: as above. Without memory nodes are
+ * matched by id alone.
+ */
+static void baseline_match_nodes(const struct profile *old_profile, const struct folds_tree *old,
+				 const struct profile *now_profile, const struct folds_tree *now,
+				 bool ids, uint32_t *to_now, uint32_t *to_old)
 {
 	struct child *list;
 	uint32_t nr;
@@ -208,7 +213,9 @@ void baseline_match_nodes(const struct profile *old_profile, const struct folds_
 #define Z_99	 2.576
 #define GONE_MAX 5 /* more are only counted */
 
-bool baseline_differs(double k0, double n0, double k1, double n1)
+/* Return whether @k0 of @n0 and @k1 of @n1 samples differ surely (|z| of two proportions > 2.576).
+ */
+static bool baseline_differs(double k0, double n0, double k1, double n1)
 {
 	double p, z2;
 
@@ -221,7 +228,8 @@ bool baseline_differs(double k0, double n0, double k1, double n1)
 	return z2 > Z_99 * Z_99;
 }
 
-enum row_change baseline_change(double k0, double n0, double k1, double n1)
+/* Classify the change from @k0 of @n0 samples to @k1 of @n1. */
+static enum row_change baseline_change(double k0, double n0, double k1, double n1)
 {
 	if ((!(k0 > 0) && !(k1 > 0)) || !(n0 > 0))
 		return CHANGE_UNKNOWN;

@@ -43,20 +43,6 @@ struct flame_part {
 	const bool *keep;   /* borrowed: by node, false: left out; NULL: show all nodes */
 };
 
-/*
- * Lay out a part in @cols cells: level by level, parents before children, left to right; boxes at
- * the edges cut. None if the node @zoom is left out. Return their number and an array to free;
- * *@boxes is NULL if there is no memory.
- */
-uint32_t flame_lay_out(const struct fold_tree *t, const struct flame_part *part, unsigned int cols,
-		       struct flame_box **boxes);
-/*
- * Find the extent of node @n within @part's zoomed node, 0..1, as it is laid out in @cols cells.
- * Return false if it is not below that, or left out.
- */
-bool flame_extent(const struct fold_tree *t, const struct flame_part *part, unsigned int cols,
-		  uint32_t n, double *from, double *to);
-
 /* Draw one line "Label  value", cut at the right. */
 void foot_line(struct foot *f, struct safe_text label, struct safe_text value);
 /* The same, broken into lines. @text: clean. */
@@ -65,9 +51,6 @@ void foot_text(struct foot *f, struct safe_text label, const char *text);
 /* Return a thread's name for rows: folded if that is on. */
 struct safe_text process_rows_comm(const struct ui_state *st, struct safe_text comm,
 				   char buf[static FORMAT_MAX * 2]);
-/* Return the process of a row: of a group the busiest one. */
-const struct profile_process *process_rows_process(const struct ui_state *st,
-						   const struct row *row);
 
 /*
  * Processes as a tree, and rows in that order. Pure; any thread.
@@ -79,10 +62,6 @@ struct process_tree {
 	uint32_t *parents; /* of each; UINT32_MAX: unknown */
 	uint32_t nr;
 };
-
-/* Make the tree. Return 0 or -ENOMEM. It has no cycles, even if pids were reused. */
-int process_tree_make(struct process_tree *t, const struct profile *p);
-void process_tree_fini(struct process_tree *t);
 
 /* Code shared by the call tree and the flame graph. Runs on: the main thread. */
 
@@ -144,21 +123,11 @@ void times_draw_kinds(const struct ui_state *st, struct pen *pen, unsigned int g
 uint64_t baseline_match_text(struct safe_text text);
 /* Hash a function's name with that of its module. */
 uint64_t baseline_match_name(const struct profile *p, uint32_t function);
-/*
- * Match the nodes of two trees: nodes match if their parents match. Set by node the node of the
- * other tree in @to_now and @to_old; BASELINE_NONE: none. @ids: as above. Without memory nodes are
- * matched by id alone.
- */
-void baseline_match_nodes(const struct profile *old_profile, const struct folds_tree *old,
-			  const struct profile *now_profile, const struct folds_tree *now, bool ids,
-			  uint32_t *to_now, uint32_t *to_old);
 
 extern const struct view view_functions, view_processes, view_help;
 extern const struct view view_tree, view_flame, view_callers;
 extern const struct view view_branches, view_memory;
 
-/* Return whether the action is on the card of keys. */
-bool view_help_has(enum action action);
 /* The same as a filter. Return false if there are none. */
 bool view_filter(const struct ui_state *st, struct fold_filter *f);
 /* Drawing that several views share. */
@@ -173,11 +142,6 @@ void view_draw_bar(const struct ui_state *st, struct canvas *c, struct view_fiel
 
 /* Compare the rows of @list, as the view built them, with the baseline. */
 void baseline_compare(struct ui_state *st, const struct view *v, struct list *list);
-/* Return whether @k0 of @n0 and @k1 of @n1 samples differ surely (|z| of two proportions > 2.576).
- */
-bool baseline_differs(double k0, double n0, double k1, double n1);
-/* Classify the change from @k0 of @n0 samples to @k1 of @n1. */
-enum row_change baseline_change(double k0, double n0, double k1, double n1);
 
 /*
  * Columns that several views have: their cells, orders and places in a table.
@@ -235,12 +199,6 @@ struct style common_change_style(const struct row *row);
 		.draw = common_samples                                                             \
 	}
 
-/* Return the time of a row by kind, in ns; WAIT_OTHER has that of the kinds without a column. */
-double process_times_of(const struct ui_state *st, const struct row *row, enum wait_kind kind);
-/* Return whether the kind has a column: kinds without time have none, nor kinds with the least time
- * where not all fit. */
-bool process_times_have(const struct ui_state *st, enum wait_kind kind);
-
 /*
  * A sorted order of rows that noise does not move. Runs on: the main thread.
  *
@@ -259,9 +217,6 @@ struct order_sibling {
 
 #define ORDER_SIBLINGS FOLDS_SIBLINGS /* more are in the order of their shares */
 
-/* Return whether a row, not the first, is not significantly behind the row above it: "~". */
-bool order_is_tie(const struct ui_state *st, const struct view *v, const struct list *list,
-		  const struct row *row);
 /*
  * Siblings of a tree of rows: write to @order the indices of @nr siblings, the largest first, but
  * in the order of the rows before where noise alone may have changed it. @from_below: the rows are
@@ -274,7 +229,5 @@ void order_siblings(const struct ui_state *st, const struct list *list,
  * the view, as other rows have other orders. */
 void order_begin(const struct ui_state *st, struct list *list, uint64_t mode);
 void order_end(struct list *list);
-/* Forget the order: the user has requested one. */
-void order_forget(struct list *list);
 
 #endif

@@ -806,7 +806,8 @@ static void move_rows(const struct order *o, struct list *list)
 
 /* ---- from profile to profile ---- */
 
-void order_forget(struct list *list)
+/* Forget the order: the user has requested one. */
+static void order_forget(struct list *list)
 {
 	list->nr_slots = 0;
 }
@@ -902,8 +903,9 @@ static const struct view_column *column_of(const struct view *v, const struct li
 	return column && column->share ? column : NULL;
 }
 
-bool order_is_tie(const struct ui_state *st, const struct view *v, const struct list *list,
-		  const struct row *row)
+/* Return whether a row, not the first, is not significantly behind the row above it: "~". */
+static bool order_is_tie(const struct ui_state *st, const struct view *v, const struct list *list,
+			 const struct row *row)
 {
 	const struct view_column *column = column_of(v, list);
 	struct order_place up = { 0 }, at = { 0 };

@@ -117,6 +117,9 @@ static struct flame_part part_of(const struct folds *s, const struct folds_tree 
 				    s->uncut,		s->low,	 keep };
 }
 
+static bool flame_extent(const struct fold_tree *t, const struct flame_part *part,
+			 unsigned int cols, uint32_t n, double *from, double *to);
+
 /* Keep the selected box in sight, as shares change. */
 static void follow_selection(struct folds *s, const struct folds_tree *t, const bool *keep,
 			     const struct list *list)
@@ -135,6 +138,9 @@ static void follow_selection(struct folds *s, const struct folds_tree *t, const 
 
 static bool finds_in_cut(const struct ui_state *st, const struct fold_tree *t,
 			 const struct flame_part *part, const struct match *m);
+
+static uint32_t flame_lay_out(const struct fold_tree *t, const struct flame_part *part,
+			      unsigned int cols, struct flame_box **boxes);
 
 /* Lay out the part in sight of the nodes that pass the filter, and count the others. */
 static void lay_out(const struct ui_state *st, const struct folds_tree *t, struct list *list)
@@ -498,7 +504,22 @@ static void draw(struct ui_state *st, struct canvas *c, unsigned int row, unsign
 static bool view_flame_act(struct ui_state *st, enum action action, uint32_t code);
 static bool view_flame_click(struct ui_state *st, unsigned int row, unsigned int col);
 static void view_flame_wheel(struct ui_state *st, bool up, unsigned int row, unsigned int col);
-static void view_flame_drag(struct ui_state *st, int rows, int cols);
+/* Move the graph with the mouse. */
+static void view_flame_drag(struct ui_state *st, int rows, int cols)
+{
+	struct folds *s = st->folds;
+	int64_t top, deepest = 0;
+
+	if (!s)
+		return;
+	for (uint32_t i = 0; i < s->nr_boxes; i++)
+		deepest = MAX(deepest, (int64_t)s->boxes[i].level);
+	top = (int64_t)s->top + (s->root_below ? rows : -rows);
+	s->top = (uint32_t)MIN(MAX(top, 0), deepest);
+	view_flame_show_part(s, s->left - cols * view_flame_width(s) / MAX(s->cols, 1u),
+			     view_flame_width(s));
+	table_rebuild(st, VIEW_FLAME);
+}
 
 const struct view view_flame = {
 	.title = TEXT("Flame"),
@@ -720,8 +741,13 @@ static bool add_roots(struct layout *l, const struct flame_part *part)
 					       .total = l->t->nodes[end].total });
 }
 
-uint32_t flame_lay_out(const struct fold_tree *t, const struct flame_part *part, unsigned int cols,
-		       struct flame_box **boxes)
+/*
+ * Lay out a part in @cols cells: level by level, parents before children, left to right; boxes at
+ * the edges cut. None if the node @zoom is left out. Return their number and an array to free;
+ * *@boxes is NULL if there is no memory.
+ */
+static uint32_t flame_lay_out(const struct fold_tree *t, const struct flame_part *part,
+			      unsigned int cols, struct flame_box **boxes)
 {
 	struct layout l;
 
@@ -759,8 +785,12 @@ static double offset_of(const struct layout *l, uint32_t n)
 	return sum;
 }
 
-bool flame_extent(const struct fold_tree *t, const struct flame_part *part, unsigned int cols,
-		  uint32_t n, double *from, double *to)
+/*
+ * Find the extent of node @n within @part's zoomed node, 0..1, as it is laid out in @cols cells.
+ * Return false if it is not below that, or left out.
+ */
+static bool flame_extent(const struct fold_tree *t, const struct flame_part *part,
+			 unsigned int cols, uint32_t n, double *from, double *to)
 {
 	double start = 0, total = t->nodes[n].total, all = t->nodes[part->zoom].total;
 	struct layout l;
@@ -889,23 +919,6 @@ static void zoom_in(struct ui_state *st, uint32_t i)
 	s->top = 0;
 	s->width = 0;
 	select_box(st, i);
-	table_rebuild(st, VIEW_FLAME);
-}
-
-/* Move the graph with the mouse. */
-static void view_flame_drag(struct ui_state *st, int rows, int cols)
-{
-	struct folds *s = st->folds;
-	int64_t top, deepest = 0;
-
-	if (!s)
-		return;
-	for (uint32_t i = 0; i < s->nr_boxes; i++)
-		deepest = MAX(deepest, (int64_t)s->boxes[i].level);
-	top = (int64_t)s->top + (s->root_below ? rows : -rows);
-	s->top = (uint32_t)MIN(MAX(top, 0), deepest);
-	view_flame_show_part(s, s->left - cols * view_flame_width(s) / MAX(s->cols, 1u),
-			     view_flame_width(s));
 	table_rebuild(st, VIEW_FLAME);
 }
 

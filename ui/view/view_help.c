@@ -156,19 +156,6 @@ static void card_keys(const struct ui_state *st, const struct card_line *line, c
 									line->actions[i])));
 }
 
-bool view_help_has(enum action action)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(left) + ARRAY_SIZE(right); i++) {
-		const struct card_line *line = i < ARRAY_SIZE(left) ? &left[i]
-								    : &right[i - ARRAY_SIZE(left)];
-
-		for (int n = 0; n < CARD_MAX; n++)
-			if (line->actions[n] == action)
-				return true;
-	}
-	return false;
-}
-
 static bool is_heading(const struct card_line *line)
 {
 	return !line->actions[0] && line->text[0] >= 'A' && line->text[0] <= 'Z' &&
@@ -338,7 +325,7 @@ static struct safe_text line_text(const struct ui_state *st, uint32_t index, cha
 	return content_text(st, &content, index % PARTS, buf, size);
 }
 
-static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
+static bool finds_key(const struct ui_state *st, const struct row *row, const struct match *m)
 {
 	char buf[160];
 
@@ -375,6 +362,6 @@ const struct view view_help = {
 	.context = CTX_HELP,
 	.unit = "line",
 	.build = build,
-	.finds = finds,
+	.finds = finds_key,
 	.draw_row = draw_row,
 };

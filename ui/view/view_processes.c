@@ -116,7 +116,9 @@ static unsigned int kinds_shown(const struct ui_state *st)
 	return bits;
 }
 
-double process_times_of(const struct ui_state *st, const struct row *row, enum wait_kind kind)
+/* Return the time of a row by kind, in ns; WAIT_OTHER has that of the kinds without a column. */
+static double process_times_of(const struct ui_state *st, const struct row *row,
+			       enum wait_kind kind)
 {
 	unsigned int shown = kind == WAIT_OTHER ? kinds_shown(st) : 0;
 	double ns = group_of(row->waits, kind);
@@ -125,6 +127,11 @@ double process_times_of(const struct ui_state *st, const struct row *row, enum w
 		if (!(shown & 1u << time_kinds[k]) && is_part(st, time_kinds[k]))
 			ns += group_of(row->waits, time_kinds[k]);
 	return ns;
+}
+
+static bool process_times_have(const struct ui_state *st, enum wait_kind kind)
+{
+	return times_on(st) && kinds_shown(st) & 1u << kind;
 }
 
 static void process_times_draw(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -137,11 +144,6 @@ static void process_times_draw(const struct ui_state *st, const struct row *row,
 		canvas_right(c, at.row, at.col, at.cols,
 			     format_tasks(buf, ns / (double)st->shown->window_ns),
 			     (struct style){ kind == WAIT_RUNNING ? ROLE_NORMAL : ROLE_WAIT, 0 });
-}
-
-bool process_times_have(const struct ui_state *st, enum wait_kind kind)
-{
-	return times_on(st) && kinds_shown(st) & 1u << kind;
 }
 
 /*
@@ -208,7 +210,8 @@ static void hang_below(struct process_tree *t, uint8_t *below, uint32_t i, uint3
 		below[up] = (uint8_t)levels++;
 }
 
-int process_tree_make(struct process_tree *t, const struct profile *p)
+/* Make the tree. Return 0 or -ENOMEM. It has no cycles, even if pids were reused. */
+static int process_tree_make(struct process_tree *t, const struct profile *p)
 {
 	struct by_pid pids;
 	uint8_t *below;
@@ -234,7 +237,7 @@ int process_tree_make(struct process_tree *t, const struct profile *p)
 	return 0;
 }
 
-void process_tree_fini(struct process_tree *t)
+static void process_tree_fini(struct process_tree *t)
 {
 	free(t->parents);
 }
@@ -629,6 +632,13 @@ static int build_rows(const struct ui_state *st, struct list *list)
 
 /* ---- the selected row, when rows become others ---- */
 
+/* Return the process of a row: of a group the busiest one. */
+static const struct profile_process *process_rows_process(const struct ui_state *st,
+							  const struct row *row)
+{
+	return process_tree_at(st->shown, row->index);
+}
+
 void process_rows_keep_selected(struct ui_state *st)
 {
 	struct list *list = &st->lists[VIEW_PROCESSES];
@@ -698,11 +708,6 @@ static int process_rows_build(const struct ui_state *st, struct list *list)
 	if (list->sought.on && list->nr && !rc)
 		select_sought(st, list);
 	return rc || !st->shown ? rc : add_waits(st, list);
-}
-
-const struct profile_process *process_rows_process(const struct ui_state *st, const struct row *row)
-{
-	return process_tree_at(st->shown, row->index);
 }
 
 /* Return whether the row is a group, of several processes or not of a name. */

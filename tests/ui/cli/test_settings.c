@@ -3,6 +3,8 @@
  * Settings: read as written, the rest of the file left alone; themes;
  * completion of every option.
  */
+#include "ui/cli/settings.c"
+
 #include "tests/ui/fake.h"
 
 #include <fcntl.h>
@@ -10,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ui/cli/internal.h"
 #include "symbols/base/base.h"
 #include "symbols/code/code.h"
 #include "sampler/event/event.h"

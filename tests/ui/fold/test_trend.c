@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "symbols/base/base.h"
-#include "ui/view/internal.h"
+#include "ui/view/baseline.c"
 #include "sampler/event/event.h"
 #include "sampler/profile/profile.h"
 #include "sampler/sampler.h"

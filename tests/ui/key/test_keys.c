@@ -2,6 +2,8 @@
 /*
  * The table of keys: complete, without doubles, and in step with the handlers.
  */
+#include "ui/actions.c"
+
 #include "tests/ui/fake.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
@@ -13,7 +15,13 @@
 #include "ui/draw/draw.h"
 #include "ui/state/state.h"
 #include "ui/view/view.h"
-#include "ui/internal.h"
+
+/* Return whether @action has a handler outside of the views. For the test of the key table. */
+static bool actions_handles(enum action action)
+{
+	return actions[action].run || actions[action].dialog || actions[action].prompt ||
+	       actions[action].rewinds || shows_view(action);
+}
 
 static const enum key_context contexts[] = { CTX_LIST, CTX_HELP, CTX_PICKER, CTX_PROMPT };
 

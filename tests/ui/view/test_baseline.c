@@ -3,7 +3,7 @@
  * Nodes of two trees, matched by name: each once, in order where several have one name, and in time
  * for names that others chose.
  */
-#include "ui/view/internal.h"
+#include "ui/view/baseline.c"
 
 #include <stdio.h>
 #include <stdlib.h>

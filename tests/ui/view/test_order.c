@@ -5,6 +5,8 @@
  * first 20 rows, how many are at another place a second later, in a steady program and in a
  * compiler.
  */
+#include "ui/view/table.c"
+
 #include "tests/ui/fake.h"
 
 #include <math.h>
@@ -12,7 +14,6 @@
 #include "sampler/count/count.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
-#include "ui/view/internal.h"
 #include "symbols/code/code.h"
 #include "sampler/ring/ring.h"
 #include "sampler/event/event.h"
@@ -213,7 +214,7 @@ struct shown {
 	bool inverted, threads;
 };
 
-static const struct view_column *column_of(const struct shown *s, uint8_t *at)
+static const struct view_column *t_column_of(const struct shown *s, uint8_t *at)
 {
 	const struct view *v = view_of(s->view);
 
@@ -225,8 +226,8 @@ static const struct view_column *column_of(const struct shown *s, uint8_t *at)
 }
 
 /* Get the value that a row is sorted by, and its number of samples. */
-static struct interval_sum sum_of(const struct made *m, const struct list *list,
-				  const struct view_column *column, const struct row *row)
+static struct interval_sum t_sum_of(const struct made *m, const struct list *list,
+				    const struct view_column *column, const struct row *row)
 {
 	double value = column->share == COLUMN_SELF ? row->self : row->total;
 	struct interval_sum sum = { value, row->count };
@@ -310,13 +311,13 @@ static double run_tick(struct bench *b, struct made *m, const struct shown *s)
 	const struct view_column *column;
 	double worst;
 
-	column = column_of(s, &list->sort);
+	column = t_column_of(s, &list->sort);
 	list->inverted = s->inverted;
 	sample(m);
 	model_take(&b->st, profile_of(m));
 	assert_in_range(list->nr, 2, ROWS);
 	for (uint32_t i = 0; i < list->nr; i++)
-		sums[i] = sum_of(m, list, column, &list->rows[i]);
+		sums[i] = t_sum_of(m, list, column, &list->rows[i]);
 	worst = check_order(sums, list->nr, s->inverted);
 	if (!m->waits)
 		check_marks(&b->st, s, list, sums);
@@ -680,7 +681,7 @@ TEST(test_cpus_are_in_order)
 		struct shown s = { VIEW_CPUS, titles[tick / 2 % 4], tick / 8 % 2, false };
 		struct profile *p = fake_profile(40, NULL);
 
-		column_of(&s, &list->sort);
+		t_column_of(&s, &list->sort);
 		list->inverted = s.inverted;
 		for (uint32_t i = 0; i < p->nr_cpus; i++) {
 			p->cpus[i].busy = chance(&m);
@@ -717,7 +718,7 @@ TEST(test_selected_row_is_sorted)
 
 	bench_init(&b, 100, 30, false);
 	list = &b.st.lists[VIEW_FUNCTIONS];
-	column = column_of(&by_self, &list->sort);
+	column = t_column_of(&by_self, &list->sort);
 	duty(&m);
 	sample(&m);
 	model_take(&b.st, profile_of(&m));
@@ -731,7 +732,7 @@ TEST(test_selected_row_is_sorted)
 		sample(&m);
 		model_take(&b.st, profile_of(&m));
 		for (uint32_t i = 0; i < list->nr; i++)
-			sums[i] = sum_of(&m, list, column, &list->rows[i]);
+			sums[i] = t_sum_of(&m, list, column, &list->rows[i]);
 		check_order(sums, list->nr, false);
 		assert_true(list->rows[list->cursor].id == selected);
 		nr_moved += list->cursor != 6;
