@@ -135,14 +135,14 @@ int store_open(struct store *st, const struct sampler_config *config, struct err
 	code = symbols_new(&st->symbols, st->places, st->objects, st->maps, e);
 	if (!code && symbols_details(st->symbols))
 		details_keep(symbols_details(st->symbols), config->history_ns);
-	if (!code && config->no_inline)
-		symbols_no_inline(st->symbols);
-	if (!code && config->no_lines)
-		symbols_no_lines(st->symbols);
-	if (!code && !(config->languages & CONFIG_JAVA))
-		symbols_no_java(st->symbols);
-	if (!code && config->symbol_memory)
-		symbols_limit_memory(st->symbols, config->symbol_memory);
+	if (!code)
+		symbols_configure(st->symbols,
+				  &(struct symbols_config){
+					  .memory_max = config->symbol_memory,
+					  .no_inline = config->no_inline,
+					  .no_lines = config->no_lines,
+					  .no_java = !(config->languages & CONFIG_JAVA),
+				  });
 	return code;
 }
 

@@ -1150,28 +1150,14 @@ int symbols_new(struct symbols **out, struct places *places, struct objects *obj
 	return 0;
 }
 
-void symbols_limit_memory(struct symbols *s, size_t max)
+void symbols_configure(struct symbols *s, const struct symbols_config *config)
 {
 	assert(!s->loader.started);
-	s->images.memory_max = max;
-}
-
-void symbols_no_inline(struct symbols *s)
-{
-	assert(!s->loader.started);
-	s->lines.off = true;
-}
-
-void symbols_no_lines(struct symbols *s)
-{
-	assert(!s->loader.started);
-	s->lines.no_lines = true;
-}
-
-void symbols_no_java(struct symbols *s)
-{
-	assert(!s->loader.started);
-	s->naming.jit.hotspots.off = true;
+	if (config->memory_max)
+		s->images.memory_max = config->memory_max;
+	s->lines.off = config->no_inline;
+	s->lines.no_lines = config->no_lines;
+	s->naming.jit.hotspots.off = config->no_java;
 }
 
 void symbols_java_replay(struct symbols *s, const struct object *memory,

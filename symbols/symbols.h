@@ -108,6 +108,16 @@ int symbols_sandbox_check(void);
  */
 int symbols_new(struct symbols **out, struct places *places, struct objects *objects,
 		struct maps *maps, struct err *e);
+
+struct symbols_config {
+	size_t memory_max; /* bytes of images (--symbol-memory); 0: the usual */
+	bool no_inline;	   /* read no debug information (--no-inline) */
+	bool no_lines;	   /* read no source lines, only inlined functions */
+	bool no_java;	   /* read no code cache of a JVM */
+};
+
+/* Before the start. */
+void symbols_configure(struct symbols *s, const struct symbols_config *config);
 /*
  * Before the start: a recording. Its pids may be of other processes by now, so
  * only files are read: here, or below @root (borrowed; NULL: here), a copy of the
@@ -189,12 +199,6 @@ const struct symbol_frame *symbols_source(const struct symbols *s, uint32_t plac
 /* Builder: a source file's path; TEXT("") for unused ids. */
 struct safe_text symbols_file(const struct symbols *s, uint32_t id);
 uint32_t symbols_nr_files(const struct symbols *s);
-/* Before the start: read no debug information (--no-inline). */
-void symbols_no_inline(struct symbols *s);
-/* Before the start: read no source lines, only inlined functions. */
-void symbols_no_lines(struct symbols *s);
-/* Before the start: read no code cache of a JVM. */
-void symbols_no_java(struct symbols *s);
 /*
  * A replay, before the start: get the process that @text, a recorded function of LANG_JAVA, is of,
  * and an address in its code. False: it makes no sense.
@@ -206,8 +210,6 @@ void symbols_java_replay(struct symbols *s, const struct object *memory,
 			 const struct code_text *text);
 /* Before the next sample. True: the maps changed. */
 bool symbols_java_settle(struct symbols *s, uint64_t time_ns);
-/* Before the start: limit the bytes of images (--symbol-memory). */
-void symbols_limit_memory(struct symbols *s, size_t max);
 void symbols_stats(const struct symbols *s, struct symbols_stats *out);
 /* Code of interpreters, and the object of its places. */
 struct script_functions *symbols_codes(struct symbols *s);

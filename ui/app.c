@@ -69,11 +69,6 @@ struct app {
 	uint64_t repaint_ns;
 };
 
-int app_check(struct err *e)
-{
-	return term_check(e);
-}
-
 static void signal_set(sigset_t *set)
 {
 	sigemptyset(set);

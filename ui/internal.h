@@ -92,17 +92,11 @@ bool actions_file_result(struct ui_state *st, struct file_worker *f);
 /*
  * The live screen: shows the sampler's profiles and handles keys.
  *
- * Runs on the main thread. session_screen() calls, in this order: app_check() (before
+ * Runs on the main thread. session_screen() calls, in this order: term_check() (before
  * anything costs time), term_guard_start(), app_block_signals(), sampler_new(),
  * sampler_start(), app_run().
  */
 
-/*
- * Check that a screen can be shown. Return 0, or -ENOTSUP with a sentence of
- * three lines that names -b (TERM unset, unknown or without cursor
- * addressing; no terminal).
- */
-int app_check(struct err *e);
 /*
  * Block the signals that app_run() reads by signalfd (INT, TERM, HUP, WINCH,
  * TSTP, CONT, PIPE). Call it before the first thread starts: all threads

@@ -553,7 +553,7 @@ static int session_screen(struct options *o, struct err *e)
 	struct sampler *s;
 	char host[65];
 	bool ended;
-	int code = app_check(e);
+	int code = term_check(e);
 
 	if (code)
 		return EXIT_FAILED;

@@ -132,7 +132,8 @@ TEST(test_names_while_images_leave, setup, teardown)
 		const struct symbol *s;
 
 		if (round == ARRAY_SIZE(of))
-			symbols_limit_memory(f->symbols, largest + 1);
+			symbols_configure(f->symbols,
+					  &(struct symbols_config){ .memory_max = largest + 1 });
 		object_touch(object, clock += 100);
 		object_want(object);
 		place = place_of(f, of[i].addr + round / ARRAY_SIZE(of));
@@ -269,7 +270,7 @@ TEST(test_no_inline, setup, teardown)
 	struct fixture *f = *state;
 	uint32_t place = place_of(f, (uint64_t)(uintptr_t)test_symbols_spot), nr;
 
-	symbols_no_inline(f->symbols);
+	symbols_configure(f->symbols, &(struct symbols_config){ .no_inline = true });
 	symbols_run(f->symbols);
 	assert_string_equal(symbol_of(f, place)->name.str, "caller_of_inlined");
 	assert_null(symbols_source(f->symbols, place, &nr));

@@ -174,7 +174,8 @@ TEST(test_evict_while_unwinding)
 	world_load(&w, getpid());
 	unwind(w.step, w.space, want);
 	assert_int_equal(want->stop, UNWIND_COMPLETE);
-	symbols_limit_memory(w.symbols, tight_limit(&w, want, &apart));
+	symbols_configure(w.symbols,
+			  &(struct symbols_config){ .memory_max = tight_limit(&w, want, &apart) });
 	world_must(symbols_start(w.symbols, NULL));
 	for (int i = 0; i < NR_THREADS; i++) {
 		readers[i].w = &w;
