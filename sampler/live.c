@@ -596,7 +596,7 @@ static void windows_read_rings(struct sampler *s, uint64_t now_ns)
 		return;
 	rcu_thread_offline();
 	for (uint32_t i = 0; i < s->live.nr_threads; i++)
-		sampler_thread_kick(s->live.threads[i]);
+		wake_send(sampler_thread_kick_fd(s->live.threads[i]));
 	while (!waits_complete(s->store.waits, now_ns) && time_now_ns() < now_ns + READ_MAX_NS)
 		nanosleep(&nap, NULL);
 	rcu_thread_online();
@@ -874,7 +874,7 @@ static void take_job(struct sampler *s, struct sleepers *l)
 	uint32_t nr;
 	const struct sleep_copy *copies = sleep_reader_copies(l->reader, &nr);
 
-	pipeline_use(l->pipeline, sampler_thread_tables(s->live.shared));
+	pipeline_use(l->pipeline, sampler_thread_tables(s->live.shared), NULL);
 	for (uint32_t i = 0; i < nr; i++)
 		if (!copies[i].copy)
 			count_kind(s, &copies[i]);

@@ -1292,7 +1292,7 @@ static void make_room(struct replay *r, struct store *st, struct pipeline *p)
 	    !stacks_crowded(st->stacks))
 		return;
 	r->out_of_memory |= store_keep_room(st) != 0;
-	pipeline_use(p, sampler_thread_tables(st->shared));
+	pipeline_use(p, sampler_thread_tables(st->shared), NULL);
 }
 
 /* Take a record of a switch, or of a task's begin or end. *@changed: the maps, since published. */

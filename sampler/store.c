@@ -453,6 +453,7 @@ static struct pipeline_tables *next_tables(const struct store *st, struct places
 		free(tables);
 		return NULL;
 	}
+	counts_set_tick(tables->counts, counts_tick(st->counts));
 	tables->tasks = maps_tasks(st->maps);
 	tables->generation++;
 	*move = next_places(st, tables);

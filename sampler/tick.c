@@ -618,8 +618,8 @@ static uint64_t lang_samples(const struct pipeline_stats *st)
 	return nr;
 }
 
-/* Take the stats of @epoch of each CPU, and add them to @sums. */
-static void tick_fill_cpus(struct sampler *s, struct profile *p, unsigned int epoch,
+/* Take the stats of tick @number of each CPU, and add them to @sums. */
+static void tick_fill_cpus(struct sampler *s, struct profile *p, uint32_t number,
 			   struct tick_sums *sums, uint64_t now_ns)
 {
 	const struct rates_tick tick = {
@@ -640,7 +640,7 @@ static void tick_fill_cpus(struct sampler *s, struct profile *p, unsigned int ep
 		struct sampler_thread_stats stats;
 		struct procstat_cpu shares;
 
-		sampler_thread_take_stats(thread, epoch, &stats);
+		sampler_thread_take_stats(thread, number, &stats);
 		cpu->cpu = counters_cpu(s->live.counters, i)->cpu;
 		snprintf(cpu->core, sizeof(cpu->core), "%s",
 			 counters_core_type(s->live.counters, i));
@@ -1097,16 +1097,18 @@ static void read_all(struct sampler *s)
 		rates_read(&s->rates, s->live.counters, i, s->config.nr_events);
 }
 
-/* Flip the stats and swap the counts; every batch begun before is over afterwards. */
-static int take_tick(struct sampler *s, unsigned int *epoch, struct count **counts, uint32_t *nr)
+/*
+ * End the tick *@number and take its counts; every batch begun before is over afterwards. -ENOMEM:
+ * it goes on, and *@number is one without stats.
+ */
+static int take_tick(struct sampler *s, uint32_t *number, struct count **counts, uint32_t *nr)
 {
 	int code;
 
-	*epoch = atomic_fetch_add_explicit(&s->live.shared->epoch, 1, memory_order_acq_rel);
+	*number = counts_tick(s->store.counts);
 	read_all(s);
-	code = counts_swap(s->store.counts, counts, nr);
-	if (code) /* no grace period yet */
-		synchronize_rcu();
+	code = counts_end_tick(s->store.counts, counts, nr);
+	*number += code != 0;
 	grace_waited(s->live.shared);
 	return code;
 }
@@ -1352,7 +1354,7 @@ void tick_keep(struct sampler *s, uint64_t now_ns, bool end)
 	/* The part of a slice that has begun. */
 	if (end) {
 		tick_slice(s, now_ns);
-		history_finish(s->store.history);
+		history_complete(s->store.history, UINT64_MAX);
 	}
 	keep_slices(s, end);
 }
@@ -1419,8 +1421,7 @@ void tick_end(struct sampler *s)
 	struct tick_sums sums = { .lost = 0 };
 	struct count *counts = NULL;
 	struct unwind_stats unwind;
-	unsigned int epoch;
-	uint32_t nr = 0;
+	uint32_t number, nr = 0;
 	double served;
 	int code;
 
@@ -1428,12 +1429,12 @@ void tick_end(struct sampler *s)
 	waiting_count(s, now_ns);
 	note_max_rate(s);
 	done_ns = complete_ns(s);
-	code = take_tick(s, &epoch, &counts, &nr);
+	code = take_tick(s, &number, &counts, &nr);
 	/* All samples until now are in it. Waits are counted until then. */
 	if (waiting_counted_ns(s) == UINT64_MAX)
 		now_ns = time_now_ns();
 	rates_read_busy(&s->rates, now_ns);
-	/* -ENOMEM: nothing was swapped; the next tick has the counts of both. */
+	/* Else the next tick has the samples of both. */
 	if (!code)
 		add_slice(s, counts, nr, now_ns, done_ns, true);
 	await_names(s);
@@ -1441,7 +1442,7 @@ void tick_end(struct sampler *s)
 	p->interval_ns = MAX(now_ns - s->ticks.last_ns, 1);
 	s->ticks.last_ns = now_ns;
 	tick_fill_state(s, p, now_ns);
-	tick_fill_cpus(s, p, epoch, &sums, now_ns);
+	tick_fill_cpus(s, p, number, &sums, now_ns);
 	tick_fill_account(s, p, &sums);
 	rates_update(&s->rates, now_ns, s->config.nr_events, s->live.nr_threads);
 	tick_fill_events(s, p);
@@ -1474,15 +1475,14 @@ void tick_end(struct sampler *s)
 static void drop_tick(struct sampler *s, struct pipeline_stats *all)
 {
 	struct count *counts = NULL;
-	unsigned int epoch;
-	uint32_t nr = 0;
+	uint32_t number, nr = 0;
 
-	if (!take_tick(s, &epoch, &counts, &nr))
+	if (!take_tick(s, &number, &counts, &nr))
 		free(counts);
 	for (uint32_t i = 0; i < s->live.nr_threads; i++) {
 		struct sampler_thread_stats stats;
 
-		sampler_thread_take_stats(s->live.threads[i], epoch, &stats);
+		sampler_thread_take_stats(s->live.threads[i], number, &stats);
 		pipeline_add_stats(all, &stats.samples);
 	}
 }

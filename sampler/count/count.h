@@ -135,18 +135,59 @@ static inline uint32_t tables_slice(uint64_t time_ns)
 int counts_new(struct counts **out, uint32_t nr_slots, uint32_t max_slots);
 void counts_free(struct counts *c);
 /*
- * Add a sample of the slice of its time: tables_slice(), or 0 where all that is swapped is of one
- * slice. False: the table is full (the sample is dropped), or the stack is STACK_NONE, or stack,
- * task or event exceed the limits of the table.
+ * Choose the table of a batch: all that is added to it, and what is kept beside it by *@tick, is of
+ * one tick. Good until the thread is offline for urcu-qsbr.
  */
-bool counts_add(struct counts *c, uint32_t stack, uint32_t task, uint32_t event, uint64_t weight,
-		uint32_t slice);
+struct counts_table *counts_begin(struct counts *c, uint32_t *tick);
 /*
- * Swap in an empty table, wait until the old one has no writer, and return its content: malloc'ed
- * array of *nr counts (never NULL). The new table holds four times the counts of this tick,
- * and shrinks again later. 0 or -ENOMEM (nothing swapped). Caller is a registered urcu-qsbr thread.
+ * Add a sample of the slice of its time (tables_slice(), or 0 where all that is swapped is of one
+ * slice) to the table of the batch, or a larger one of its tick when *@t is full. False: that is
+ * full as well (the sample is dropped), or the stack is STACK_NONE, or stack, task or event exceed
+ * the limits of the table.
  */
-int counts_swap(struct counts *c, struct count **out, uint32_t *nr);
+bool counts_add_to(struct counts *c, struct counts_table **t, uint32_t stack, uint32_t task,
+		   uint32_t event, uint64_t weight, uint32_t slice);
+/*
+ * Swap in an empty table for @tick, wait until the old one has no writer, and return its content:
+ * malloc'ed array of *nr counts (never NULL). The new table holds four times the counts of this
+ * tick, and shrinks again later. 0 or -ENOMEM (nothing swapped). Caller is a registered urcu-qsbr
+ * thread.
+ */
+int counts_swap_for(struct counts *c, uint32_t tick, struct count **out, uint32_t *nr);
+/* Continue with this tick: of a new table, before another thread sees it. */
+void counts_set_tick(struct counts *c, uint32_t tick);
+
+/* Add a sample that is no batch's. */
+static inline bool counts_add(struct counts *c, uint32_t stack, uint32_t task, uint32_t event,
+			      uint64_t weight, uint32_t slice)
+{
+	uint32_t tick;
+	struct counts_table *t = counts_begin(c, &tick);
+
+	return counts_add_to(c, &t, stack, task, event, weight, slice);
+}
+
+/* Return the number of the tick that is counted now. */
+static inline uint32_t counts_tick(struct counts *c)
+{
+	uint32_t tick;
+
+	counts_begin(c, &tick);
+	return tick;
+}
+
+/* Take the counts in the middle of a tick. */
+static inline int counts_swap(struct counts *c, struct count **out, uint32_t *nr)
+{
+	return counts_swap_for(c, counts_tick(c), out, nr);
+}
+
+/* The same at its end: batches that begin from now on are of the next one. */
+static inline int counts_end_tick(struct counts *c, struct count **out, uint32_t *nr)
+{
+	return counts_swap_for(c, counts_tick(c) + 1, out, nr);
+}
+
 /* Report whether the table is over half full and may grow. Any thread that may add. */
 bool counts_crowded(const struct counts *c);
 /*
@@ -308,10 +349,11 @@ void history_keep(struct history *h, uint64_t window_ns, uint64_t span_ns, size_
 void history_extend(struct history *h, uint64_t span_ns);
 /* Before the first counts: their slices are set, as by counts_swap() live. 0 or -ENOMEM. */
 int history_use_moments(struct history *h);
-/* All counts before @complete_ns have been added: their slices are of the past. 0 or -ENOMEM. */
+/*
+ * All counts before @complete_ns (UINT64_MAX: no counts follow) have been added: their slices are
+ * of the past. 0 or -ENOMEM.
+ */
 int history_complete(struct history *h, uint64_t complete_ns);
-/* No counts follow: all slices are of the past. 0 or -ENOMEM. */
-int history_finish(struct history *h);
 /* As slices_stop_by(). */
 void history_stop_by(struct history *h, const atomic_bool *stopped);
 /* Continue at this time: the slice that is added next begins then. It never goes back. */

@@ -45,8 +45,9 @@ struct counts_slot {
 	_Atomic uint64_t key, count, weight;
 };
 
-struct cell_table {
+struct counts_table {
 	uint32_t mask; /* number of slots - 1 */
+	uint32_t tick; /* the tick that its counts are of */
 	char apart_from_mask[CACHELINE];
 	atomic_uint used; /* slots used: exact without writers */
 	char apart_from_used[CACHELINE];
@@ -54,9 +55,9 @@ struct cell_table {
 };
 
 struct counts {
-	_Atomic(struct cell_table *) table;
-	struct cell_table *spare; /* empty; may be NULL */
-	struct count *aside;	  /* of this tick, from tables that were too small */
+	_Atomic(struct counts_table *) table;
+	struct counts_table *spare; /* empty; may be NULL */
+	struct count *aside;	    /* of this tick, from tables that were too small */
 	uint32_t nr_aside;
 	uint32_t min_slots, max_slots;
 	atomic_uint crowded_at; /* used slots at which to wake the builder; relaxed */
@@ -72,7 +73,7 @@ static uint32_t slots_round(uint32_t nr)
 }
 
 /* Set the limit to half full, early enough for a larger table; UINT32_MAX: no larger one. */
-static void set_crowded(struct counts *c, const struct cell_table *t)
+static void set_crowded(struct counts *c, const struct counts_table *t)
 {
 	uint32_t size = t->mask + 1;
 
@@ -83,12 +84,12 @@ static void set_crowded(struct counts *c, const struct cell_table *t)
 
 static size_t table_size(uint32_t nr_slots)
 {
-	return sizeof(struct cell_table) + nr_slots * sizeof(((struct cell_table *)0)->slot[0]);
+	return sizeof(struct counts_table) + nr_slots * sizeof(((struct counts_table *)0)->slot[0]);
 }
 
-static struct cell_table *table_new(uint32_t nr_slots)
+static struct counts_table *table_new(uint32_t nr_slots)
 {
-	struct cell_table *t = alloc_sparse(table_size(nr_slots));
+	struct counts_table *t = alloc_sparse(table_size(nr_slots));
 
 	assert(nr_slots && !(nr_slots & (nr_slots - 1)));
 	if (t)
@@ -96,7 +97,7 @@ static struct cell_table *table_new(uint32_t nr_slots)
 	return t;
 }
 
-static void table_free(struct cell_table *t)
+static void table_free(struct counts_table *t)
 {
 	if (t)
 		free_sparse(t, table_size(t->mask + 1));
@@ -105,7 +106,7 @@ static void table_free(struct cell_table *t)
 int counts_new(struct counts **out, uint32_t nr_slots, uint32_t max_slots)
 {
 	struct counts *c = calloc(1, sizeof(*c));
-	struct cell_table *t;
+	struct counts_table *t;
 
 	assert(c->min_slots <= c->max_slots);
 	if (!c)
@@ -134,7 +135,7 @@ void counts_free(struct counts *c)
 }
 
 /* Find or claim the slot of @key, NULL when its neighbourhood is full. */
-static struct counts_slot *slot_get(struct cell_table *t, uint64_t key)
+static struct counts_slot *slot_get(struct counts_table *t, uint64_t key)
 {
 	uint32_t at = (uint32_t)hash_u64(key);
 
@@ -163,17 +164,33 @@ static uint64_t key_of(uint32_t stack, uint32_t task, uint32_t event, uint32_t s
 	       1;
 }
 
-bool counts_add(struct counts *c, uint32_t stack, uint32_t task, uint32_t event, uint64_t weight,
-		uint32_t slice)
+struct counts_table *counts_begin(struct counts *c, uint32_t *tick)
 {
+	/* Acquire: the zeroed table; pairs with the release in replace(). */
+	struct counts_table *t = atomic_load_explicit(&c->table, memory_order_acquire);
+
+	*tick = t->tick;
+	return t;
+}
+
+bool counts_add_to(struct counts *c, struct counts_table **t, uint32_t stack, uint32_t task,
+		   uint32_t event, uint64_t weight, uint32_t slice)
+{
+	uint64_t key = key_of(stack, task, event, slice & (COUNTS_SLICES - 1));
 	struct counts_slot *slot;
+	uint32_t tick;
 
 	if (stack >= COUNTS_TABLE_STACKS - 1 || task >= COUNTS_TABLE_TASKS ||
 	    event >= COUNTS_TABLE_EVENTS)
 		return false;
-	/* Acquire: the zeroed table; pairs with the release in counts_swap(). */
-	slot = slot_get(atomic_load_explicit(&c->table, memory_order_acquire),
-			key_of(stack, task, event, slice & (COUNTS_SLICES - 1)));
+	slot = slot_get(*t, key);
+	if (!slot) {
+		/* Full: a larger one may have taken its place since. */
+		struct counts_table *now = counts_begin(c, &tick);
+
+		if (tick == (*t)->tick && now != *t)
+			slot = slot_get(*t = now, key);
+	}
 	if (slot) {
 		/* Relaxed: read after a grace period only. */
 		atomic_fetch_add_explicit(&slot->count, 1, memory_order_relaxed);
@@ -185,8 +202,8 @@ bool counts_add(struct counts *c, uint32_t stack, uint32_t task, uint32_t event,
 
 bool counts_crowded(const struct counts *c)
 {
-	/* Acquire: as in counts_add(). */
-	const struct cell_table *t = atomic_load_explicit(&c->table, memory_order_acquire);
+	/* Acquire: as in counts_begin(). */
+	const struct counts_table *t = atomic_load_explicit(&c->table, memory_order_acquire);
 
 	return atomic_load_explicit(&t->used, memory_order_relaxed) >=
 	       atomic_load_explicit(&c->crowded_at, memory_order_relaxed);
@@ -195,7 +212,7 @@ bool counts_crowded(const struct counts *c)
 /*
  * Return the size of the next table: four times the counts of this tick; it shrinks step by step.
  */
-static uint32_t next_size(const struct counts *c, const struct cell_table *t)
+static uint32_t next_size(const struct counts *c, const struct counts_table *t)
 {
 	uint32_t used = c->nr_aside + atomic_load_explicit(&t->used, memory_order_relaxed);
 	uint32_t size = t->mask + 1;
@@ -208,9 +225,9 @@ static uint32_t next_size(const struct counts *c, const struct cell_table *t)
 }
 
 /* Get an empty table of @size slots, or of another size without memory for that. */
-static struct cell_table *table_take(struct counts *c, uint32_t size)
+static struct counts_table *table_take(struct counts *c, uint32_t size)
 {
-	struct cell_table *t = c->spare;
+	struct counts_table *t = c->spare;
 
 	if (!t || t->mask + 1 != size)
 		t = table_new(size);
@@ -223,7 +240,7 @@ static struct cell_table *table_take(struct counts *c, uint32_t size)
 }
 
 /* Copy the counts and clear the table, which no other thread sees. */
-static uint32_t table_drain(struct cell_table *t, struct count *out)
+static uint32_t table_drain(struct counts_table *t, struct count *out)
 {
 	uint32_t nr = 0;
 
@@ -257,18 +274,19 @@ static struct count *aside_reserve(struct counts *c, uint32_t more)
 	return list;
 }
 
-/* Swap in an empty table of @size; set aside the counts of the old one. 0 or -ENOMEM. */
-static int replace(struct counts *c, uint32_t size)
+/* Swap in an empty table of @size for @tick; set aside the counts of the old one. 0 or -ENOMEM. */
+static int replace(struct counts *c, uint32_t size, uint32_t tick)
 {
 	/* Relaxed: only this thread writes it. */
-	struct cell_table *old = atomic_load_explicit(&c->table, memory_order_relaxed);
+	struct counts_table *old = atomic_load_explicit(&c->table, memory_order_relaxed);
 	/* For a full table: it may still fill up. The caller returns unused memory. */
 	struct count *list = aside_reserve(c, old->mask + 1);
-	struct cell_table *new = list ? table_take(c, size) : NULL;
+	struct counts_table *new = list ? table_take(c, size) : NULL;
 
 	if (!new)
 		return -ENOMEM;
-	/* Release: the zeroed table; pairs with the acquire in counts_add(). */
+	new->tick = tick;
+	/* Release: the zeroed table; pairs with the acquire in counts_begin(). */
 	atomic_store_explicit(&c->table, new, memory_order_release);
 	urcu_qsbr_synchronize_rcu();
 	grace_waited(c);
@@ -277,7 +295,7 @@ static int replace(struct counts *c, uint32_t size)
 	return 0;
 }
 
-static struct cell_table *table_of(const struct counts *c)
+static struct counts_table *table_of(const struct counts *c)
 {
 	/* Relaxed: only the builder writes it. */
 	return atomic_load_explicit(&c->table, memory_order_relaxed);
@@ -285,8 +303,9 @@ static struct cell_table *table_of(const struct counts *c)
 
 bool counts_grow(struct counts *c)
 {
-	struct cell_table *t = table_of(c);
-	bool more = c->nr_aside + t->mask + 1 < c->max_slots && !replace(c, next_size(c, t));
+	struct counts_table *t = table_of(c);
+	bool more = c->nr_aside + t->mask + 1 < c->max_slots &&
+		    !replace(c, next_size(c, t), t->tick);
 
 	/* Without memory another try before the next tick is useless. */
 	if (more)
@@ -296,9 +315,9 @@ bool counts_grow(struct counts *c)
 	return more;
 }
 
-int counts_swap(struct counts *c, struct count **out, uint32_t *nr)
+int counts_swap_for(struct counts *c, uint32_t tick, struct count **out, uint32_t *nr)
 {
-	int code = replace(c, next_size(c, table_of(c)));
+	int code = replace(c, next_size(c, table_of(c)), tick);
 	struct count *shrunk;
 
 	if (code)
@@ -311,6 +330,11 @@ int counts_swap(struct counts *c, struct count **out, uint32_t *nr)
 	set_crowded(c, table_of(c));
 	assert(!c->aside && !c->nr_aside);
 	return 0;
+}
+
+void counts_set_tick(struct counts *c, uint32_t tick)
+{
+	table_of(c)->tick = tick;
 }
 
 /*

@@ -1300,12 +1300,6 @@ static int moments_close(struct moments *m, uint64_t complete_ns)
 	return close_first(m, nr);
 }
 
-/* Close all. 0 or -ENOMEM. */
-static int moments_finish(struct moments *m)
-{
-	return close_first(m, m->nr);
-}
-
 /* Replace the ids of tasks, and then of stacks, in the open slices. */
 static void moments_map_tasks(struct moments *m, const struct history_ids *ids)
 {
@@ -1429,11 +1423,6 @@ int history_use_moments(struct history *h)
 int history_complete(struct history *h, uint64_t complete_ns)
 {
 	return h->moments ? moments_close(h->moments, complete_ns) : 0;
-}
-
-int history_finish(struct history *h)
-{
-	return h->moments ? moments_finish(h->moments) : 0;
 }
 
 void history_stop_by(struct history *h, const atomic_bool *stopped)

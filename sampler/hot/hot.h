@@ -256,8 +256,12 @@ void pipeline_free(struct pipeline *p);
 /* Return the stack that the last sample was counted with; STACK_NONE: it was not. *@task: its id.
  */
 uint32_t pipeline_counted(const struct pipeline *p, uint32_t *task);
-/* Switch to another generation of tables; the rest is as before. */
-void pipeline_use(struct pipeline *p, const struct pipeline_tables *tables);
+/*
+ * Switch to another generation of tables; the rest is as before. @tick: for a batch of a thread
+ * that is online for urcu-qsbr until its end; all of its samples count for this tick, even if the
+ * builder ends it before. NULL: no batch.
+ */
+void pipeline_use(struct pipeline *p, const struct pipeline_tables *tables, uint32_t *tick);
 /*
  * Use these frames of a language for the sample that they are of, instead of the reader's, and this
  * stack behind a signal handler. Borrowed until the next call; NULL: none.
@@ -370,12 +374,6 @@ struct sampler_thread_shared {
 	/* Only samples of maps_is_chosen() count. Written while no thread runs. */
 	bool only_chosen;
 	/*
-	 * Which of the two sets of stats a batch counts into (lowest bit). The
-	 * builder flips it (release), waits for a grace period, and then owns the
-	 * other set: a tick's account is exact.
-	 */
-	_Alignas(CACHELINE) atomic_uint epoch;
-	/*
 	 * The threads look at their rings a little before the builder cuts a slice: at this time
 	 * and every SAMPLER_THREAD_POLL_MS or SAMPLER_THREAD_CALM_MS after it. Relaxed: a thread
 	 * that sees it late only has samples in the next slice. 0: at any time.
@@ -403,16 +401,14 @@ struct sampler_thread_stats {
  * malloc, file or string per sample. Threads: start and stop by the owner; stats by the builder.
  */
 
-/* Builder: have the ring read now, not at the watermark. */
-void sampler_thread_kick(struct sampler_thread *t);
 int sampler_thread_start(struct sampler_thread **out, struct sampler_thread_shared *shared,
 			 uint32_t cpu_index, struct err *e);
 /* Handle the rest of the ring, end and join; the stats are kept. Caller: offline for urcu-qsbr. */
 void sampler_thread_finish(struct sampler_thread *t);
 /* Finish and free. */
 void sampler_thread_stop(struct sampler_thread *t);
-/* Take and clear the set of @epoch, after the epoch was flipped and a grace period. */
-void sampler_thread_take_stats(struct sampler_thread *t, unsigned int epoch,
+/* Take and clear the stats of @tick, after counts_end_tick(); of the tick after this one: none. */
+void sampler_thread_take_stats(struct sampler_thread *t, uint32_t tick,
 			       struct sampler_thread_stats *out);
 /*
  * Builder: from the next batch on use the frames of @reader (NULL: none); with one, the thread
@@ -426,6 +422,7 @@ struct langreader *sampler_thread_reader(const struct sampler_thread *t);
 void sampler_thread_note_barred(struct sampler_thread *t);
 /* Builder: test and clear the wish for a reader. */
 bool sampler_thread_take_wish(struct sampler_thread *t);
+/* Return the eventfd (wake_send()) by which it reads its ring now, not at the watermark. */
 int sampler_thread_kick_fd(const struct sampler_thread *t);
 /* Get the statistics of its unwinder since the start. */
 void sampler_thread_unwind_stats(const struct sampler_thread *t, struct unwind_stats *out);

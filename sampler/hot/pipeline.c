@@ -66,6 +66,7 @@ struct pipeline {
 	const struct lang_frames *recorded; /* in a replay, of the next sample; NULL: none */
 	enum unwind_stop stop;
 	uint32_t task;
+	struct counts_table *counts; /* of the batch; NULL: the present one */
 	uint32_t counted; /* the stack of the last sample; STACK_NONE: it was not counted */
 	uint32_t slice;	  /* of its time; 0 in a replay, which swaps the counts of each slice */
 	bool nameless;	  /* the task table is full */
@@ -97,12 +98,13 @@ int pipeline_new(struct pipeline **out, const struct pipeline_tables *tables, st
 	return 0;
 }
 
-void pipeline_use(struct pipeline *p, const struct pipeline_tables *tables)
+void pipeline_use(struct pipeline *p, const struct pipeline_tables *tables, uint32_t *tick)
 {
 	/* Not by those before: they may be freed. */
 	if (unwind_use(p->unwinder, tables->places, tables->unwind.rows))
 		memset(p->kernel, 0, sizeof(p->kernel));
 	p->tables = tables;
+	p->counts = tick ? counts_begin(tables->counts, tick) : NULL;
 }
 
 void pipeline_set_reader(struct pipeline *p, struct langreader *reader)
@@ -153,13 +155,19 @@ static enum profile_drop store_wait(struct pipeline *p, uint32_t *stack)
 static enum profile_drop store(struct pipeline *p, uint32_t event, uint64_t weight)
 {
 	uint32_t stack;
+	bool added;
 
 	if (p->frames[0] == PLACE_NONE)
 		return DROP_PLACES_FULL;
 	stack = stacks_intern(p->tables->stacks, p->frames, p->nr);
 	if (stack == STACK_NONE)
 		return DROP_STACKS_FULL;
-	if (!counts_add(p->tables->counts, stack, p->task, event, weight, p->slice))
+	if (!p->counts)
+		added = counts_add(p->tables->counts, stack, p->task, event, weight, p->slice);
+	else
+		added = counts_add_to(p->tables->counts, &p->counts, stack, p->task, event, weight,
+				      p->slice);
+	if (!added)
 		return DROP_CELLS_FULL;
 	p->counted = stack;
 	return DROP_NR;

@@ -443,14 +443,11 @@ static void ask_reader(struct sampler_thread *t, const struct sampler_thread_sta
 	wake_send(t->shared->builder_fd);
 }
 
-/* Return the set of stats for a new batch. */
-static struct sampler_thread_stats *begin_stats(struct sampler_thread *t)
+/* Return the stats for a new batch of @tick. */
+static struct sampler_thread_stats *begin_stats(struct sampler_thread *t, uint32_t tick)
 {
-	/* Pairs with the builder's flip: a batch begun before it counts into the old set. */
-	unsigned int set = atomic_load_explicit(&t->shared->epoch, memory_order_acquire) & 1;
-
-	atomic_store_explicit(&t->handled[set], t->cpu->data.head, memory_order_relaxed);
-	return &t->stats[set];
+	atomic_store_explicit(&t->handled[tick & 1], t->cpu->data.head, memory_order_relaxed);
+	return &t->stats[tick & 1];
 }
 
 /*
@@ -496,6 +493,7 @@ static void run_batch(struct sampler_thread *t, bool last)
 	struct sampler_thread_stats *stats;
 	struct langreader *reader;
 	unsigned int nr = 0;
+	uint32_t tick;
 
 	if (!ring_begin(ring) && !held_samples_any(t->held_samples) &&
 	    !atomic_load_explicit(&t->barred, memory_order_relaxed))
@@ -504,7 +502,8 @@ static void run_batch(struct sampler_thread *t, bool last)
 	sideband_drain(t->shared->sideband);
 	rcu_thread_online();
 	tables = sampler_thread_tables(t->shared);
-	pipeline_use(t->pipeline, tables);
+	pipeline_use(t->pipeline, tables, &tick);
+	stats = begin_stats(t, tick);
 	t->generation = tables->generation;
 	/* Pairs with sampler_thread_set_reader(). */
 	reader = atomic_load_explicit(&t->reader, memory_order_acquire);
@@ -514,7 +513,6 @@ static void run_batch(struct sampler_thread *t, bool last)
 	if (atomic_load_explicit(&t->barred, memory_order_relaxed) &&
 	    atomic_exchange_explicit(&t->barred, false, memory_order_acquire) && reader)
 		langreader_refuse_barred(reader);
-	stats = begin_stats(t);
 	t->now_ns = time_now_ns();
 	sampler_thread_again(t, stats, false);
 	while ((h = ring_next(ring))) {
@@ -763,22 +761,17 @@ bool sampler_thread_take_wish(struct sampler_thread *t)
 	       atomic_exchange_explicit(&t->wish, false, memory_order_relaxed);
 }
 
-void sampler_thread_kick(struct sampler_thread *t)
-{
-	wake_send(t->kick_fd);
-}
-
 int sampler_thread_kick_fd(const struct sampler_thread *t)
 {
 	return t->kick_fd;
 }
 
-void sampler_thread_take_stats(struct sampler_thread *t, unsigned int epoch,
+void sampler_thread_take_stats(struct sampler_thread *t, uint32_t tick,
 			       struct sampler_thread_stats *out)
 {
-	*out = t->stats[epoch & 1];
-	out->handled = atomic_load_explicit(&t->handled[epoch & 1], memory_order_relaxed);
-	memset(&t->stats[epoch & 1], 0, sizeof(t->stats[0]));
+	*out = t->stats[tick & 1];
+	out->handled = atomic_load_explicit(&t->handled[tick & 1], memory_order_relaxed);
+	memset(&t->stats[tick & 1], 0, sizeof(t->stats[0]));
 }
 
 uint64_t sampler_thread_done_ns(const struct sampler_thread *t)

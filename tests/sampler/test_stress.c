@@ -2,7 +2,8 @@
 /*
  * The tables under more threads than cores, beside a builder that swaps and
  * grows without pause: every sample is in exactly one swapped cell or in
- * exactly one drop counter, to the last one, in each of its keys.
+ * exactly one drop counter, to the last one, in each of its keys, and in the
+ * tick of its batch.
  *
  * Key k is the stack of depth(k) places with offsets k, k+1, ..., and weighs
  * k + 1: so a cell can be checked against its stack.
@@ -16,6 +17,7 @@
 
 #include "sampler/count/count.h"
 #include "symbols/base/base.h"
+#include "symbols/base/table.h"
 #include "symbols/name/name.h"
 
 #define NR_THREADS 8
@@ -39,6 +41,7 @@ struct sampler {
 	uint32_t task;
 	uint64_t random;
 	uint64_t nr_samples;
+	uint64_t by_tick[2]; /* counted in a tick: written by the builder once it is over */
 	uint64_t nr_added, nr_places_full, nr_stacks_full, nr_cells_full;
 	uint32_t *added; /* by key */
 };
@@ -55,8 +58,8 @@ static uint32_t random_key(struct sampler *s)
 	return s->random & 1 ? (s->random >> 8) % 16 : (s->random >> 8) % NR_KEYS;
 }
 
-/* One sample's way; each end is counted once. */
-static void sample(struct sampler *s, uint32_t key)
+/* One sample's way; each end is counted once. @batch: the table, of @tick. */
+static void sample(struct sampler *s, uint32_t key, struct counts_table **batch, uint32_t tick)
 {
 	struct stress *st = s->stress;
 	uint32_t places[DEPTH_MAX], stack;
@@ -73,23 +76,30 @@ static void sample(struct sampler *s, uint32_t key)
 		s->nr_stacks_full++;
 		return;
 	}
-	if (!counts_add(st->counts, stack, s->task, key % NR_EVENTS, key + 1, 0)) {
+	if (!counts_add_to(st->counts, batch, stack, s->task, key % NR_EVENTS, key + 1, 0)) {
 		s->nr_cells_full++;
 		return;
 	}
 	s->nr_added++;
+	s->by_tick[tick & 1]++;
 	s->added[key]++;
 }
 
 static void *sampler_main(void *arg)
 {
 	struct sampler *s = arg;
+	struct counts_table *batch;
+	uint32_t tick;
 
 	urcu_qsbr_register_thread();
+	batch = counts_begin(s->stress->counts, &tick);
 	while (!atomic_load_explicit(&s->stress->stop, memory_order_relaxed)) {
-		sample(s, random_key(s));
-		if (++s->nr_samples % 8 == 0)
+		sample(s, random_key(s), &batch, tick);
+		if (++s->nr_samples % 8 == 0) {
+			grace_reader_done(s->stress);
 			urcu_qsbr_quiescent_state();
+			batch = counts_begin(s->stress->counts, &tick);
+		}
 		if (s->nr_samples == NR_FIRST)
 			atomic_fetch_add_explicit(&s->stress->nr_begun, 1, memory_order_relaxed);
 	}
@@ -123,13 +133,21 @@ static bool count_key_of(const struct stress *st, const struct count *c, uint32_
 	return true;
 }
 
-static void take_cells(struct stress *st, struct totals *sums)
+/* Take the counts of a tick: no more and no less than its samplers counted for it. */
+static void take_cells(struct stress *st, struct sampler *samplers, struct totals *sums)
 {
+	uint32_t nr, key, tick = counts_tick(st->counts);
+	uint64_t in_tick = 0, by_samplers = 0;
 	struct count *counts;
-	uint32_t nr, key;
 
-	assert_int_equal(counts_swap(st->counts, &counts, &nr), 0);
+	assert_int_equal(counts_end_tick(st->counts, &counts, &nr), 0);
+	grace_waited(st);
+	for (uint32_t i = 0; i < NR_THREADS; i++) {
+		by_samplers += samplers[i].by_tick[tick & 1];
+		samplers[i].by_tick[tick & 1] = 0;
+	}
 	for (uint32_t i = 0; i < nr; i++) {
+		in_tick += counts[i].count;
 		sums->count += counts[i].count;
 		sums->weight += counts[i].weight;
 		if (!count_key_of(st, &counts[i], &key) || counts[i].event != key % NR_EVENTS ||
@@ -143,6 +161,7 @@ static void take_cells(struct stress *st, struct totals *sums)
 		sums->stack[key] = counts[i].stack + 1;
 		sums->by_key[key] += counts[i].count;
 	}
+	assert_int_equal(in_tick, by_samplers);
 	free(counts);
 }
 
@@ -156,7 +175,8 @@ static void start(struct stress *st, struct sampler *samplers, pthread_t *thread
 }
 
 /* Be the builder for the given ticks, then stop and join the samplers and take the rest. */
-static void build(struct stress *st, struct totals *sums, pthread_t *threads)
+static void build(struct stress *st, struct sampler *samplers, struct totals *sums,
+		  pthread_t *threads)
 {
 	/* Grace periods are slow under sanitizers: fewer ticks then, but enough to grow in. */
 	uint64_t deadline_ns = time_now_ns() + 1500000000;
@@ -169,7 +189,7 @@ static void build(struct stress *st, struct totals *sums, pthread_t *threads)
 	for (uint32_t tick = 0; tick < st->nr_ticks; tick++) {
 		if (tick >= TICKS_MIN && time_now_ns() > deadline_ns)
 			break;
-		take_cells(st, sums);
+		take_cells(st, samplers, sums);
 		assert_int_equal(places_grow(st->places), 0);
 		stacks_grow(st->stacks);
 		/* in the middle of a tick */
@@ -182,7 +202,7 @@ static void build(struct stress *st, struct totals *sums, pthread_t *threads)
 	for (uint32_t i = 0; i < NR_THREADS; i++)
 		pthread_join(threads[i], NULL);
 	urcu_qsbr_thread_online();
-	take_cells(st, sums);
+	take_cells(st, samplers, sums);
 }
 
 /* Everything the samplers did is in the sums, key by key. @all: their counters together. */
@@ -224,7 +244,7 @@ static void run(struct stress *st, struct sampler *all)
 
 	urcu_qsbr_register_thread();
 	start(st, samplers, threads);
-	build(st, &sums, threads);
+	build(st, samplers, &sums, threads);
 	urcu_qsbr_unregister_thread();
 	check(samplers, &sums, all);
 	print_message("%lu added, dropped: %lu places, %lu stacks, %lu cells\n", all->nr_added,

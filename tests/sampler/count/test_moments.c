@@ -139,7 +139,7 @@ static struct history *run(const struct test_load *load, uint32_t seconds, uint6
 		assert_int_equal(history_complete(h, MAX(complete, now - load->give_up_ns)), 0);
 		check_bound(history_slices(h), complete >= now - load->give_up_ns);
 	}
-	assert_int_equal(history_finish(h), 0);
+	assert_int_equal(history_complete(h, UINT64_MAX), 0);
 	return h;
 }
 
@@ -213,7 +213,7 @@ TEST(test_stopped)
 		assert_int_equal(history_add(h, counts, nr, interval_ns), 0);
 		assert_int_equal(history_complete(h, now), 0);
 	}
-	assert_int_equal(history_finish(h), 0);
+	assert_int_equal(history_complete(h, UINT64_MAX), 0);
 	s = history_slices(h);
 	assert_in_range(slices_nr(s), 25, 200);
 	assert_true(sum(s, &count) == (290 + 500) * 10 * MS);
@@ -249,7 +249,7 @@ TEST(test_events)
 		history_set_events(h, 1);
 		history_begin(h, now);
 	}
-	assert_int_equal(history_finish(h), 0);
+	assert_int_equal(history_complete(h, UINT64_MAX), 0);
 	s = history_slices(h);
 	for (uint32_t i = 0; i < slices_nr(s); i++) {
 		const struct slice *slice = slices_at(s, i);
@@ -324,7 +324,7 @@ static void check_start(uint32_t late, uint32_t ahead)
 		/* A millisecond of a late builder each. */
 		assert_int_equal(history_add(h, counts, nr, MS), 0);
 	}
-	assert_int_equal(history_finish(h), 0);
+	assert_int_equal(history_complete(h, UINT64_MAX), 0);
 	sum(history_slices(h), &count);
 	assert_int_equal(count, taken);
 	check_bound(history_slices(h), false);
