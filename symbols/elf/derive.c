@@ -757,6 +757,33 @@ static bool has_return_address(const struct derive_cpu *cpu, const struct derive
 	return s->reg[cpu->link] == link;
 }
 
+/* Make the row of a function that knows how far its area is from the CFA. */
+static void row_by_distance(const struct derive_cpu *cpu, const struct derive_state *s,
+			    struct derive_row *row)
+{
+	int64_t sp = derive_number(s->reg[cpu->sp]), from = 0;
+
+	for (uint32_t i = 0; !row->cfa && i < s->nr_slots; i++) {
+		const struct derive_slot *slot = &s->slot[i];
+
+		if (derive_kind(slot->value) != DERIVE_DISTANCE ||
+		    derive_kind(slot->at) != DERIVE_AREA || derive_number(slot->at) < sp)
+			continue;
+		row->cfa = DERIVE_BY_SUM_WORD;
+		row->reg = dwarf_of(cpu, cpu->sp);
+		row->off = (int32_t)(derive_number(slot->at) - sp);
+		from = derive_number(slot->value);
+	}
+	for (unsigned int r = 0; !row->cfa && r < cpu->nr; r++) {
+		if (derive_kind(s->reg[r]) != DERIVE_DISTANCE)
+			continue;
+		row->cfa = DERIVE_BY_SUM;
+		row->reg = dwarf_of(cpu, r);
+		from = derive_number(s->reg[r]);
+	}
+	row->word_off = (int32_t)(-sp - from);
+}
+
 /* Make the row of state @s. */
 static void row_of(const struct piece *p, const struct derive_state *s, struct derive_row *row)
 {
@@ -799,6 +826,8 @@ static void row_of(const struct piece *p, const struct derive_state *s, struct d
 		row->reg = dwarf_of(cpu, r);
 		row->off = (int32_t)-derive_number(s->reg[r]);
 	}
+	if (!row->cfa && derive_kind(sp) == DERIVE_AREA)
+		row_by_distance(cpu, s, row);
 }
 
 /* Add the places of the saved registers. */
@@ -839,7 +868,7 @@ static uint32_t number_of(struct piece *p, const struct derive_state *s, uint32_
 	struct derive_row row;
 
 	row_of(p, s, &row);
-	if (row.cfa == DERIVE_BY_REG || row.cfa == DERIVE_BY_WORD)
+	if (row.cfa != DERIVE_NO_CFA && row.cfa != DERIVE_END)
 		add_saved(p, s, &row);
 	for (unsigned int k = 0; k < p->cpu->nr_saved; k++)
 		if (p->cpu->saved[k] == p->cpu->link && row.saved[k].where == DERIVE_LOST)

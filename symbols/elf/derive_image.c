@@ -659,10 +659,32 @@ static void put_advance(struct derive_elf *d, uint64_t to)
 	d->loc = to;
 }
 
+static void put_cfa_expression(struct derive_elf *d, const struct derive_row *row)
+{
+	uint32_t from;
+
+	put(d, 0x0f, 1); /* DW_CFA_def_cfa_expression */
+	from = d->to->size;
+	put(d, 0, 1);
+	put(d, 0x70u + row->reg, 1); /* DW_OP_breg0 and others */
+	put_sleb(d, row->off);
+	if (row->cfa != DERIVE_BY_SUM)
+		put(d, 0x06, 1); /* DW_OP_deref */
+	if (row->cfa == DERIVE_BY_WORD) {
+		put(d, 0x23, 1); /* DW_OP_plus_uconst */
+		put_uleb(d, (uint64_t)(int64_t)row->word_off);
+	} else {
+		put(d, 0x70u + d->cpu->sp_dwarf, 1);
+		put_sleb(d, row->word_off);
+		put(d, 0x22, 1); /* DW_OP_plus */
+	}
+	if (!d->failed)
+		d->to->bytes[from] = (uint8_t)(d->to->size - from - 1);
+}
+
 static void put_cfa(struct derive_elf *d, const struct derive_row *row)
 {
 	const struct derive_row *last = &d->last;
-	uint32_t from;
 
 	if (row->cfa == last->cfa && row->reg == last->reg && row->off == last->off &&
 	    row->word_off == last->word_off)
@@ -670,17 +692,8 @@ static void put_cfa(struct derive_elf *d, const struct derive_row *row)
 	if (row->cfa == DERIVE_END) {
 		put(d, 0x07, 1); /* DW_CFA_undefined */
 		put_uleb(d, d->cpu->ra_dwarf);
-	} else if (row->cfa == DERIVE_BY_WORD) {
-		put(d, 0x0f, 1); /* DW_CFA_def_cfa_expression */
-		from = d->to->size;
-		put(d, 0, 1);
-		put(d, 0x70u + row->reg, 1);
-		put_sleb(d, row->off);
-		put(d, 0x06, 1); /* DW_OP_deref */
-		put(d, 0x23, 1); /* DW_OP_plus_uconst */
-		put_uleb(d, (uint64_t)(int64_t)row->word_off);
-		if (!d->failed)
-			d->to->bytes[from] = (uint8_t)(d->to->size - from - 1);
+	} else if (row->cfa != DERIVE_BY_REG) {
+		put_cfa_expression(d, row);
 	} else if (row->cfa == last->cfa && row->reg == last->reg && row->off >= 0) {
 		put(d, 0x0e, 1); /* DW_CFA_def_cfa_offset */
 		put_uleb(d, (uint64_t)row->off);

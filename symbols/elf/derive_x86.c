@@ -695,6 +695,8 @@ static uint64_t arithmetic(uint8_t what, uint64_t a, uint64_t b)
 		return derive_add(a, -derive_number(b));
 	if (what == 0 && derive_kind(a) == DERIVE_NUMBER)
 		return derive_add(b, derive_number(a));
+	if (what == 0 && derive_kind(a) == DERIVE_AREA && derive_kind(b) == DERIVE_DISTANCE)
+		return derive_value(DERIVE_CFA, derive_number(a) + derive_number(b));
 	return 0;
 }
 
@@ -740,6 +742,19 @@ static bool apply_move(const struct x86 *i, struct derive_state *s, uint64_t nex
 	return i->op >= 0xb8 && i->op <= 0xbf;
 }
 
+/*
+ * Set @to to @value, its difference from @from. The stack pointer is at an area then, and the other
+ * register has the distance, which functions of qhasm (libsodium) keep in a word there.
+ */
+static void set_difference(struct derive_state *s, uint8_t to, uint8_t from, uint64_t value)
+{
+	uint64_t sp = s->reg[SP];
+
+	set(s, to, value);
+	if (to == SP && from != SP && !value && derive_kind(sp) == DERIVE_CFA)
+		set(s, from, derive_value(DERIVE_DISTANCE, derive_number(sp)));
+}
+
 /* Apply add, sub, and, xor, xchg of registers. False: it is none of these. */
 static bool apply_sum(const struct x86 *i, struct derive_state *s)
 {
@@ -761,7 +776,9 @@ static bool apply_sum(const struct x86 *i, struct derive_state *s)
 	case 0x03:
 	case 0x2b:
 		value = arithmetic(i->op & 0x28 ? 5 : 0, s->reg[to], s->reg[from]);
-		if (i->wide)
+		if (i->wide && i->op & 0x28)
+			set_difference(s, to, from, value);
+		else if (i->wide)
 			set(s, to, value);
 		return i->wide;
 	case 0x31:

@@ -119,7 +119,8 @@ enum derive_kind {
 	DERIVE_NUMBERS, /* one of several numbers */
 	DERIVE_OFFSET,	/* an entry of the table of 32-bit offsets at that address */
 	DERIVE_TARGET,	/* such an offset, added to the address of the table */
-	DERIVE_ADDRESS	/* an entry of the table of addresses there */
+	DERIVE_ADDRESS, /* an entry of the table of addresses there */
+	DERIVE_DISTANCE /* from the begin of the area to the CFA + number */
 };
 
 struct derive_slot {
@@ -185,9 +186,11 @@ extern const struct derive_cpu derive_x86, derive_i386, derive_arm64;
 
 enum derive_cfa {
 	DERIVE_NO_CFA,
-	DERIVE_BY_REG,	/* register + off */
-	DERIVE_BY_WORD, /* the word at register + off, + word_off */
-	DERIVE_END,	/* no caller */
+	DERIVE_BY_REG,	    /* register + off */
+	DERIVE_BY_WORD,	    /* the word at register + off, + word_off */
+	DERIVE_BY_SUM,	    /* sp + register + word_off */
+	DERIVE_BY_SUM_WORD, /* sp + the word at sp + off, + word_off */
+	DERIVE_END,	    /* no caller */
 };
 
 enum derive_where { DERIVE_SAME, DERIVE_AT_CFA, DERIVE_AT_SP, DERIVE_LOST };
@@ -303,17 +306,22 @@ static inline void derive_forget_below(struct derive_state *s, uint8_t sp, int64
 	s->nr_slots = nr;
 }
 
+/* Return true if @v is about the area. */
+static inline bool derive_in_area(uint64_t v)
+{
+	return derive_kind(v) == DERIVE_AREA || derive_kind(v) == DERIVE_DISTANCE;
+}
+
 /* Forget the area: the stack pointer is somewhere else now. */
 static inline void derive_forget_area(struct derive_state *s)
 {
 	uint32_t nr = 0;
 
 	for (unsigned int r = 0; r < DERIVE_REGS; r++)
-		if (derive_kind(s->reg[r]) == DERIVE_AREA)
+		if (derive_in_area(s->reg[r]))
 			s->reg[r] = 0;
 	for (uint32_t i = 0; i < s->nr_slots; i++)
-		if (derive_kind(s->slot[i].at) != DERIVE_AREA &&
-		    derive_kind(s->slot[i].value) != DERIVE_AREA)
+		if (!derive_in_area(s->slot[i].at) && !derive_in_area(s->slot[i].value))
 			s->slot[nr++] = s->slot[i];
 	s->nr_slots = nr;
 }
@@ -333,7 +341,8 @@ static inline void derive_set_sp(struct derive_state *s, uint8_t sp, int64_t kee
 /* Return true if rows may depend on @v. */
 static inline bool derive_makes_rows(uint64_t v)
 {
-	return derive_in_frame(v) || derive_kind(v) == DERIVE_ENTRY;
+	return derive_in_frame(v) || derive_kind(v) == DERIVE_ENTRY ||
+	       derive_kind(v) == DERIVE_DISTANCE;
 }
 
 /* Set a register but the stack pointer. */

@@ -35,6 +35,11 @@ FUNCTION(d_aligned,
 	"mov %rsp, %rax\n and $-64, %rsp\n sub $128, %rsp" LABEL(d_aligned_by_reg)
 	"mov %rax, 72(%rsp)\n xor %eax, %eax" LABEL(d_aligned_by_word)
 	"call *%rsi\n mov 72(%rsp), %rsp" LABEL(d_aligned_back) "ret");
+FUNCTION(d_distance,
+	"mov %rsp, %r11\n and $31, %r11\n add $224, %r11\n sub %r11, %rsp" LABEL(d_distance_by_reg)
+	"mov %r11, 160(%rsp)\n mov %r12, 168(%rsp)\n xor %r12d, %r12d\n call *%rsi"
+	LABEL(d_distance_by_word) "push %rdi" LABEL(d_distance_pushed) "pop %rdi\n"
+	"mov 160(%rsp), %r11\n mov 168(%rsp), %r12\n add %r11, %rsp" LABEL(d_distance_back) "ret");
 FUNCTION(d_joined,
 	"test %edi, %edi\n jz 1f\n sub $16, %rsp\n 1:" LABEL(d_joined_unknown) "nop\n ret");
 FUNCTION(d_endless,
@@ -188,6 +193,20 @@ TEST(test_realigned)
 	assert_cfa(&r, AT(d_aligned_by_reg), DERIVE_BY_REG, 0, 8, 0);
 	assert_cfa(&r, AT(d_aligned_by_word), DERIVE_BY_WORD, 7, 72, 8);
 	assert_cfa(&r, AT(d_aligned_back), DERIVE_BY_REG, 7, 8, 0);
+}
+
+/* As qhasm makes functions: libsodium has them. */
+TEST(test_distance)
+{
+	struct rows r;
+
+	DERIVE(&r, d_distance);
+	assert_cfa(&r, AT(d_distance_by_reg), DERIVE_BY_SUM, 11, 0, 8);
+	assert_cfa(&r, AT(d_distance_by_word), DERIVE_BY_SUM_WORD, 7, 160, 8);
+	assert_saved(&r, AT(d_distance_by_word), R12, DERIVE_AT_SP, 168);
+	assert_cfa(&r, AT(d_distance_pushed), DERIVE_BY_SUM_WORD, 7, 168, 16);
+	assert_cfa(&r, AT(d_distance_back), DERIVE_BY_REG, 7, 8, 0);
+	assert_saved(&r, AT(d_distance_back), R12, DERIVE_SAME, 0);
 }
 
 TEST(test_ways_that_disagree)
