@@ -450,6 +450,7 @@ struct dwarf {
 	struct dwarf_opened main, alt;
 	int fd, alt_fd;
 	bool no_lines;
+	bool damaged;	    /* lines or names */
 	bool split;	    /* some units have their functions in split files */
 	uint32_t wanted;    /* after -EINPROGRESS: the unit of which the split file is wanted */
 	uint32_t nr_splits; /* open ones */
@@ -533,21 +534,30 @@ static bool is_unit(Dwarf_Die *die)
 	return dwarf_tag(die) == DW_TAG_compile_unit || dwarf_tag(die) == DW_TAG_skeleton_unit;
 }
 
-/* Return the bytes of the line program of @die, 0 if too large. @lines: the section. */
-static uint32_t size_of_lines(Dwarf_Die *die, const Elf_Data *lines)
+/*
+ * Return the bytes of the line program of @die, 0 if too large or @damaged. @lines: the section.
+ */
+static uint32_t size_of_lines(Dwarf_Die *die, const Elf_Data *lines, bool *damaged)
 {
 	Dwarf_Attribute attr;
 	Dwarf_Word offset;
 	uint64_t size = 0;
 	const uint8_t *at;
+	bool wide;
 
 	if (!lines || !lines->d_buf || !dwarf_attr(die, DW_AT_stmt_list, &attr) ||
-	    dwarf_formudata(&attr, &offset) || lines->d_size < 12 || offset > lines->d_size - 12)
+	    dwarf_formudata(&attr, &offset))
 		return 0;
+	if (lines->d_size < 14 || offset > lines->d_size - 14) {
+		*damaged = true;
+		return 0;
+	}
 	at = (const uint8_t *)lines->d_buf + offset;
 	memcpy(&size, at, 4);
-	if (size == 0xffffffff)
+	wide = size == 0xffffffff;
+	if (wide)
 		memcpy(&size, at + 4, 8);
+	*damaged |= size > lines->d_size - offset || at[wide ? 12 : 4] > 5 || at[wide ? 13 : 5];
 	return size <= LINE_SIZE_MAX ? (uint32_t)MAX(size, 1U) : 0;
 }
 
@@ -576,7 +586,7 @@ static int add_unit(struct dwarf *d, Dwarf_Die *die, const Elf_Data *lines)
 		return -ENOMEM;
 	d->units[d->nr_units] = (struct unit){
 		.die = dwarf_dieoffset(die),
-		.lines = size_of_lines(die, lines),
+		.lines = size_of_lines(die, lines, &d->damaged),
 	};
 	if (dwarf_hasattr(die, DW_AT_dwo_name) || dwarf_hasattr(die, DW_AT_GNU_dwo_name)) {
 		struct unit *u = &d->units[d->nr_units];
@@ -1401,29 +1411,11 @@ static uint32_t find_inlined(struct dwarf *d, Dwarf_Die die, uint64_t addr,
 	return nr;
 }
 
-/* Return the linkage name, which is unique; NULL: there is none. */
-static const char *linkage_name(Dwarf_Die *die)
-{
-	static const unsigned int linkage[] = { DW_AT_linkage_name, DW_AT_MIPS_linkage_name };
-	Dwarf_Attribute attr;
-	const char *name;
-
-	for (size_t i = 0; i < ARRAY_SIZE(linkage); i++) {
-		/* Follows abstract origins, at most sixteen. */
-		if (dwarf_attr_integrate(die, linkage[i], &attr) &&
-		    (name = dwarf_formstring(&attr)) && *name)
-			return name;
-	}
-	return NULL;
-}
-
 static const char *name_of(struct dwarf *d, struct unit *u, Dwarf_Die *die)
 {
 	struct dwarf_scopes **scopes = u->state == SPLIT_READ ? &u->split.scopes : &d->scopes;
-	const char *name = linkage_name(die);
+	const char *name = dwarf_scopes_name(scopes, die, d->deadline_ns, &d->damaged);
 
-	if (!name)
-		name = dwarf_scopes_name(scopes, die, d->deadline_ns);
 	return name && *name ? name : "[inlined]";
 }
 
@@ -1490,7 +1482,7 @@ static void hash_abstracts(struct dwarf *d, struct unit *u)
 		Dwarf_Die die;
 
 		if (dwarf_offdie(functions_of(d, u), u->abstracts[i].die, &die) &&
-		    !linkage_name(&die))
+		    !dwarf_linkage_name(&die))
 			u->abstracts[i].hash = hash_declaration(&die);
 	}
 	if (u->nr_abstracts)
@@ -1564,7 +1556,7 @@ static uint64_t identity_of(struct dwarf *d, struct unit *u, Dwarf_Die *die, Dwa
 	Dwarf_Die origin = *die;
 	uint64_t hash;
 
-	if (linkage_name(die))
+	if (dwarf_linkage_name(die))
 		return 0;
 	if (dwarf_attr(die, DW_AT_abstract_origin, &attr))
 		dwarf_formref_die(&attr, &origin);
@@ -1881,6 +1873,7 @@ static int serve_chains(struct sandbox_call *c, struct dwarf *d, const struct dw
 			break;
 		}
 		head.nr++;
+		head.damaged = d->damaged;
 		sandbox_put(&lengths, &nr, sizeof(nr));
 		for (int32_t i = 0; i < nr; i++)
 			put_frame(&frames, &texts, &chain[i]);

@@ -330,6 +330,7 @@ static bool take_lengths(struct answer *a, uint32_t nr, struct dwarf_chains *out
 struct wanted {
 	const char *name, *dir; /* name NULL: none is wanted */
 	uint32_t unit;
+	bool damaged; /* lines or names of the file */
 };
 
 /* Fill @out from @from, and take over its bytes. False: invalid. */
@@ -348,6 +349,7 @@ static bool take_chains(const struct sandbox_answer *from, uint32_t nr, struct d
 			 !text_at(&a, h.wanted_dir, &w->dir) || !w->name))
 		return false;
 	w->unit = h.wanted - 1;
+	w->damaged = h.damaged;
 	/* One at least, or the same call would be made again and again. */
 	if (!h.nr && !w->name)
 		return false;
@@ -502,8 +504,11 @@ static int ask_chains(struct dwarf_sandbox *d, const uint64_t *vaddrs, uint32_t 
 	rc = sandbox_call(d->reader, &r, sizeof(r), NULL, d->generation, CALL_TIMEOUT_NS, &a);
 	if (rc)
 		return rc;
-	if (take_chains(&a, nr, out, w))
+	if (take_chains(&a, nr, out, w)) {
+		if (w->damaged && !d->split_rc)
+			d->split_rc = -EUCLEAN;
 		return 0;
+	}
 	dwarf_chains_free(out);
 	return -EBADMSG;
 }
@@ -685,6 +690,8 @@ const char *dwarf_object_words(int code)
 		return OBJECT_DEBUG_NOT_READ "a split file (.dwo) is too large";
 	case -ELIBBAD:
 		return OBJECT_DEBUG_NOT_READ "a split file (.dwo) is damaged, or of another build";
+	case -EUCLEAN:
+		return OBJECT_DEBUG_NOT_READ "its lines or its names are damaged";
 	case -ENOLINK:
 		return OBJECT_DEBUG_NOT_READ "the file that it shares with others (dwz) is missing";
 	case -EPERM:

@@ -3,6 +3,7 @@
 #ifndef SYMBOLS_DWARF_INTERNAL_H
 #define SYMBOLS_DWARF_INTERNAL_H
 
+#include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,6 +51,22 @@ void dwarf_close(struct dwarf *d);
  */
 int dwarf_chain(struct dwarf *d, uint64_t vaddr, struct dwarf_frame out[DWARF_FRAMES_MAX]);
 
+/* Return the linkage name, which is unique; NULL: there is none. */
+static inline const char *dwarf_linkage_name(Dwarf_Die *die)
+{
+	static const unsigned int linkage[] = { DW_AT_linkage_name, DW_AT_MIPS_linkage_name };
+	Dwarf_Attribute attr;
+	const char *name;
+
+	for (size_t i = 0; i < ARRAY_SIZE(linkage); i++) {
+		/* Follows abstract origins, at most sixteen. */
+		if (dwarf_attr_integrate(die, linkage[i], &attr) &&
+		    (name = dwarf_formstring(&attr)) && *name)
+			return name;
+	}
+	return NULL;
+}
+
 /* Names of functions with their scopes, by DIE (Dwarf_Die of libdw). One thread: that of the file.
  */
 struct dwarf_scopes;
@@ -60,7 +77,8 @@ struct dwarf_scopes;
  * CPU time, then without its scopes. Valid as long as *@scopes, which is
  * made if it is NULL.
  */
-const char *dwarf_scopes_name(struct dwarf_scopes **scopes, Dwarf_Die *die, uint64_t deadline_ns);
+const char *dwarf_scopes_name(struct dwarf_scopes **scopes, Dwarf_Die *die, uint64_t deadline_ns,
+			      bool *damaged);
 void dwarf_scopes_free(struct dwarf_scopes *s);
 
 /*
@@ -102,6 +120,7 @@ struct dwarf_wire_head {
 	uint32_t texts_size; /* the last byte is NUL */
 	uint32_t wanted;     /* chains: the next address needs the split file of this unit - 1 */
 	uint32_t wanted_name, wanted_dir; /* offsets in the texts */
+	uint32_t damaged;		  /* chains: lines or names cannot be read */
 };
 
 struct dwarf_wire_frame {
@@ -128,7 +147,8 @@ _Static_assert(sizeof(struct dwarf_wire_request) <= SANDBOX_REQUEST_MAX, "a requ
 uint64_t dwarf_sandbox_size(const struct dwarf_sandbox *d);
 /*
  * Return whether all split files that were wanted were read: 0; -ENOTSUP: one is missing, -EACCES:
- * it is of another user, -E2BIG: too large, -ELIBBAD: damaged, or not of this program.
+ * it is of another user, -E2BIG: too large, -ELIBBAD: damaged, or not of this program. -EUCLEAN:
+ * lines or names of the file are damaged.
  */
 int dwarf_sandbox_split(const struct dwarf_sandbox *d);
 

@@ -163,7 +163,7 @@ static void compose(struct dwarf_scopes *s, Dwarf_Die *die, const char *own, cha
 		snprintf(buf + used, size - used, "%s", own);
 }
 
-const char *dwarf_scopes_name(struct dwarf_scopes **scopes, Dwarf_Die *die, uint64_t deadline_ns)
+static const char *scoped_name(struct dwarf_scopes **scopes, Dwarf_Die *die, uint64_t deadline_ns)
 {
 	char buf[DWARF_SCOPE_NAME_MAX];
 	Dwarf_Die declaration = *die;
@@ -197,4 +197,21 @@ const char *dwarf_scopes_name(struct dwarf_scopes **scopes, Dwarf_Die *die, uint
 	*bucket = k;
 	s->nr++;
 	return k->name;
+}
+
+const char *dwarf_scopes_name(struct dwarf_scopes **scopes, Dwarf_Die *die, uint64_t deadline_ns,
+			      bool *damaged)
+{
+	const char *name = dwarf_linkage_name(die);
+
+	if (!name)
+		name = scoped_name(scopes, die, deadline_ns);
+	for (const char *c = name; c && *c; c++) {
+		/* No text: the strings are damaged. */
+		if ((unsigned char)*c < ' ' || *c == 0x7f) {
+			*damaged = true;
+			return NULL;
+		}
+	}
+	return name;
 }

@@ -253,6 +253,22 @@ static int split_state(void)
 	return rc;
 }
 
+/* Lines that have no known version, and strings that are no text, are reported as well. */
+static void damaged_sections(void)
+{
+	static const char *const sections[] = { "line", "str" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
+		assert_int_equal(sh("objcopy --dump-section .debug_%s=x plain && "
+				    "tr '\\0-\\377' '[\\1*]' <x >y && "
+				    "objcopy --update-section .debug_%s=y plain split",
+				    sections[i], sections[i]),
+				 0);
+		assert_int_equal(split_state(), -EUCLEAN);
+	}
+	assert_non_null(strstr(dwarf_object_words(-EUCLEAN), "damaged"));
+}
+
 /* A split file that is not read is reported. */
 TEST(refused_files)
 {
@@ -272,6 +288,7 @@ TEST(refused_files)
 		assert_int_equal(split_state(), -EACCES);
 	}
 	assert_non_null(strstr(dwarf_object_words(-EACCES), "another user"));
+	damaged_sections();
 }
 
 /* Every byte may be anything. */
