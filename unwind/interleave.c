@@ -304,7 +304,8 @@ static bool is_whole(const struct interleave *m, bool beginning)
 {
 	enum unwind_stop stop = m->native->stop;
 
-	if (m->slot->deep || (m->native->nr_guessed && !is_in_place(m)))
+	if (m->slot->deep ||
+	    (m->native->nr_guessed > m->native->nr_loop_guessed && !is_in_place(m)))
 		return false;
 	return stop == UNWIND_COMPLETE || beginning || m->nr_here < m->nr_groups ||
 	       (m->slot->rooted && (stop == UNWIND_TRUNCATED || stop == UNWIND_GAP));
@@ -392,6 +393,8 @@ static bool is_compiled(const struct interleave *m)
 {
 	const struct unwind_result *native = m->native;
 
+	if (native->nr_loop_guessed && !native->guessed_by)
+		return true;
 	if (boundary_of(m, 0) <= 1)
 		return false;
 	if (native->stop == UNWIND_NO_CFI && native->nr == 1)
@@ -440,6 +443,7 @@ void interleave_stacks(const struct lang_process *p, const struct unwind_result 
 			return;
 	}
 	m.compiled = is_compiled(&m);
+	m.entering |= native->nr_loop_guessed && !native->guessed_by;
 	if (!align(&m, p, &beginning)) {
 		if (ends_before_loop(&m, p))
 			put_after(&m, p, native->nr);

@@ -49,7 +49,7 @@ static int walk_or_redo(struct unwinder *u, const struct unwind_input *in,
 	int stop;
 
 	out->nr = out->nr_guessed = 0;
-	out->nr_v8 = out->nr_v8_guessed = 0;
+	out->nr_v8 = out->nr_v8_guessed = out->nr_loop_guessed = 0;
 	out->asked = out->maps_stale = false;
 	if (!in->space)
 		return in->regs_abi == PERF_SAMPLE_REGS_ABI_NONE ? UNWIND_NO_USER : UNWIND_PENDING;

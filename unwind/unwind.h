@@ -85,8 +85,9 @@ struct unwind_input {
 	bool stack_full;      /* dyn_size == size: the stack may continue beyond the copy */
 	const struct space *space;
 	uint64_t time_ns;
-	uint32_t pid;		       /* shares one allowance of reads among its samples */
-	const struct lang_process *v8; /* V8 in the process; NULL: none */
+	uint32_t pid;			 /* shares one allowance of reads among its samples */
+	const struct lang_process *v8;	 /* V8 in the process; NULL: none */
+	const struct lang_process *ruby; /* the same of Ruby */
 	struct unwind_interrupted interrupted;
 };
 
@@ -114,10 +115,11 @@ struct unwind_result {
 	uint64_t sp[UNWIND_FRAMES_MAX];
 	uint32_t nr_v8, nr_v8_guessed; /* guessed: also in nr_guessed */
 	struct unwind_v8 v8[UNWIND_FRAMES_MAX];
-	uint32_t nr_java; /* frames of Java methods, inlined ones aside */
-	bool new_code;	  /* it ends in JIT code that was not read yet */
-	bool unread_code; /* of a runtime whose other code was read */
-	bool probed;	  /* a return probe was passed: the caller there is a guess */
+	uint32_t nr_loop_guessed; /* in nr_guessed: the loop of Ruby, of compiled code */
+	uint32_t nr_java;	  /* frames of Java methods, inlined ones aside */
+	bool new_code;		  /* it ends in JIT code that was not read yet */
+	bool unread_code;	  /* of a runtime whose other code was read */
+	bool probed;		  /* a return probe was passed: the caller there is a guess */
 };
 
 /* Counted over the life of the unwinder; read by any thread (relaxed). */

@@ -249,6 +249,7 @@ struct walk {
 	bool dropped;	     /* rows have dropped registers that a step may need */
 	bool rows;	     /* use them */
 	bool unproven;	     /* the current frame was found without tables */
+	bool loop;	     /* ... as the loop of Ruby */
 	uint64_t expected;   /* the pc of the next frame, if the current one is right; 0: any */
 	struct arch_frame f; /* the current frame; last, since it is loaded, not cleared */
 };
@@ -419,12 +420,72 @@ static int by_fp_root(struct walk *w)
 	return UNWIND_COMPLETE;
 }
 
+static bool begins_behind(const struct image *image, uint64_t vaddr)
+{
+	struct ehframe_fde next;
+
+	return ehframe_find(&image->eh, vaddr + 1, &next) && next.start == vaddr + 1;
+}
+
+/* Return true if a function with a table may have called another one that returns to @pc. */
+static bool returns_into_function(const struct walk *w, uint64_t pc)
+{
+	const struct mapping *m = pc ? space_find(w->in->space, pc - 1, w->in->time_ns) : NULL;
+	/* Acquire: pairs with the loader's release of a finished image. */
+	const struct image *image =
+		m && m->exec ? atomic_load_explicit(&m->object->image, memory_order_acquire) : NULL;
+	struct ehframe_fde fde;
+	uint64_t vaddr;
+
+	return image && !image->away && image->machine == w->u->arch->machine &&
+	       image_vaddr(image, m->offset + (pc - 1 - m->start), &vaddr) &&
+	       ehframe_find(&image->eh, vaddr, &fde) && !begins_behind(image, vaddr);
+}
+
+/* Words above sp among which YJIT's code has its return address: three registers, and arguments. */
+#define LOOP_WORDS 8U
+
+/* Return whether @pc is in the file with the loop of @p. */
+static bool in_file_of_loop(const struct walk *w, const struct lang_process *p, uint64_t pc)
+{
+	const struct mapping *loop = space_find(w->in->space, p->eval[0].start, w->in->time_ns);
+
+	return loop && pc - loop->start < loop->end - loop->start && returns_into_function(w, pc);
+}
+
+/*
+ * Find the function of Ruby that called this code, which its compiler made without tables: such
+ * code keeps the frame pointer, and pushes three registers at its entry.
+ */
+static bool by_loop(struct walk *w)
+{
+	const struct arch_ops *arch = w->u->arch;
+	uint64_t at = w->f.reg[arch->sp], pc;
+
+	if (!w->in->ruby || w->word != 8 || arch->ra_in_register || !arch_has(&w->f, arch->sp) ||
+	    w->mapping->object->identity.kind != OBJECT_ANON)
+		return false;
+	for (uint32_t i = 0; i < LOOP_WORDS; i++, at += 8) {
+		if (!stack_copy_read(&w->copy, at, &pc))
+			return false;
+		if (!in_file_of_loop(w, w->in->ruby, pc))
+			continue;
+		w->f.valid &= 1ULL << arch->fp;
+		arch_set(&w->f, arch->pc, pc);
+		arch_set(&w->f, arch->sp, at + 8);
+		w->exact = false;
+		w->guessed = w->unproven = w->loop = true;
+		return true;
+	}
+	return false;
+}
+
 /* Guess: the frame-pointer chain, or the return address on top of the stack. */
 static int by_guess(struct walk *w)
 {
 	const struct fp_input in = guess_input(w);
 
-	if (by_v8(w, &in))
+	if (by_v8(w, &in) || by_loop(w))
 		return WALK_ON;
 
 	switch (fp_step(&in, &w->f)) {
@@ -482,28 +543,6 @@ static int by_switch(struct walk *w)
 static bool lacks_sp(const struct walk *w, enum step_result result)
 {
 	return result == STEP_NEED_REGS && !arch_has(&w->f, w->u->arch->sp);
-}
-
-static bool begins_behind(const struct image *image, uint64_t vaddr)
-{
-	struct ehframe_fde next;
-
-	return ehframe_find(&image->eh, vaddr + 1, &next) && next.start == vaddr + 1;
-}
-
-/* Return true if a function with a table may have called another one that returns to @pc. */
-static bool returns_into_function(const struct walk *w, uint64_t pc)
-{
-	const struct mapping *m = pc ? space_find(w->in->space, pc - 1, w->in->time_ns) : NULL;
-	/* Acquire: pairs with the loader's release of a finished image. */
-	const struct image *image =
-		m && m->exec ? atomic_load_explicit(&m->object->image, memory_order_acquire) : NULL;
-	struct ehframe_fde fde;
-	uint64_t vaddr;
-
-	return image && !image->away && image->machine == w->u->arch->machine &&
-	       image_vaddr(image, m->offset + (pc - 1 - m->start), &vaddr) &&
-	       ehframe_find(&image->eh, vaddr, &fde) && !begins_behind(image, vaddr);
 }
 
 /*
@@ -1336,6 +1375,8 @@ static int enter_frame(struct walk *w)
 	if (w->guessed && !out->nr_guessed)
 		out->guessed_by = MAX(out->nr, 2u) - 2;
 	out->nr_guessed += w->guessed;
+	out->nr_loop_guessed += w->guessed && w->loop;
+	w->loop = false;
 	if (out->maps_stale)
 		return UNWIND_NO_MAP;
 	return out->nr == UNWIND_FRAMES_MAX ? UNWIND_DEPTH : WALK_ON;
@@ -1366,6 +1407,7 @@ static void doubt_outer(const struct walk *w)
 	if (!out->nr_guessed || out->guessed_by >= inner)
 		out->guessed_by = inner - 1;
 	out->nr_guessed = MAX(out->nr_guessed, out->nr - inner);
+	out->nr_loop_guessed = 0;
 }
 
 int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_result *out,
@@ -1381,7 +1423,7 @@ int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_
 	w.clock = object_clock(in->time_ns);
 	out->nr = out->nr_guessed = 0;
 	out->wanted = 0;
-	out->nr_v8 = out->nr_v8_guessed = 0;
+	out->nr_v8 = out->nr_v8_guessed = out->nr_loop_guessed = 0;
 	out->nr_java = 0;
 	out->new_code = out->unread_code = out->probed = false;
 	arch_load(&u->order, &w.f, in->regs_mask, in->regs);

@@ -624,6 +624,7 @@ static enum unwind_stop unwind_user(struct pipeline *p, const struct record_samp
 		.stack_full = s->stack_dyn == s->stack_size,
 		.space = hit->space,
 		.v8 = hit->lang && hit->lang->kind == LANG_NODE ? hit->lang : NULL,
+		.ruby = hit->lang && hit->lang->kind == LANG_RUBY ? hit->lang : NULL,
 		.time_ns = s->time_ns,
 		.pid = s->pid,
 		.interrupted = other_stack(p, s, hit),
@@ -677,6 +678,7 @@ static enum unwind_stop chain_frames(struct pipeline *p, const struct record_sam
 	nr_user = chain_part(s, (uint64_t)PERF_CONTEXT_USER, ips, PIPELINE_FRAMES_MAX - first);
 	/* The sample's own address alone is no guess. */
 	p->user.nr_guessed = nr_user;
+	p->user.nr_loop_guessed = 0;
 	if (own == (uint64_t)PERF_CONTEXT_USER) {
 		ips[0] = s->ip;
 		nr_user = MAX(nr_user, 1u);
@@ -713,6 +715,7 @@ static enum unwind_stop lbr_frames(struct pipeline *p, const struct record_sampl
 	for (uint32_t i = 0; i < n; i++)
 		p->frames[(*nr)++] = user_place(p, hit, ips[i], s->time_ns);
 	p->user.nr_guessed = s->nr_branches;
+	p->user.nr_loop_guessed = 0;
 	return s->nr_branches >= LBR_DEPTH ? UNWIND_TRUNCATED : UNWIND_COMPLETE;
 }
 
@@ -735,7 +738,7 @@ static enum unwind_stop user_frames(struct pipeline *p, const struct record_samp
 	uint32_t first = *nr;
 	enum unwind_stop stop;
 	p->user.nr = 0;
-	p->user.nr_guessed = p->user.nr_java = 0;
+	p->user.nr_guessed = p->user.nr_loop_guessed = p->user.nr_java = 0;
 	p->far = p->user.asked = false;
 	p->other.size = 0;
 	p->user.new_code = p->user.unread_code = false;
@@ -867,9 +870,11 @@ static void add_language(struct pipeline *p, const struct record_sample *s,
 		p->stop = UNWIND_DEPTH;
 	p->lang = p->merged.verdict == INTERLEAVE_CERTAIN ? PIPELINE_LANG_CERTAIN
 							  : PIPELINE_LANG_GUESSED;
-	/* The frames of JavaScript prove the guess about the innermost frame of V8. */
+	/* The frames of JavaScript prove the guess about the innermost frame of V8, Ruby's its
+	 * loop. */
 	if (p->merged.verdict == INTERLEAVE_CERTAIN)
-		p->user.nr_guessed -= p->user.nr_v8_guessed;
+		p->user.nr_guessed -=
+			MIN(p->user.nr_guessed, p->user.nr_v8_guessed + p->user.nr_loop_guessed);
 }
 
 /* Merged frame @i as it is recorded. */

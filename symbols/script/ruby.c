@@ -28,6 +28,8 @@
 #define TYPE_ARRAY    0x07U
 #define FLAG_USER1    (1U << 13) /* strings: not embedded; arrays: embedded */
 #define EMBED_SHIFT   14
+#define FILE_MAX      (16U << 20) /* bytes around the loop that are surely no compiled code */
+#define PUSH_CODE     48U	  /* bytes of code from a frame that is made to its function */
 
 /* Read the frames from @cfp to @end, with their flags: pieces of script_functions_of are set later.
  */
@@ -128,6 +130,32 @@ static const uint8_t *context_of(struct lang_reader *r, const struct ruby_layout
 	return NULL;
 }
 
+/*
+ * Return whether the innermost frame has its function. In code of YJIT 3.1 it is made first, and
+ * may have the function of a frame before it: until a move of %rax or of 0 to 0x10(%r13), unless
+ * "sub $0x40,%r13", which makes one, is before that. Of later versions it is not known.
+ */
+static bool is_whole(struct lang_memory *m, const struct lang_process *p, uint64_t pc)
+{
+	static const uint8_t make[] = { 0x49, 0x83, 0xed, 0x40 };
+	static const uint8_t set[] = { 0x49, 0x89, 0x45, 0x10 },
+			     clear[] = { 0x49, 0xc7, 0x45, 0x10 };
+	const uint8_t *code;
+
+	if (!pc || pc - p->eval[0].start + FILE_MAX < 2ULL * FILE_MAX)
+		return true;
+	if (p->version >> 16 != 0x0301)
+		return false;
+	code = lang_memory_read(m, pc, PUSH_CODE);
+	for (uint32_t i = 0; code && i + sizeof(set) <= PUSH_CODE; i++)
+		if (!memcmp(code + i, make, sizeof(make)))
+			return true;
+		else if (!memcmp(code + i, set, sizeof(set)) ||
+			 !memcmp(code + i, clear, sizeof(clear)))
+			return false;
+	return code;
+}
+
 static enum lang_status chain(struct lang_reader *r, const struct lang_process *p,
 			      const struct lang_sample *s, struct lang_thread *t)
 {
@@ -141,7 +169,7 @@ static enum lang_status chain(struct lang_reader *r, const struct lang_process *
 
 	prefetch_want(r, t, s);
 	k->broken = false;
-	k->settled = true;
+	k->settled = is_whole(m, p, s->pc);
 	if (!lang_memory_fetch(m) || !(th = lang_memory_piece(m, thread)))
 		return LANG_NO_THREAD;
 	ec = context_of(r, l, t, th, &why);

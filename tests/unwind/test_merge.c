@@ -360,6 +360,28 @@ TEST(test_compiled_code)
 	expect("012a", INTERLEAVE_GUESSED);
 }
 
+/*
+ * Code that the JIT of Ruby made leads to its loop by a guess, which as many groups as loops prove:
+ * without the line, and as long as the innermost frame has its function.
+ */
+TEST(test_compiled_ruby)
+{
+	make_native("nnln");
+	native.nr_guessed = native.nr_loop_guessed = 1;
+	make_slot("?");
+	expect("012a3", INTERLEAVE_CERTAIN);
+	assert_int_equal(lang_place_instr(out.place[3]), LANG_NO_INSTR);
+	u.slot.settled = 0;
+	expect("012a3", INTERLEAVE_GUESSED);
+	assert_int_equal(out.doubts, INTERLEAVE_ENTERING);
+	/* A function that it calls has stored the line. */
+	native.guessed_by = 1;
+	expect("012a3", INTERLEAVE_CERTAIN);
+	assert_int_equal(lang_place_instr(out.place[3]), 0);
+	native.nr_guessed = 2;
+	expect("012a3", INTERLEAVE_GUESSED);
+}
+
 /* A native stack that ends before the loop: a guess, and only with the chain of the thread. */
 TEST(test_before_loop)
 {

@@ -737,6 +737,39 @@ TEST(test_guess_behind_call, set_up)
 }
 
 /*
+ * Code that YJIT made has its return address, into the file of Ruby's loop, above registers that it
+ * pushed. Other words are none, and other code has no such rule.
+ */
+TEST(test_compiled_ruby, set_up)
+{
+	const uint64_t loop = (uintptr_t)with_table;
+	const struct lang_process ruby = { .eval = { { loop, loop + 2 } }, .nr_eval = 1 };
+	uint8_t *made = mmap(NULL, MADE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(made != MAP_FAILED);
+	memset(&shot, 0, sizeof(shot));
+	shot.regs[SHOT_IP] = (uintptr_t)made + 0x800;
+	shot.regs[SHOT_SP] = 0x10000;
+	shot.regs[SHOT_FP] = 3;
+	memcpy(shot.stack, (uint64_t[]){ 3, (uintptr_t)&shot, loop, loop + 1, 0 }, 40);
+	shot.size = 0x40;
+	world_load(&world, getpid());
+	for (int i = 0; i < 2; i++) {
+		struct unwind_input in = input();
+
+		in.ruby = i ? NULL : &ruby;
+		unwind_sample(world.row, &in, &result);
+		assert_int_equal(result.stop, i ? UNWIND_NO_CFI : UNWIND_COMPLETE);
+		assert_int_equal(result.nr, 2 - i);
+		assert_int_equal(result.nr_guessed, 1 - i);
+		assert_int_equal(result.nr_loop_guessed, 1 - i);
+	}
+	assert_int_equal(result.ip[0], (uintptr_t)made + 0x800);
+	munmap(made, MADE_SIZE);
+}
+
+/*
  * Take the chain of this function, then call @take by a stub of CPython, at an odd address, which
  * libgcc cannot pass. Return the address of the stub.
  */

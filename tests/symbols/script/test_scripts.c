@@ -442,6 +442,45 @@ static void ruby_begin(struct fixture *f, struct ruby *r)
 	ruby_begin_version(f, r, 0x03010200);
 }
 
+/* In code of YJIT a frame that is being made may have the function of another one. */
+static void check_ruby_compiled(struct fixture *f, uint32_t version)
+{
+	static const struct {
+		uint8_t code[8];
+		bool settled;
+	} codes[] = {
+		{ { 0x49, 0x89, 0x45, 0x10 }, false },
+		{ { 0x90, 0x49, 0xc7, 0x45, 0x10 }, false },
+		{ { 0x49, 0x83, 0xed, 0x40, 0x49, 0x89, 0x45, 0x10 }, true },
+		{ { 0x90 }, true },
+	};
+	struct ruby r;
+
+	ruby_begin_version(f, &r, version);
+	f->m.process.version = version;
+	ruby_call(f, &r, ruby_iseq(f, "main", "/srv/a.rb", 30), 0x77770025);
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
+		f->sample.pc = pymake_take(&f->m, 64);
+		memcpy(pymake_at(&f->m, f->sample.pc), codes[i].code, sizeof(codes[i].code));
+		assert_int_equal(chain(f), LANG_OK);
+		assert_int_equal(f->chain.settled, codes[i].settled && version == 0x03010200);
+	}
+	/* In the file of the loop. */
+	f->m.process.eval[0].start = f->sample.pc - 4096;
+	assert_int_equal(chain(f), LANG_OK);
+	assert_true(f->chain.settled);
+}
+
+TEST(test_ruby_compiled, setup, teardown)
+{
+	check_ruby_compiled(*state, 0x03010200);
+}
+
+TEST(test_ruby_compiled_later, setup, teardown)
+{
+	check_ruby_compiled(*state, 0x03030800);
+}
+
 static void check_ruby(struct fixture *f, uint32_t version)
 {
 	struct ruby r;
