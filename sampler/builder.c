@@ -1349,7 +1349,8 @@ static void collect(struct sampler *s, uint64_t now)
 /* Set the time of the first tick, and the grid of the sampler threads: a little before ours. */
 static void set_start(struct sampler *s, uint64_t now)
 {
-	s->ticks.start_ns = s->ticks.last_ns = s->ticks.slice_ns = s->ticks.reset_ns = now;
+	s->ticks.start_ns = s->ticks.last_ns = s->ticks.slice_ns = s->ticks.shown_ns =
+		s->ticks.reset_ns = now;
 	history_begin(s->store.history, now);
 	/* Relaxed: see @grid_ns in hot.h. */
 	if (s->live.shared && s->config.history_ns)

@@ -1264,6 +1264,7 @@ struct session_ticks {
 	uint64_t period_ns;
 	uint64_t seq, start_ns, reset_ns, last_ns;
 	uint64_t slice_ns;    /* the last slice of the history ended then */
+	uint64_t shown_ns;    /* the last one of the last tick ended then */
 	uint64_t sampled_ns;  /* the last one with samples */
 	uint64_t complete_ns; /* all samples before it are counted */
 	uint64_t running_ns;  /* running time of all events so far */

@@ -904,13 +904,33 @@ static int tick_fill_from(struct sampler *s, struct profile *p, struct history_c
 	return code;
 }
 
+/*
+ * Get the counts that have arrived since the last tick: of a tick that was late, or is short after
+ * one, its own samples and no others. As history_get().
+ */
+static int get_tick(const struct sampler *s, struct history_cell **counts, uint32_t *nr,
+		    uint64_t *covers_ns)
+{
+	const struct slices *slices = history_arrivals(s->store.history);
+	struct slice_range range;
+
+	if (!slices_range(slices, s->ticks.shown_ns, s->ticks.slice_ns, &range) ||
+	    range.begin_ns < s->ticks.shown_ns)
+		range = (struct slice_range){ 0 };
+	*covers_ns = range.covers_ns;
+	return history_get_range(slices, &range, counts, nr);
+}
+
 /* Fill stacks, functions and tasks from the counts of the window. 0 or -ENOMEM. */
 static int tick_fill_counts(struct sampler *s, struct profile *p)
 {
+	bool one = s->config.exact_ticks && s->ticks.window == PROFILE_WINDOW && !s->config.replay;
 	uint64_t last_ns = MAX(s->ticks.sampled_ns, s->ticks.reset_ns);
 	struct history_cell *counts = NULL;
 	uint32_t nr = 0;
-	int code = history_get(s->store.history, s->ticks.window, &counts, &nr, &p->window_ns);
+	int code =
+		one ? get_tick(s, &counts, &nr, &p->window_ns)
+		    : history_get(s->store.history, s->ticks.window, &counts, &nr, &p->window_ns);
 
 	/* The time after the last process ended is no part of the run. */
 	if (s->target.gone && s->ticks.window == PROFILE_TOTAL)
@@ -1460,6 +1480,7 @@ void tick_end(struct sampler *s)
 	s->ticks.account = p->account;
 	if (tick_fill_counts(s, p))
 		mailbox_say(&s->mailbox, "out of memory: this tick has no rows");
+	s->ticks.shown_ns = s->ticks.slice_ns;
 	s->ticks.starved = is_starved(s, p);
 	p->starved = s->ticks.starved || s->rates.governor.hungry;
 	s->messages.goes_first =
@@ -1506,7 +1527,7 @@ void tick_discard(struct sampler *s)
 	s->ticks.reset_ns = s->ticks.last_ns = time_now_ns();
 	waiting_discard(s, s->ticks.reset_ns);
 	past_restart(&s->past, s->store.history, &s->config, s->ticks.reset_ns);
-	s->ticks.slice_ns = s->ticks.reset_ns;
+	s->ticks.slice_ns = s->ticks.shown_ns = s->ticks.reset_ns;
 	rates_restart(&s->rates, s->ticks.reset_ns);
 	for (uint32_t i = 0; i < s->live.nr_threads; i++)
 		rates_rebase(&s->rates, s->live.counters, i, s->config.nr_events);

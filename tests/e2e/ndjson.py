@@ -139,7 +139,17 @@ def rate(ticks, path, hz, log):
         fail(f"{path}: no tick has a rate")
 
 
+def whole(ticks, path):
+    """All rows of a tick add up to its account, but for pending samples, which may have no frame yet."""
+    for i, tick in enumerate(ticks):
+        account, counted = tick["account"], sum(r["self"] for r in tick["rows"])
+        most = account["taken"] - account["lost"] - account["dropped"]
+        if not most - account["pending"] <= counted <= most:
+            fail(f"{path}, tick {i} of {tick['interval_ns'] / 1e9:.3f} s: {counted} samples in rows: {account}")
+
+
 def overflow(ticks, path):
+    whole(ticks, path)
     lost = [t["account"]["lost"] for t in ticks]
     if not sum(lost):
         fail(f"{path}: nothing was lost: {lost}")
