@@ -630,6 +630,40 @@ static int collect_symbols(struct image_read_collect *c, const struct elffile *f
 	return rc ? rc : elfsym_finish(&c->t, f);
 }
 
+/*
+ * Move the names in use together: a string table has the names of variables as well, and both
+ * symbol tables most functions. Linear: a name ends at its NUL, or where one is marked already.
+ */
+static void drop_unused_names(struct elfsym *t)
+{
+	uint64_t *used = calloc(t->names_size / 64 + 1, sizeof(*used));
+	uint32_t *before = calloc(t->names_size / 64 + 1, sizeof(*before)), nr = 0;
+
+	for (uint32_t i = 0; used && before && i < t->nr; i++) {
+		for (uint32_t at = t->symbols[i].name; !(used[at / 64] >> at % 64 & 1); at++) {
+			used[at / 64] |= 1ULL << at % 64;
+			if (!t->names[at])
+				break;
+		}
+	}
+	for (size_t w = 0; used && before && w <= t->names_size / 64; w++) {
+		before[w] = nr;
+		for (uint64_t bits = used[w]; bits; bits &= bits - 1)
+			t->names[nr++] = t->names[w * 64 + (unsigned int)__builtin_ctzll(bits)];
+	}
+	for (uint32_t i = 0; used && before && i < t->nr; i++) {
+		uint32_t *name = &t->symbols[i].name;
+		uint64_t lower = (1ULL << *name % 64) - 1;
+
+		*name = before[*name / 64] +
+			(uint32_t)__builtin_popcountll(used[*name / 64] & lower);
+	}
+	if (used && before)
+		t->names_size = nr;
+	free(used);
+	free(before);
+}
+
 /* Read the symbols of the image. */
 static int read_symbols(struct image_read_collect *c, const struct elffile *f)
 {
@@ -640,6 +674,7 @@ static int read_symbols(struct image_read_collect *c, const struct elffile *f)
 		elfsym_fini(&c->t);
 		return rc;
 	}
+	drop_unused_names(&c->t);
 	image->symbols = c->t.symbols;
 	image->nr_symbols = c->t.nr;
 	image->names = c->t.names;

@@ -1061,6 +1061,31 @@ TEST(test_no_section_headers)
 	}
 }
 
+/* A string table has names that no function has: only the others are kept, a shared end once. */
+TEST(test_unused_names)
+{
+	struct image *image;
+	struct made m;
+
+	made_init(&m);
+	made_symbol(&m, "variable", 0x80, 16, STB_GLOBAL, STT_OBJECT);
+	made_symbol(&m, "outer_one", 0x10, 16, STB_GLOBAL, STT_FUNC);
+	made_symbol(&m, "another", 0x90, 16, STB_GLOBAL, STT_OBJECT);
+	made_symbol(&m, "one", 0x20, 16, STB_GLOBAL, STT_FUNC);
+	made_symbol(&m, "two", 0x30, 16, STB_GLOBAL, STT_FUNC);
+	/* The fourth is the end of the second, as linkers write it. */
+	((Elf64_Sym *)(void *)(m.bytes + AT_SYMTAB))[3].st_name =
+		((Elf64_Sym *)(void *)(m.bytes + AT_SYMTAB))[1].st_name + 6;
+	image = made_image(&m);
+	image_walk(image);
+	assert_int_equal(image->nr_symbols, 3);
+	assert_string_equal(image->names + image->symbols[0].name, "outer_one");
+	assert_string_equal(image->names + image->symbols[1].name, "one");
+	assert_string_equal(image->names + image->symbols[2].name, "two");
+	assert_int_equal(image->names_size, sizeof("outer_one") + sizeof("two"));
+	image_free(image);
+}
+
 /* Sections upon each other, upon the headers, and around the end of all numbers. */
 TEST(test_overlapping_sections)
 {
