@@ -17,7 +17,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -331,9 +330,12 @@ static int dwarf_inflate(Elf *elf, bool lines, size_t max, uint8_t **out, size_t
 struct dwarf_opened {
 	Dwarf *dw; /* NULL: closed */
 	Elf *elf;
-	uint8_t *image; /* read by @elf, if sections were compressed; else NULL */
-	size_t mapped;	/* bytes of @image, if it was mapped */
+	uint8_t *image;	 /* read by @elf, if sections were compressed; else NULL */
+	size_t mapped;	 /* bytes of @image, if it was mapped */
+	size_t inflated; /* if it was not */
 };
+
+static size_t inflated; /* bytes of all files */
 
 static void dwarf_open_end(struct dwarf_opened *d)
 {
@@ -343,6 +345,7 @@ static void dwarf_open_end(struct dwarf_opened *d)
 		munmap(d->image, d->mapped);
 	else
 		free(d->image);
+	inflated -= d->inflated;
 	*d = (struct dwarf_opened){ 0 };
 }
 
@@ -364,6 +367,7 @@ static int dwarf_open_begin(struct dwarf_opened *out, int fd, bool lines)
 	if (!rc) {
 		elf_end(out->elf);
 		out->elf = elf_memory((char *)out->image, size);
+		inflated += out->inflated = size;
 	}
 	if (!rc || rc == -ENOENT)
 		out->dw = dwarf_begin_elf(out->elf, DWARF_C_READ, NULL);
@@ -401,7 +405,7 @@ static const Elf_Data *dwarf_open_section(Dwarf *dw, const char *name)
 #define RANGES_MAX     (4U << 20)
 #define LINE_SIZE_MAX  (4U << 20)  /* of one unit's line program: a byte can be a row */
 #define LINES_SUM_MAX  (8U << 20)  /* of the units read since libdw opened the file */
-#define LINES_IDLE_MAX (4U << 20)  /* of idle files; each takes some 16 bytes of memory */
+#define HEAP_MAX       (24U << 20) /* with idle files; without them it may be more */
 #define LOOK_BACK      16U	   /* ranges that a look-up steps over */
 #define SPLITS_MAX     128U	   /* split units that are open at a time */
 #define SPLITS_SUM_MAX (64U << 20) /* bytes of them */
@@ -1580,13 +1584,6 @@ static const char *dir_of(Dwarf_Die *unit)
 	return dwarf_attr(unit, DW_AT_comp_dir, &attr) ? dwarf_formstring(&attr) : NULL;
 }
 
-void dwarf_path(char *buf, size_t size, const char *dir, const char *file)
-{
-	bool below = file[0] != '/' && dir && *dir;
-
-	snprintf(buf, size, "%s%s%s", below ? dir : "", below ? "/" : "", file);
-}
-
 /* Get the file and line of the call of @inlined. */
 static void put_call(struct dwarf *d, const struct unit *u, Dwarf_Die *unit, Dwarf_Die *inlined,
 		     struct dwarf_frame *out)
@@ -1910,40 +1907,42 @@ static int serve_lines(struct sandbox_call *c, struct dwarf *d, const struct dwa
 	return rc;
 }
 
-/* Free what libdw keeps of other files than @used while it is too much, the oldest first. */
-static void bound_read(const struct open_file *used)
+/* Return the file but @used whose lines libdw has, used longest ago. */
+static struct open_file *oldest_read(const struct open_file *used)
+{
+	struct open_file *oldest = NULL;
+
+	for (struct open_file *f = files; f < files + FILES_MAX; f++)
+		if (f->dwarf && f != used && f->dwarf->lines_sum &&
+		    (!oldest || f->used < oldest->used))
+			oldest = f;
+	return oldest;
+}
+
+/* Free what libdw keeps of other files than @used while the heap is too large. */
+static void bound_heap(const struct open_file *used)
 {
 	struct open_file *oldest;
-	uint32_t sum, nr = 0;
 
-	do {
-		oldest = NULL;
-		sum = 0;
-		for (struct open_file *f = files; f < files + FILES_MAX; f++) {
-			if (!f->dwarf || f == used || !f->dwarf->lines_sum)
-				continue;
-			sum += f->dwarf->lines_sum;
-			if (!oldest || f->used < oldest->used)
-				oldest = f;
-		}
-		if (sum > LINES_IDLE_MAX) {
-			forget(oldest->dwarf);
-			nr++;
-		}
-	} while (sum > LINES_IDLE_MAX);
-	if (nr)
+	for (struct mallinfo2 heap = mallinfo2();
+	     heap.uordblks + heap.hblkhd - inflated > HEAP_MAX && (oldest = oldest_read(used));
+	     heap = mallinfo2()) {
+		forget(oldest->dwarf);
 		malloc_trim(0);
+	}
 }
 
 /* A look-up in an open file. */
 static int look_up(struct sandbox_call *c, struct open_file *f, const struct dwarf_wire_request *r)
 {
 	static uint64_t nr_requests;
+	uint32_t lines_sum = f->dwarf->lines_sum;
 	int rc = r->kind == DWARF_WIRE_CHAINS ? serve_chains(c, f->dwarf, r)
 					      : serve_lines(c, f->dwarf, r);
 
 	f->used = ++nr_requests;
-	bound_read(f);
+	if (f->dwarf->lines_sum != lines_sum)
+		bound_heap(f);
 	return rc;
 }
 

@@ -8,6 +8,7 @@
 #include "symbols/dwarf/internal.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -469,6 +470,13 @@ static uint32_t add_tails(struct lines *l, const struct object *object, const st
 			out[nr_out++] = (struct symbol_frame){ id, SYMBOL_TAIL_CALL, 0 };
 	}
 	return nr_out;
+}
+
+void dwarf_path(char *buf, size_t size, const char *dir, const char *file)
+{
+	bool below = file[0] != '/' && dir && *dir;
+
+	snprintf(buf, size, "%s%s%s", below ? dir : "", below ? "/" : "", file);
 }
 
 static uint32_t file_id(struct lines *l, const struct object *object,

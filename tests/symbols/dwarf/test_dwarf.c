@@ -824,7 +824,7 @@ TEST(test_many_open)
 		}
 	}
 	print_message("%ld MiB\n", (rss_kib() - before) >> 10);
-	assert_true(rss_kib() - before < 200 << 10);
+	assert_true(rss_kib() - before < 100 << 10);
 	for (uint32_t i = 0; i < NR; i++) {
 		r = (struct dwarf_wire_request){ .kind = DWARF_WIRE_CLOSE,
 						 .handle = opened[i].handle };
