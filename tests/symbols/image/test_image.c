@@ -913,405 +913,402 @@ static void *read_large(void *arg)
 	return NULL;
 }
 
- * Sparse files with large tables, read by one thread for each load: one after another. One that
- * cannot fit has no symbols, and the reason.
+/*
+ * Sparse files with large tables, read by one thread for each load: one after another.
  * One that cannot fit has no symbols, and the reason.
  */
 TEST(test_large_together)
- {
-	 int fd = memfd_create("large", MFD_CLOEXEC);
-	 struct image_input in = { .fd = fd,
-				   .size = LARGE_SIZE + AT_NAMES,
-				   .memory_max = 20 << 20 };
-	 pthread_t threads[NR_READERS];
-	 struct image *image;
-	 struct made m;
-	 long before;
+{
+	int fd = memfd_create("large", MFD_CLOEXEC);
+	struct image_input in = { .fd = fd, .size = LARGE_SIZE + AT_NAMES, .memory_max = 20 << 20 };
+	pthread_t threads[NR_READERS];
+	struct image *image;
+	struct made m;
+	long before;
 
-	 made_init(&m);
-	 made_section(&m, 2)->sh_size = sizeof(Elf64_Sym);
-	 made_section(&m, 3)->sh_size = LARGE_SIZE;
-	 assert_int_equal(ftruncate(fd, (off_t)in.size), 0);
-	 assert_int_equal(pwrite(fd, m.bytes, sizeof(m.bytes), 0), sizeof(m.bytes));
-	 before = rss_kib();
-	 assert_int_equal(image_read(&image, &in, NULL), 0);
-	 assert_string_equal(image->trouble, "symbols are larger than --symbol-memory: not read");
-	 image_free(image);
-	 assert_true(rss_kib() - before < 8 << 10);
-	 for (int i = 0; i < NR_READERS; i++)
-		 assert_int_equal(pthread_create(&threads[i], NULL, read_large, &fd), 0);
-	 for (int i = 0; i < NR_READERS; i++)
-		 pthread_join(threads[i], NULL);
+	made_init(&m);
+	made_section(&m, 2)->sh_size = sizeof(Elf64_Sym);
+	made_section(&m, 3)->sh_size = LARGE_SIZE;
+	assert_int_equal(ftruncate(fd, (off_t)in.size), 0);
+	assert_int_equal(pwrite(fd, m.bytes, sizeof(m.bytes), 0), sizeof(m.bytes));
+	before = rss_kib();
+	assert_int_equal(image_read(&image, &in, NULL), 0);
+	assert_string_equal(image->trouble, "symbols are larger than --symbol-memory: not read");
+	image_free(image);
+	assert_true(rss_kib() - before < 8 << 10);
+	for (int i = 0; i < NR_READERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, read_large, &fd), 0);
+	for (int i = 0; i < NR_READERS; i++)
+		pthread_join(threads[i], NULL);
 #ifndef __SANITIZE_ADDRESS__ /* which keeps freed memory */
-	 /* Table, reply and image, which are in two processes and a memfd with the sandbox. */
-	 assert_true(rss_kib() - before < 4 * (long)(LARGE_SIZE >> 10));
+	/* Table, reply and image, which are in two processes and a memfd with the sandbox. */
+	assert_true(rss_kib() - before < 4 * (long)(LARGE_SIZE >> 10));
 #endif
-	 close(fd);
- }
+	close(fd);
+}
 
- /* More sections than the header can count: their number, and the index of their names, are in
-  * section 0. */
- TEST(test_extended_numbers)
- {
-	 struct elffile f;
-	 struct made m;
-	 struct image *image;
-	 Elf64_Ehdr *eh = (Elf64_Ehdr *)m.bytes;
+/* More sections than the header can count: their number, and the index of their names, are in
+ * section 0. */
+TEST(test_extended_numbers)
+{
+	struct elffile f;
+	struct made m;
+	struct image *image;
+	Elf64_Ehdr *eh = (Elf64_Ehdr *)m.bytes;
 
-	 made_init(&m);
-	 made_symbol(&m, ".text", 0x10, 8, STB_GLOBAL, STT_FUNC);
-	 made_section(&m, 1)->sh_name = 1;
-	 eh->e_shnum = 0;
-	 eh->e_shstrndx = SHN_XINDEX;
-	 made_section(&m, 0)->sh_size = 4;
-	 made_section(&m, 0)->sh_link = 3;
-	 image = made_image(&m);
-	 assert_int_equal(image->nr_symbols, 1);
-	 image_free(image);
-	 assert_int_equal(elffile_open(&f, -1, m.bytes, sizeof(m.bytes), NULL), 0);
-	 assert_int_equal(f.nr_shdrs, 4);
-	 assert_non_null(elffile_section(&f, ".text"));
-	 elffile_close(&f);
-	 /* Names from nowhere: no names, but all else. */
-	 made_section(&m, 0)->sh_link = UINT32_MAX;
-	 assert_int_equal(elffile_open(&f, -1, m.bytes, sizeof(m.bytes), NULL), 0);
-	 assert_int_equal(f.nr_shdrs, 4);
-	 assert_null(elffile_section(&f, ".text"));
-	 elffile_close(&f);
-	 /* A number that the file is too small for. */
-	 made_section(&m, 0)->sh_size = ELFFILE_SHDRS_MAX;
-	 assert_int_equal(elffile_open(&f, -1, m.bytes, sizeof(m.bytes), NULL), 0);
-	 assert_int_equal(f.nr_shdrs, 0);
-	 elffile_close(&f);
- }
+	made_init(&m);
+	made_symbol(&m, ".text", 0x10, 8, STB_GLOBAL, STT_FUNC);
+	made_section(&m, 1)->sh_name = 1;
+	eh->e_shnum = 0;
+	eh->e_shstrndx = SHN_XINDEX;
+	made_section(&m, 0)->sh_size = 4;
+	made_section(&m, 0)->sh_link = 3;
+	image = made_image(&m);
+	assert_int_equal(image->nr_symbols, 1);
+	image_free(image);
+	assert_int_equal(elffile_open(&f, -1, m.bytes, sizeof(m.bytes), NULL), 0);
+	assert_int_equal(f.nr_shdrs, 4);
+	assert_non_null(elffile_section(&f, ".text"));
+	elffile_close(&f);
+	/* Names from nowhere: no names, but all else. */
+	made_section(&m, 0)->sh_link = UINT32_MAX;
+	assert_int_equal(elffile_open(&f, -1, m.bytes, sizeof(m.bytes), NULL), 0);
+	assert_int_equal(f.nr_shdrs, 4);
+	assert_null(elffile_section(&f, ".text"));
+	elffile_close(&f);
+	/* A number that the file is too small for. */
+	made_section(&m, 0)->sh_size = ELFFILE_SHDRS_MAX;
+	assert_int_equal(elffile_open(&f, -1, m.bytes, sizeof(m.bytes), NULL), 0);
+	assert_int_equal(f.nr_shdrs, 0);
+	elffile_close(&f);
+}
 
- /* A file without section headers, with a dynamic section: AT_EH and TEXT_VADDR + 0x1000 on. */
- static void made_dynamic(struct made *m)
- {
-	 static const char names[] = "\0imported\0one\0two";
-	 const uint64_t vaddr = TEXT_VADDR + (AT_EH - AT_TEXT);
-	 const Elf64_Dyn dynamic[] = {
-		 { DT_SYMTAB, { .d_ptr = vaddr + 0x200 } },
-		 { DT_STRTAB, { .d_ptr = vaddr + 0x400 } },
-		 { DT_STRSZ, { .d_val = sizeof(names) } },
-		 { DT_GNU_HASH, { .d_ptr = vaddr + 0x600 } },
-		 { DT_NULL, { .d_val = 0 } },
-	 };
-	 const Elf64_Sym symbols[] = {
-		 { 0 },
-		 { .st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC) },
-		 { .st_name = 10,
-		   .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
-		   .st_shndx = 9,
-		   .st_value = TEXT_VADDR + 0x100,
-		   .st_size = 16 },
-		 { .st_name = 14,
-		   .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
-		   .st_shndx = 9,
-		   .st_value = TEXT_VADDR + 0x200,
-		   .st_size = 16 },
-	 };
-	 /* Two chains, the first symbol in one, a word of the filter; the chains' begins; they end.
-	  */
-	 const uint32_t hash[] = { 2, 2, 1, 0, 0, 0, 2, 3, 1, 1 };
-	 Elf64_Ehdr *eh = (Elf64_Ehdr *)m->bytes;
+/* A file without section headers, with a dynamic section: AT_EH and TEXT_VADDR + 0x1000 on. */
+static void made_dynamic(struct made *m)
+{
+	static const char names[] = "\0imported\0one\0two";
+	const uint64_t vaddr = TEXT_VADDR + (AT_EH - AT_TEXT);
+	const Elf64_Dyn dynamic[] = {
+		{ DT_SYMTAB, { .d_ptr = vaddr + 0x200 } },
+		{ DT_STRTAB, { .d_ptr = vaddr + 0x400 } },
+		{ DT_STRSZ, { .d_val = sizeof(names) } },
+		{ DT_GNU_HASH, { .d_ptr = vaddr + 0x600 } },
+		{ DT_NULL, { .d_val = 0 } },
+	};
+	const Elf64_Sym symbols[] = {
+		{ 0 },
+		{ .st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC) },
+		{ .st_name = 10,
+		  .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+		  .st_shndx = 9,
+		  .st_value = TEXT_VADDR + 0x100,
+		  .st_size = 16 },
+		{ .st_name = 14,
+		  .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+		  .st_shndx = 9,
+		  .st_value = TEXT_VADDR + 0x200,
+		  .st_size = 16 },
+	};
+	/* Two chains, the first symbol in one, a word of the filter; the chains' begins; they end.
+	 */
+	const uint32_t hash[] = { 2, 2, 1, 0, 0, 0, 2, 3, 1, 1 };
+	Elf64_Ehdr *eh = (Elf64_Ehdr *)m->bytes;
 
-	 made_init(m);
-	 eh->e_shoff = eh->e_shnum = 0;
-	 *made_segment(m, 1) = (Elf64_Phdr){
-		 .p_type = PT_DYNAMIC,
-		 .p_offset = AT_EH,
-		 .p_vaddr = vaddr,
-		 .p_filesz = sizeof(dynamic),
-	 };
-	 memcpy(m->bytes + AT_EH, dynamic, sizeof(dynamic));
-	 memcpy(m->bytes + AT_EH + 0x200, symbols, sizeof(symbols));
-	 memcpy(m->bytes + AT_EH + 0x400, names, sizeof(names));
-	 memcpy(m->bytes + AT_EH + 0x600, hash, sizeof(hash));
- }
+	made_init(m);
+	eh->e_shoff = eh->e_shnum = 0;
+	*made_segment(m, 1) = (Elf64_Phdr){
+		.p_type = PT_DYNAMIC,
+		.p_offset = AT_EH,
+		.p_vaddr = vaddr,
+		.p_filesz = sizeof(dynamic),
+	};
+	memcpy(m->bytes + AT_EH, dynamic, sizeof(dynamic));
+	memcpy(m->bytes + AT_EH + 0x200, symbols, sizeof(symbols));
+	memcpy(m->bytes + AT_EH + 0x400, names, sizeof(names));
+	memcpy(m->bytes + AT_EH + 0x600, hash, sizeof(hash));
+}
 
- /* As after sstrip(1): the dynamic symbols are found as the loader of programs finds them. */
- TEST(test_no_section_headers)
- {
-	 static const struct {
-		 uint32_t word, value;
-	 } damages[] = {
-		 { 0, UINT32_MAX }, /* chains */
-		 { 0, 1U << 20 },   /* the same, less than the limit */
-		 { 1, 4 },	    /* the first symbol is behind the last */
-		 { 2, UINT32_MAX }, /* the filter */
-		 { 7, UINT32_MAX }, /* the begin of a chain */
-		 { 9, 0 },	    /* a chain without an end */
-	 };
-	 struct made m;
-	 struct image *image;
+/* As after sstrip(1): the dynamic symbols are found as the loader of programs finds them. */
+TEST(test_no_section_headers)
+{
+	static const struct {
+		uint32_t word, value;
+	} damages[] = {
+		{ 0, UINT32_MAX }, /* chains */
+		{ 0, 1U << 20 },   /* the same, less than the limit */
+		{ 1, 4 },	   /* the first symbol is behind the last */
+		{ 2, UINT32_MAX }, /* the filter */
+		{ 7, UINT32_MAX }, /* the begin of a chain */
+		{ 9, 0 },	   /* a chain without an end */
+	};
+	struct made m;
+	struct image *image;
 
-	 made_dynamic(&m);
-	 image = made_image(&m);
-	 assert_string_equal(image->source, ".dynsym");
-	 assert_name(image, 0x10f, "one");
-	 assert_name(image, 0x20f, "two");
-	 assert_int_equal(image->nr_symbols, 2);
-	 image_free(image);
-	 for (size_t i = 0; i < ARRAY_SIZE(damages); i++) {
-		 made_dynamic(&m);
-		 memcpy(m.bytes + AT_EH + 0x600 + damages[i].word * sizeof(uint32_t),
-			&damages[i].value, sizeof(uint32_t));
-		 image = made_image(&m);
-		 assert_int_equal(image->nr_symbols, 0);
-		 image_free(image);
-	 }
- }
+	made_dynamic(&m);
+	image = made_image(&m);
+	assert_string_equal(image->source, ".dynsym");
+	assert_name(image, 0x10f, "one");
+	assert_name(image, 0x20f, "two");
+	assert_int_equal(image->nr_symbols, 2);
+	image_free(image);
+	for (size_t i = 0; i < ARRAY_SIZE(damages); i++) {
+		made_dynamic(&m);
+		memcpy(m.bytes + AT_EH + 0x600 + damages[i].word * sizeof(uint32_t),
+		       &damages[i].value, sizeof(uint32_t));
+		image = made_image(&m);
+		assert_int_equal(image->nr_symbols, 0);
+		image_free(image);
+	}
+}
 
- /* A string table has names that no function has: only the others are kept, a shared end once. */
- TEST(test_unused_names)
- {
-	 struct image *image;
-	 struct made m;
+/* A string table has names that no function has: only the others are kept, a shared end once. */
+TEST(test_unused_names)
+{
+	struct image *image;
+	struct made m;
 
-	 made_init(&m);
-	 made_symbol(&m, "variable", 0x80, 16, STB_GLOBAL, STT_OBJECT);
-	 made_symbol(&m, "outer_one", 0x10, 16, STB_GLOBAL, STT_FUNC);
-	 made_symbol(&m, "another", 0x90, 16, STB_GLOBAL, STT_OBJECT);
-	 made_symbol(&m, "one", 0x20, 16, STB_GLOBAL, STT_FUNC);
-	 made_symbol(&m, "two", 0x30, 16, STB_GLOBAL, STT_FUNC);
-	 /* The fourth is the end of the second, as linkers write it. */
-	 ((Elf64_Sym *)(void *)(m.bytes + AT_SYMTAB))[3].st_name =
-		 ((Elf64_Sym *)(void *)(m.bytes + AT_SYMTAB))[1].st_name + 6;
-	 image = made_image(&m);
-	 image_walk(image);
-	 assert_int_equal(image->nr_symbols, 3);
-	 assert_string_equal(image->names + image->symbols[0].name, "outer_one");
-	 assert_string_equal(image->names + image->symbols[1].name, "one");
-	 assert_string_equal(image->names + image->symbols[2].name, "two");
-	 assert_int_equal(image->names_size, sizeof("outer_one") + sizeof("two"));
-	 image_free(image);
- }
+	made_init(&m);
+	made_symbol(&m, "variable", 0x80, 16, STB_GLOBAL, STT_OBJECT);
+	made_symbol(&m, "outer_one", 0x10, 16, STB_GLOBAL, STT_FUNC);
+	made_symbol(&m, "another", 0x90, 16, STB_GLOBAL, STT_OBJECT);
+	made_symbol(&m, "one", 0x20, 16, STB_GLOBAL, STT_FUNC);
+	made_symbol(&m, "two", 0x30, 16, STB_GLOBAL, STT_FUNC);
+	/* The fourth is the end of the second, as linkers write it. */
+	((Elf64_Sym *)(void *)(m.bytes + AT_SYMTAB))[3].st_name =
+		((Elf64_Sym *)(void *)(m.bytes + AT_SYMTAB))[1].st_name + 6;
+	image = made_image(&m);
+	image_walk(image);
+	assert_int_equal(image->nr_symbols, 3);
+	assert_string_equal(image->names + image->symbols[0].name, "outer_one");
+	assert_string_equal(image->names + image->symbols[1].name, "one");
+	assert_string_equal(image->names + image->symbols[2].name, "two");
+	assert_int_equal(image->names_size, sizeof("outer_one") + sizeof("two"));
+	image_free(image);
+}
 
- /* Sections upon each other, upon the headers, and around the end of all numbers. */
- TEST(test_overlapping_sections)
- {
-	 const struct {
-		 uint64_t symtab, symtab_size, names, names_size;
-	 } cases[] = {
-		 { 0, MADE_SIZE, 0, MADE_SIZE },	     /* the whole file, twice */
-		 { AT_SECTIONS, 0x400, AT_SECTIONS, 0x400 }, /* the section headers themselves */
-		 { AT_NAMES, 0x1000, AT_SYMTAB, 0x800 },     /* each in the other's place */
-		 { AT_SYMTAB, UINT64_MAX, AT_NAMES, 16 },
-		 { AT_SYMTAB, UINT64_MAX - AT_SYMTAB + 1, AT_NAMES, 16 },
-		 { UINT64_MAX - 23, 24, AT_NAMES, 16 },
-		 { AT_SYMTAB, 24, UINT64_MAX, 2 },
-		 { AT_SYMTAB, 24, AT_NAMES, UINT64_MAX - AT_NAMES + 1 },
-		 { MADE_SIZE, 24, MADE_SIZE, 1 },
-	 };
-	 struct made m;
+/* Sections upon each other, upon the headers, and around the end of all numbers. */
+TEST(test_overlapping_sections)
+{
+	const struct {
+		uint64_t symtab, symtab_size, names, names_size;
+	} cases[] = {
+		{ 0, MADE_SIZE, 0, MADE_SIZE },		    /* the whole file, twice */
+		{ AT_SECTIONS, 0x400, AT_SECTIONS, 0x400 }, /* the section headers themselves */
+		{ AT_NAMES, 0x1000, AT_SYMTAB, 0x800 },	    /* each in the other's place */
+		{ AT_SYMTAB, UINT64_MAX, AT_NAMES, 16 },
+		{ AT_SYMTAB, UINT64_MAX - AT_SYMTAB + 1, AT_NAMES, 16 },
+		{ UINT64_MAX - 23, 24, AT_NAMES, 16 },
+		{ AT_SYMTAB, 24, UINT64_MAX, 2 },
+		{ AT_SYMTAB, 24, AT_NAMES, UINT64_MAX - AT_NAMES + 1 },
+		{ MADE_SIZE, 24, MADE_SIZE, 1 },
+	};
+	struct made m;
 
-	 for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		 struct image *image;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct image *image;
 
-		 made_init(&m);
-		 made_symbol(&m, "one", 0x10, 8, STB_GLOBAL, STT_FUNC);
-		 made_section(&m, 2)->sh_offset = cases[i].symtab;
-		 made_section(&m, 2)->sh_size = cases[i].symtab_size;
-		 made_section(&m, 3)->sh_offset = cases[i].names;
-		 made_section(&m, 3)->sh_size = cases[i].names_size;
-		 image = made_image(&m);
-		 image_walk(image);
-		 assert_true(image->nr_symbols <= MADE_SIZE / sizeof(Elf64_Sym));
-		 assert_true(image->names_size <= 2 * MADE_SIZE);
-		 if (i > 2)
-			 assert_int_equal(image->nr_symbols, 0);
-		 image_free(image);
-	 }
- }
+		made_init(&m);
+		made_symbol(&m, "one", 0x10, 8, STB_GLOBAL, STT_FUNC);
+		made_section(&m, 2)->sh_offset = cases[i].symtab;
+		made_section(&m, 2)->sh_size = cases[i].symtab_size;
+		made_section(&m, 3)->sh_offset = cases[i].names;
+		made_section(&m, 3)->sh_size = cases[i].names_size;
+		image = made_image(&m);
+		image_walk(image);
+		assert_true(image->nr_symbols <= MADE_SIZE / sizeof(Elf64_Sym));
+		assert_true(image->names_size <= 2 * MADE_SIZE);
+		if (i > 2)
+			assert_int_equal(image->nr_symbols, 0);
+		image_free(image);
+	}
+}
 
- /* The file is shorter than it was when its size was taken. */
- TEST(test_file_shrinks)
- {
-	 int fd = memfd_create("shrinks", MFD_CLOEXEC);
-	 struct image *image = NULL;
-	 struct made m;
+/* The file is shorter than it was when its size was taken. */
+TEST(test_file_shrinks)
+{
+	int fd = memfd_create("shrinks", MFD_CLOEXEC);
+	struct image *image = NULL;
+	struct made m;
 
-	 made_init(&m);
-	 made_symbol(&m, "gone", 0x10, 8, STB_GLOBAL, STT_FUNC);
-	 assert_int_equal(pwrite(fd, m.bytes, sizeof(m.bytes), 0), sizeof(m.bytes));
-	 assert_int_equal(ftruncate(fd, AT_NAMES), 0);
-	 assert_int_equal(image_read_fd(&image, fd, sizeof(m.bytes), NULL), 0);
-	 assert_int_equal(image->nr_symbols, 0);
-	 image_free(image);
-	 assert_int_equal(ftruncate(fd, 10), 0);
-	 assert_int_equal(image_read_fd(&image, fd, sizeof(m.bytes), NULL), -ENOEXEC);
-	 close(fd);
- }
+	made_init(&m);
+	made_symbol(&m, "gone", 0x10, 8, STB_GLOBAL, STT_FUNC);
+	assert_int_equal(pwrite(fd, m.bytes, sizeof(m.bytes), 0), sizeof(m.bytes));
+	assert_int_equal(ftruncate(fd, AT_NAMES), 0);
+	assert_int_equal(image_read_fd(&image, fd, sizeof(m.bytes), NULL), 0);
+	assert_int_equal(image->nr_symbols, 0);
+	image_free(image);
+	assert_int_equal(ftruncate(fd, 10), 0);
+	assert_int_equal(image_read_fd(&image, fd, sizeof(m.bytes), NULL), -ENOEXEC);
+	close(fd);
+}
 
- /* Damage a file of many sections in a thousand ways: mostly its headers. */
- TEST(test_mutations)
- {
-	 unsigned int seed = 7, built = 0;
-	 uint64_t sum = 0;
-	 struct whole w;
-	 uint8_t *copy;
+/* Damage a file of many sections in a thousand ways: mostly its headers. */
+TEST(test_mutations)
+{
+	unsigned int seed = 7, built = 0;
+	uint64_t sum = 0;
+	struct whole w;
+	uint8_t *copy;
 
-	 whole_open(&w, "/proc/self/exe");
-	 copy = malloc(w.size);
-	 for (int round = 0; round < 1000; round++) {
-		 const Elf64_Ehdr *eh = (const Elf64_Ehdr *)w.bytes;
-		 struct image *image;
+	whole_open(&w, "/proc/self/exe");
+	copy = malloc(w.size);
+	for (int round = 0; round < 1000; round++) {
+		const Elf64_Ehdr *eh = (const Elf64_Ehdr *)w.bytes;
+		struct image *image;
 
-		 memcpy(copy, w.bytes, w.size);
-		 for (int i = 0; i < 8; i++) {
-			 uint64_t area = (unsigned int)rand_r(&seed) % 3, at;
+		memcpy(copy, w.bytes, w.size);
+		for (int i = 0; i < 8; i++) {
+			uint64_t area = (unsigned int)rand_r(&seed) % 3, at;
 
-			 at = area == 0	  ? (unsigned int)rand_r(&seed) % 1024
-			      : area == 1 ? eh->e_shoff + (unsigned int)rand_r(&seed) %
-								  (eh->e_shnum * sizeof(Elf64_Shdr))
-					  : (unsigned int)rand_r(&seed) % w.size;
-			 copy[at] = (uint8_t)rand_r(&seed);
-		 }
-		 if (!image_read_memory(&image, copy,
-					w.size - (round & 1 ? 0 : (uint64_t)round * 8), NULL)) {
-			 sum += image_walk(image);
-			 image_free(image);
-			 built++;
-		 }
-	 }
-	 assert_true(built > 100 && sum > 0);
-	 free(copy);
-	 whole_close(&w);
- }
+			at = area == 0	 ? (unsigned int)rand_r(&seed) % 1024
+			     : area == 1 ? eh->e_shoff + (unsigned int)rand_r(&seed) %
+								 (eh->e_shnum * sizeof(Elf64_Shdr))
+					 : (unsigned int)rand_r(&seed) % w.size;
+			copy[at] = (uint8_t)rand_r(&seed);
+		}
+		if (!image_read_memory(&image, copy, w.size - (round & 1 ? 0 : (uint64_t)round * 8),
+				       NULL)) {
+			sum += image_walk(image);
+			image_free(image);
+			built++;
+		}
+	}
+	assert_true(built > 100 && sum > 0);
+	free(copy);
+	whole_close(&w);
+}
 
- /* Every length of a small file. */
- TEST(test_truncations)
- {
-	 struct made m;
+/* Every length of a small file. */
+TEST(test_truncations)
+{
+	struct made m;
 
-	 made_init(&m);
-	 made_eh_frame(&m);
-	 made_header(&m, 0x03, TEXT_VADDR + (AT_EH - AT_TEXT), 4);
-	 made_symbol(&m, "one", 0x100, 0x10, STB_GLOBAL, STT_FUNC);
-	 for (size_t size = 0; size <= sizeof(m.bytes); size += size < 0x900 ? 1 : 61) {
-		 uint8_t *exact = malloc(size ? size : 1); /* so that ASan sees one byte more */
-		 struct image *image;
+	made_init(&m);
+	made_eh_frame(&m);
+	made_header(&m, 0x03, TEXT_VADDR + (AT_EH - AT_TEXT), 4);
+	made_symbol(&m, "one", 0x100, 0x10, STB_GLOBAL, STT_FUNC);
+	for (size_t size = 0; size <= sizeof(m.bytes); size += size < 0x900 ? 1 : 61) {
+		uint8_t *exact = malloc(size ? size : 1); /* so that ASan sees one byte more */
+		struct image *image;
 
-		 memcpy(exact, m.bytes, size);
-		 if (!image_read_memory(&image, exact, size, NULL)) {
-			 image_walk(image);
-			 image_free(image);
-		 }
-		 free(exact);
-	 }
- }
+		memcpy(exact, m.bytes, size);
+		if (!image_read_memory(&image, exact, size, NULL)) {
+			image_walk(image);
+			image_free(image);
+		}
+		free(exact);
+	}
+}
 
- /* Compare an image that came back as one block with the one that was made in pieces. */
- static void same_image(const struct image *block, const struct image *image)
- {
-	 struct ehframe_fde a, b;
+/* Compare an image that came back as one block with the one that was made in pieces. */
+static void same_image(const struct image *block, const struct image *image)
+{
+	struct ehframe_fde a, b;
 
-	 assert_true(!image->block && block->block && block->block_size > image->names_size);
-	 assert_int_equal(image_memory(block), image_memory(image));
-	 assert_string_equal(block->source, image->source);
-	 assert_int_equal(block->complete, image->complete);
-	 assert_int_equal(block->machine, image->machine);
-	 assert_memory_equal(block->build_id, image->build_id, sizeof(image->build_id));
-	 assert_int_equal(block->sigreturn, image->sigreturn);
-	 assert_int_equal(block->sigreturn_size, image->sigreturn_size);
-	 assert_int_equal(block->nr_symbols, image->nr_symbols);
-	 assert_memory_equal(block->symbols, image->symbols,
-			     image->nr_symbols * sizeof(*image->symbols));
-	 assert_memory_equal(block->names, image->names, image->names_size);
-	 assert_memory_equal(block->segments, image->segments,
-			     image->nr_segments * sizeof(*image->segments));
-	 assert_true(image->eh.nr_fdes > 10 && block->eh.nr_fdes == image->eh.nr_fdes);
-	 for (uint32_t i = 0; i < image->eh.nr_fdes; i++) {
-		 assert_true(ehframe_at(&image->eh, i, &a) && ehframe_at(&block->eh, i, &b));
-		 assert_memory_equal(&a, &b, sizeof(a));
-	 }
- }
+	assert_true(!image->block && block->block && block->block_size > image->names_size);
+	assert_int_equal(image_memory(block), image_memory(image));
+	assert_string_equal(block->source, image->source);
+	assert_int_equal(block->complete, image->complete);
+	assert_int_equal(block->machine, image->machine);
+	assert_memory_equal(block->build_id, image->build_id, sizeof(image->build_id));
+	assert_int_equal(block->sigreturn, image->sigreturn);
+	assert_int_equal(block->sigreturn_size, image->sigreturn_size);
+	assert_int_equal(block->nr_symbols, image->nr_symbols);
+	assert_memory_equal(block->symbols, image->symbols,
+			    image->nr_symbols * sizeof(*image->symbols));
+	assert_memory_equal(block->names, image->names, image->names_size);
+	assert_memory_equal(block->segments, image->segments,
+			    image->nr_segments * sizeof(*image->segments));
+	assert_true(image->eh.nr_fdes > 10 && block->eh.nr_fdes == image->eh.nr_fdes);
+	for (uint32_t i = 0; i < image->eh.nr_fdes; i++) {
+		assert_true(ehframe_at(&image->eh, i, &a) && ehframe_at(&block->eh, i, &b));
+		assert_memory_equal(&a, &b, sizeof(a));
+	}
+}
 
- /* The image of a file that is read in parts, or from a copy of them, is that of all its bytes. */
- TEST(test_parts_and_whole)
- {
-	 const char *const paths[] = { "/proc/self/exe", "/lib/x86_64-linux-gnu/libc.so.6",
-				       "/lib/aarch64-linux-gnu/libc.so.6", "/usr/bin/perf" };
+/* The image of a file that is read in parts, or from a copy of them, is that of all its bytes. */
+TEST(test_parts_and_whole)
+{
+	const char *const paths[] = { "/proc/self/exe", "/lib/x86_64-linux-gnu/libc.so.6",
+				      "/lib/aarch64-linux-gnu/libc.so.6", "/usr/bin/perf" };
 
-	 for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-		 struct image *image, *block;
-		 struct elffile f;
-		 struct whole w;
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		struct image *image, *block;
+		struct elffile f;
+		struct whole w;
 
-		 if (access(paths[i], R_OK))
-			 continue;
-		 whole_open(&w, paths[i]);
-		 assert_int_equal(image_read_memory(&image, w.bytes, w.size, NULL), 0);
-		 /* Only files have derived tables. */
-		 assert_int_equal(elffile_open(&f, -1, w.bytes, w.size, NULL), 0);
-		 assert_int_equal(derive_image(image, &f), 0);
-		 elffile_close(&f);
-		 for (int copied = 0; copied < 2; copied++) {
-			 const struct image_input in = { .fd = w.fd,
-							 .size = w.size,
-							 .no_debug_files = true,
-							 .copied = copied };
+		if (access(paths[i], R_OK))
+			continue;
+		whole_open(&w, paths[i]);
+		assert_int_equal(image_read_memory(&image, w.bytes, w.size, NULL), 0);
+		/* Only files have derived tables. */
+		assert_int_equal(elffile_open(&f, -1, w.bytes, w.size, NULL), 0);
+		assert_int_equal(derive_image(image, &f), 0);
+		elffile_close(&f);
+		for (int copied = 0; copied < 2; copied++) {
+			const struct image_input in = {
+				.fd = w.fd, .size = w.size, .no_debug_files = true, .copied = copied
+			};
 
-			 assert_int_equal(image_read(&block, &in, NULL), 0);
-			 same_image(block, image);
-			 image_free(block);
-		 }
-		 image_free(image);
-		 whole_close(&w);
-	 }
- }
+			assert_int_equal(image_read(&block, &in, NULL), 0);
+			same_image(block, image);
+			image_free(block);
+		}
+		image_free(image);
+		whole_close(&w);
+	}
+}
 
- /* A list of parts is sorted and without overlaps, and has what was added. */
- TEST(test_parts)
- {
-	 const uint64_t size = 64 * ELFPARTS_ALIGNED + 100;
-	 static struct elfparts p;
-	 unsigned int seed = 3;
+/* A list of parts is sorted and without overlaps, and has what was added. */
+TEST(test_parts)
+{
+	const uint64_t size = 64 * ELFPARTS_ALIGNED + 100;
+	static struct elfparts p;
+	unsigned int seed = 3;
 
-	 for (int round = 0; round < 300; round++) {
-		 bool there[65] = { false };
+	for (int round = 0; round < 300; round++) {
+		bool there[65] = { false };
 
-		 p.nr = 0;
-		 for (int i = 0; i < round % 40; i++) {
-			 uint64_t start = (uint64_t)rand_r(&seed) % size;
-			 uint64_t end = start + 1 + (uint64_t)rand_r(&seed) % 50000;
+		p.nr = 0;
+		for (int i = 0; i < round % 40; i++) {
+			uint64_t start = (uint64_t)rand_r(&seed) % size;
+			uint64_t end = start + 1 + (uint64_t)rand_r(&seed) % 50000;
 
-			 end = MIN(size, end);
-			 elfparts_add(&p, start, end, size);
-			 assert_true(elfparts_has(&p, start, end));
-			 for (uint64_t k = start / ELFPARTS_ALIGNED;
-			      k <= (end - 1) / ELFPARTS_ALIGNED; k++)
-				 there[k] = true;
-		 }
-		 for (uint32_t i = 0; i < p.nr; i++)
-			 assert_true(p.list[i].start < p.list[i].end &&
-				     (!i || p.list[i].start > p.list[i - 1].end));
-		 for (uint64_t k = 0; k < 65; k++)
-			 assert_int_equal(elfparts_has(&p, k * ELFPARTS_ALIGNED,
-						       MIN(size, (k + 1) * ELFPARTS_ALIGNED)),
-					  there[k]);
-	 }
-	 assert_false(p.full);
-	 p.nr = 0;
-	 for (uint64_t k = 0; k <= ELFPARTS_MAX; k++)
-		 elfparts_add(&p, 2 * k * ELFPARTS_ALIGNED, 2 * k * ELFPARTS_ALIGNED + 1,
-			      UINT64_MAX);
-	 assert_true(p.nr == ELFPARTS_MAX && p.full);
- }
+			end = MIN(size, end);
+			elfparts_add(&p, start, end, size);
+			assert_true(elfparts_has(&p, start, end));
+			for (uint64_t k = start / ELFPARTS_ALIGNED;
+			     k <= (end - 1) / ELFPARTS_ALIGNED; k++)
+				there[k] = true;
+		}
+		for (uint32_t i = 0; i < p.nr; i++)
+			assert_true(p.list[i].start < p.list[i].end &&
+				    (!i || p.list[i].start > p.list[i - 1].end));
+		for (uint64_t k = 0; k < 65; k++)
+			assert_int_equal(elfparts_has(&p, k * ELFPARTS_ALIGNED,
+						      MIN(size, (k + 1) * ELFPARTS_ALIGNED)),
+					 there[k]);
+	}
+	assert_false(p.full);
+	p.nr = 0;
+	for (uint64_t k = 0; k <= ELFPARTS_MAX; k++)
+		elfparts_add(&p, 2 * k * ELFPARTS_ALIGNED, 2 * k * ELFPARTS_ALIGNED + 1,
+			     UINT64_MAX);
+	assert_true(p.nr == ELFPARTS_MAX && p.full);
+}
 
- TEST(test_debug_path)
- {
-	 const uint8_t id[4] = { 0xab, 0x01, 0x02, 0xff };
-	 char buf[64];
+TEST(test_debug_path)
+{
+	const uint8_t id[4] = { 0xab, 0x01, 0x02, 0xff };
+	char buf[64];
 
-	 assert_true(debugfile_path(id, 4, buf, sizeof(buf)));
-	 assert_string_equal(buf, "/usr/lib/debug/.build-id/ab/0102ff.debug");
-	 assert_false(debugfile_path(id, 1, buf, sizeof(buf)));
-	 assert_false(debugfile_path(id, 4, buf, 30));
- }
+	assert_true(debugfile_path(id, 4, buf, sizeof(buf)));
+	assert_string_equal(buf, "/usr/lib/debug/.build-id/ab/0102ff.debug");
+	assert_false(debugfile_path(id, 1, buf, sizeof(buf)));
+	assert_false(debugfile_path(id, 4, buf, 30));
+}
 
- int main(void)
- {
-	 return run_unit_tests(NULL, NULL);
- }
+int main(void)
+{
+	return run_unit_tests(NULL, NULL);
+}
