@@ -46,6 +46,7 @@ static uint64_t lost_since(struct lost *l, uint32_t event, uint64_t now)
 {
 	uint64_t nr = now > l->seen[event] ? now - l->seen[event] : 0;
 
+	assert(event < EVENTS_MAX);
 	l->seen[event] += nr;
 	return nr;
 }
@@ -197,6 +198,7 @@ static double samples_taken(const struct rates_tick *t, struct rates_cpu *rc,
 	uint64_t idle = t->is_part ? 0 : stats->samples.idle[event];
 	double was = rc->queued[event];
 
+	assert(event < EVENTS_MAX);
 	assert(idle <= nr && nr <= all);
 	rc->queued[event] = queued * (all ? (double)nr / (double)all : 1.0 / t->nr_events);
 	return (double)(nr - idle + lost) + rc->queued[event] - was;
@@ -220,6 +222,7 @@ static uint64_t add_counter(struct rates *r, const struct rates_tick *t, struct 
 	const struct counters_value *v = &rc->now[event];
 	uint64_t count;
 
+	assert(event < EVENTS_MAX);
 	r->enabled_ns[event] += v->enabled_ns;
 	r->running_ns[event] += v->running_ns;
 	ev->enabled_ns = grown(v->enabled_ns, rc->enabled_seen[event]);
@@ -366,6 +369,7 @@ void rates_fill_event(const struct rates *r, uint32_t index, uint32_t nr_fds,
 {
 	uint64_t enabled_ns = r->enabled_ns[index];
 
+	assert(index < EVENTS_MAX);
 	ev->enabled = r->enabled && !r->off[index];
 	ev->want_hz = r->hz[index];
 	ev->got_hz = r->got_hz[index];
@@ -382,6 +386,7 @@ void rates_rebase(struct rates *r, struct counters *counters, uint32_t index, ui
 	struct counters_value v;
 	uint64_t lost[EVENTS_MAX] = { 0 };
 
+	assert(index < EVENTS_MAX);
 	for (uint32_t i = 0; i < nr_events; i++) {
 		if (counters_read(counters, index, i, &v))
 			v = (struct counters_value){ 0 };

@@ -538,6 +538,7 @@ static const char *event_name(const struct each *each, int slot, uint64_t id)
 	bool other = slot == each->replay->waits.slot || slot >= EVENTS_MAX;
 	int event = other ? perfdata_event_of(each->replay->data, id) : -1;
 
+	assert(slot >= 0);
 	if (event >= 0)
 		return perfdata_event(each->replay->data, (uint32_t)event)->event.name;
 	return slot >= 0 && slot < EVENTS_MAX ? each->events[slot].name : "?";

@@ -274,6 +274,7 @@ static uint32_t live_nr_cpus(const struct sampler *s)
 
 static double live_hz(const struct sampler *s, uint32_t event)
 {
+	assert(event < EVENTS_MAX);
 	return s->rates.hz[event];
 }
 

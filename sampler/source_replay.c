@@ -5,6 +5,7 @@
  *
  * Runs on: set-up, then the builder.
  */
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -241,6 +242,7 @@ static uint32_t recording_cpus(const struct sampler *s)
 
 static double recorded_hz(const struct sampler *s, uint32_t event)
 {
+	assert(event < s->config.nr_events);
 	return s->config.events[event].hz;
 }
 

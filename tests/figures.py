@@ -25,14 +25,14 @@ BUDGET = {
     "headers": 65,
     "headers used by other folders": 39,
     "exported functions": 1917,
-    "exported for one other file": 1162,
+    "exported for one other file": 1161,
     "files in call circles": 0,
     "own headers, p90": 32,
     "own headers, max": 36,
     "s->replay": 5,
 }
 # The least that is wanted. It only rises.
-FLOOR = {"asserts per 1000 lines": 3.4}
+FLOOR = {"asserts per 1000 lines": 4.0}
 
 
 def knots(sources):

@@ -197,6 +197,7 @@ static bool has_function(const struct profile *p, uint32_t stack, uint32_t funct
 {
 	const struct profile_stack *s = &p->stacks[stack];
 
+	assert(stack < p->nr_stacks);
 	for (uint32_t i = 0; i < s->nr; i++)
 		if (p->frames[s->first + i] == function)
 			return true;
@@ -209,6 +210,7 @@ static const char *find_holder(const struct profile *p, uint32_t stack)
 	const struct profile_stack *s = &p->stacks[stack];
 	const char *holder = NULL;
 
+	assert(stack < p->nr_stacks);
 	for (uint32_t i = 0; i < s->nr && !holder; i++) {
 		const struct profile_function *f = &p->functions[p->frames[s->first + i]];
 

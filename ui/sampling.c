@@ -122,6 +122,7 @@ static int take_out(struct ui_state *st, uint32_t at, struct err *e)
 	struct event events[EVENTS_MAX];
 	uint32_t nr = others(st, at, events);
 
+	assert(at < st->latest->nr_events);
 	if (!nr)
 		return err_set(e, -EINVAL, "%s is the only event", name);
 	sampler_set_events(st->sampler, events, nr);

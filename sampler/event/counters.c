@@ -1129,6 +1129,7 @@ uint32_t counters_nr_cpus(const struct counters *c)
 
 struct counters_cpu *counters_cpu(struct counters *c, uint32_t index)
 {
+	assert(index < c->env.nr_cpus);
 	return &c->cpus[index];
 }
 
@@ -1382,6 +1383,7 @@ static void take_place(struct counters *c, uint32_t event, struct slot *fresh, b
 {
 	struct slot *old = &c->slots[event];
 
+	assert(event < c->nr_slots);
 	for (size_t i = 0; i < (size_t)fresh->nr_tasks * c->env.nr_cpus; i++)
 		idmap_add(&c->ids, fresh->fds[i].id, counters_id_value(c, fresh, event));
 	if (running) {
@@ -1403,6 +1405,7 @@ static int reopen_slot(struct counters *c, uint32_t event, double hz, uint64_t p
 	pid_t *tids = followed(c, &nr_tids);
 	int code = 0;
 
+	assert(event < c->nr_slots);
 	for (i = 0; i < c->nr_slots; i++)
 		events[i] = c->slots[i].event;
 	first = event_group_first(events, event);
@@ -1680,6 +1683,7 @@ static const struct slot *leader_of(const struct counters *c, uint32_t at)
 {
 	uint32_t first = at;
 
+	assert(at < c->nr_slots);
 	while (first && c->slots[first - 1].event.group == c->slots[at].event.group)
 		first--;
 	return first == at ? NULL : &c->slots[first];

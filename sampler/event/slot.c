@@ -496,6 +496,7 @@ static void drop_task(struct slot *s, struct slot_env *env, uint32_t task)
 	struct slot_fd *fds = slot_fds(s, env, task);
 	uint64_t now_ns = time_now_ns();
 
+	assert(task < s->nr_tasks);
 	for (uint32_t i = 0; i < env->nr_cpus; i++) {
 		if (!s->side)
 			read_fd(s, env, &fds[i], &s->base[i]);
@@ -563,6 +564,7 @@ void slot_inherit_sums(struct slot *s, const struct slot *old, const struct slot
 /* Get the fd of the pair that is to be on. */
 static int wanted_fd(const struct slot_env *env, const struct slot_fd *fd, uint32_t cpu)
 {
+	assert(cpu < env->nr_cpus);
 	return env->wake && env->wake[cpu] && fd->wake_fd >= 0 ? fd->wake_fd : fd->fd;
 }
 

@@ -180,6 +180,7 @@ static void note_end(struct pipeline_stats *stats, const struct pipeline *p, enu
 					   ? places_at(p->tables->places, p->frames[p->nr - 1])
 					   : NULL;
 
+	assert((unsigned int)stop < UNWIND_NR_STOPS);
 	if (last)
 		broken_objects_note(&stats->ends[stop], last->object);
 }

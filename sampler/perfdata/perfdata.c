@@ -926,6 +926,7 @@ uint32_t perfdata_nr_events(const struct perfdata *pd)
 
 const struct perfdata_event *perfdata_event(const struct perfdata *pd, uint32_t index)
 {
+	assert(index < pd->events.nr);
 	return index < pd->events.nr ? &pd->events.events[index] : NULL;
 }
 

@@ -645,6 +645,7 @@ static void fill_function(const struct profile *p, struct profile_function *f, u
 {
 	const struct profile_module *m = &p->modules[module];
 
+	assert(module < p->nr_modules);
 	f->module_index = module;
 	if (!f->unnamed)
 		return;

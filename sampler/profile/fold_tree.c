@@ -228,6 +228,7 @@ static void fill_node(struct builder *b, uint32_t n, const struct hand *hand)
 	struct fold_tree_node *node = &b->out->nodes[n];
 	uint32_t nr = b->p->nr_functions;
 
+	assert(n < b->out->nr_nodes);
 	if (hand->key < nr) {
 		node->function = hand->key;
 	} else if (b->config->first == FOLD_TASKS) {
@@ -332,6 +333,7 @@ static void deal(struct builder *b, struct range range, uint32_t nr)
 
 static int add_children(struct builder *b, uint32_t n, uint32_t nr)
 {
+	assert(n < b->out->nr_nodes);
 	for (uint32_t i = 0; i < nr; i++) {
 		uint32_t child = add_node(b, n);
 
@@ -352,6 +354,7 @@ static int expand(struct builder *b, uint32_t n)
 	struct range range = b->ranges[n];
 	uint32_t nr = count_hands(b, node, range);
 
+	assert(n < b->out->nr_nodes);
 	nr = keep_hands(b, node, nr, range.first);
 	if (nr == 1 && b->hands[0].nr == range.nr) {
 		/* All go the same way: nothing to deal. */
@@ -376,6 +379,7 @@ static uint32_t first_of(const struct builder *b, const struct profile_count *c)
 /* Return the id that orders equal weights on the first level. */
 static uint64_t first_id(const struct builder *b, uint32_t at)
 {
+	assert(at < b->p->nr_tasks);
 	if (b->config->first == FOLD_TASKS)
 		return b->p->tasks[at].id;
 	return b->config->ids ? b->config->ids[at] : b->p->processes[at].id;
@@ -437,6 +441,7 @@ static int expand_firsts(struct builder *b)
 /* The node that is expanded after @n; NONE: all are. */
 static uint32_t after(const struct fold_tree *t, uint32_t n)
 {
+	assert(n < t->nr_nodes);
 	if (t->nodes[n].child != NONE)
 		return t->nodes[n].child;
 	while (n != NONE && t->nodes[n].next == NONE)

@@ -515,6 +515,7 @@ static void note_event(struct messages *n, const struct profile *p, uint32_t ind
 	struct profile_message *e;
 	char key[24];
 
+	assert(index < p->nr_events);
 	if (!p->sampling || !ev->enabled)
 		return;
 	note_multiplexed(n, p, ev);

@@ -1318,6 +1318,7 @@ void recorder_release(struct recorder *r)
 
 struct recorder_lane *recorder_lane(struct recorder *r, uint32_t index)
 {
+	assert(index < r->nr_lanes);
 	return &r->lanes[index];
 }
 

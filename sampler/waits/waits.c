@@ -987,6 +987,7 @@ static uint32_t waits_stack_of_kind(struct waits *w, const struct waits_tables *
 	uint32_t nr = 0;
 	const uint32_t *places = stack == STACK_NONE ? NULL : stacks_at(t->stacks, stack, &nr);
 
+	assert((unsigned int)kind < WAIT_NR);
 	if (places && nr)
 		memcpy(w->places, places, nr * sizeof(*places));
 	else

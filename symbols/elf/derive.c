@@ -148,6 +148,7 @@ static void push_work(struct piece *p, uint32_t off)
 /* Note that a block begins at @off. */
 static bool lead(struct piece *p, uint32_t off)
 {
+	assert(off < p->code.size);
 	if (p->flags[off] & LEADER)
 		return false;
 	p->again |= p->flags[off] & INSN;
@@ -159,6 +160,7 @@ static void cover(struct piece *p, uint32_t off, uint8_t size)
 {
 	uint16_t flag = COVERED | (p->guess ? DOUBTED : 0);
 
+	assert(off < p->code.size);
 	p->flags[off] |= INSN;
 	for (uint32_t i = off; i < off + size; i++)
 		if (!(p->flags[i] & COVERED))
@@ -278,6 +280,7 @@ static bool goes_on(struct piece *p, uint32_t off, const struct derive_insn *i)
 /* Return true if @off is known to be code, while guesses are made. */
 static bool is_known(const struct piece *p, uint32_t off)
 {
+	assert(off < p->code.size);
 	return p->guess && (p->flags[off] & (COVERED | DOUBTED)) == COVERED;
 }
 
@@ -306,6 +309,7 @@ static void discover(struct piece *p, uint32_t off)
 {
 	uint32_t begin = p->nr_work;
 
+	assert(off < p->code.size);
 	push_work(p, off);
 	while (p->nr_work > begin && !p->failed) {
 		off = p->work[--p->nr_work];
@@ -374,6 +378,7 @@ static bool read_data(const struct piece *p, uint64_t vaddr, void *out, size_t s
 /* Return the function with @off: the offset of its start. */
 static uint32_t function_of(const struct piece *p, uint32_t off)
 {
+	assert(off < p->code.size);
 	while (off && !(p->flags[off] & START))
 		off--;
 	return off;
@@ -577,6 +582,7 @@ static void visit(struct piece *p, uint32_t off)
 {
 	bool padding = false;
 
+	assert(off < p->code.size);
 	struct derive_state s = p->states[p->state_at[off] - 1];
 	uint32_t first = off;
 
@@ -694,6 +700,7 @@ static bool begins(struct piece *p, uint32_t off, const struct derive_insn *i, b
 	/* An address for the end of a stack: the last function of a fiber returns to it. */
 	bool last = sure && p->flags[off] & LABEL && !returns(p, at(p, off), 0);
 
+	assert(off < p->code.size);
 	if (sure ? last || i->marks_start ||
 			    (ended && has(p->in->maybe, p->in->nr_maybe, at(p, off)))
 		 : ended && !jumped && at(p, off) % 16 == 0) {
@@ -889,6 +896,7 @@ static void number_block(struct piece *p, uint32_t off)
 	struct derive_state s = p->states[p->state_at[off] - 1];
 	uint32_t first = off, number = 0, changes = 0;
 
+	assert(off < p->code.size);
 	s.is_root |= begins_root(p, off, &s);
 	while (off < p->code.size && !p->failed) {
 		struct derive_insn i;

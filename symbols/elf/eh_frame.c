@@ -531,6 +531,7 @@ void ehframe_fini(struct ehframe *eh)
 
 static uint64_t start_of(const struct ehframe *eh, uint32_t i)
 {
+	assert(i < eh->nr_fdes);
 	return ehhdr_base(eh->vaddr) + (eh->fdes[i] >> 32);
 }
 

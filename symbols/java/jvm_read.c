@@ -7,6 +7,7 @@
  */
 #include "symbols/java/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -1060,6 +1061,7 @@ static int jvm_read_name(struct jvm_read *h, struct remote *r, uint32_t i)
 	uint64_t code;
 	uint32_t code_size;
 
+	assert(i < h->nr_blobs);
 	if (b->name || !b->fresh || b->kind != JVM_READ_COMPILED ||
 	    jvm_read_method(h, r, b->method, name, &code, &code_size))
 		return 0;
@@ -1654,6 +1656,7 @@ static int read_chain(struct jvm_read_job *j, uint32_t i)
 	bool exact = false;
 	int nr = jvm_read_chain(&j->vm, &j->remote, j->chains[i].addr, j->frames, &exact);
 
+	assert(i < j->nr_chains);
 	if (!j->remote.missed)
 		jvm_read_job_add_chain(j, &j->chains[i], nr, exact);
 	return 0;
@@ -1664,6 +1667,7 @@ static int read_method_of_job(struct jvm_read_job *j, uint32_t i)
 	struct jvm_read_method_name *m = &j->methods[i];
 	char name[JVM_READ_NAME_MAX];
 
+	assert(i < j->nr_methods);
 	m->rc = jvm_read_method(&j->vm, &j->remote, m->method, name, &m->code, &m->code_size);
 	m->name = m->rc || j->remote.missed ? NULL : strdup(name);
 	return 0;

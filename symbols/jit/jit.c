@@ -242,6 +242,7 @@ static int split(struct jitcode *c, uint32_t i)
 	struct leaf *left = c->leaves[i], *right;
 	int rc = array_reserve(&c->leaves, &c->max_leaves, c->nr_leaves + 1ULL) ? 0 : -ENOMEM;
 
+	assert(i < c->nr_leaves);
 	if (rc)
 		return rc;
 	right = malloc(sizeof(*right));

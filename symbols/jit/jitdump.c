@@ -1239,6 +1239,7 @@ static void add_candidate(const struct jitdumps *j, struct jitdump_job *r, uint3
 	const struct object *object = objects_at(j->objects, file->object);
 	struct jitdump_candidate *list, c = { .file = *file, .identity = object->identity };
 
+	assert(i < j->nr_files);
 	objects_sighting(j->objects, object, &c.seen);
 	list = c.seen.pid == r->pid || file->first_pid == r->pid
 		       ? reallocarray(r->candidates, r->nr_candidates + 1, sizeof(*list))
@@ -1512,6 +1513,7 @@ static void jitdumps_remove(struct jitdumps *j, uint32_t i)
 {
 	struct jitdumps_entry *e = j->entries[i];
 
+	assert(i < j->nr_entries);
 	atomic_fetch_sub_explicit(&j->memory, e->memory, memory_order_relaxed);
 	j->nr_open -= e->held;
 	j->entries[i] = j->entries[--j->nr_entries];

@@ -872,6 +872,7 @@ static void remove_entry(struct perfmaps *p, uint32_t i)
 {
 	struct perfmaps_entry *e = p->entries[i];
 
+	assert(i < p->nr_entries);
 	if (e->map)
 		atomic_fetch_sub_explicit(&p->memory, perfmap_memory(e->map), memory_order_relaxed);
 	p->entries[i] = p->entries[--p->nr_entries];

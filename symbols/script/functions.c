@@ -257,6 +257,7 @@ static void set_place_name(const struct lang_memory *m, struct lang_work *k, uin
 	uint32_t skip = slash ? (uint32_t)(slash - file) + 1 : 0;
 	char *out = (char *)k->ruby_lines + (size_t)PLACE_NAME_MAX * i;
 
+	assert(i < k->nr);
 	_Static_assert(sizeof(k->ruby_lines) >= PLACE_NAME_MAX * LANG_FRAMES_MAX, "room");
 	snprintf(out, PLACE_NAME_MAX, "<%.*s:%u>", (int)(file ? MIN(f->file.size - skip, 64U) : 1),
 		 file ? (const char *)file + skip : "?", f->first_line);

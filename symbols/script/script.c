@@ -604,6 +604,7 @@ int lang_memory_want_once(struct lang_memory *m, uint64_t addr, uint32_t size)
 /* Set a piece of the tail. */
 static void lang_memory_set_tail(struct lang_memory *m, int i, uint64_t addr, uint32_t size)
 {
+	assert(i >= 0 && i < LANG_TAIL);
 	m->tail[i].addr = addr;
 	m->tail[i].size = size;
 }
@@ -619,6 +620,7 @@ static void queue_tail(struct lang_memory *m)
 /* Clear a piece that could not be read: decoders may look at it behind the piece before. */
 static void clear(struct lang_memory *m, uint32_t piece)
 {
+	assert(piece < m->nr);
 	memset(m->bytes + m->pieces[piece].at, 0, m->pieces[piece].size);
 }
 
@@ -847,6 +849,7 @@ static void keep_window(const struct lang_memory *m, struct lang_thread *t, uint
 {
 	const struct lang_piece *p = &m->pieces[piece];
 
+	assert(piece < m->nr);
 	for (uint32_t i = 0; i < t->nr_ahead; i++) {
 		if (t->ahead[i].addr != p->addr)
 			continue;

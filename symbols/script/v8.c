@@ -9,6 +9,7 @@
  */
 #include "symbols/script/internal.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -9,6 +9,7 @@
  */
 #include "symbols/script/internal.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "symbols/base/base.h"

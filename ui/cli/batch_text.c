@@ -8,6 +8,7 @@
  */
 #include "ui/cli/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -65,6 +66,7 @@ static void print_event(FILE *out, const struct profile *p, uint32_t index)
 	const struct profile_event *ev = &p->events[index];
 	double per_s = event_rate_per_s(p, index);
 
+	assert(index < p->nr_events);
 	print_clean(out, "event   ", ev->event.name);
 	if (ev->event.counted)
 		fputs("  counted with the samples of its group", out);

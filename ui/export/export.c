@@ -5,6 +5,7 @@
  */
 #include "ui/export/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -113,16 +114,19 @@ enum export_format export_format_parse(const char *name)
 
 const char *export_name(enum export_format format)
 {
+	assert((unsigned int)format < EXPORT_NR);
 	return formats[format].name;
 }
 
 const char *export_ending(enum export_format format)
 {
+	assert((unsigned int)format < EXPORT_NR);
 	return formats[format].endings[0];
 }
 
 const char *export_help(enum export_format format)
 {
+	assert((unsigned int)format < EXPORT_NR);
 	return formats[format].help;
 }
 
@@ -203,6 +207,7 @@ int export_write(struct out *o, const struct profile *p, const struct snapshot_s
 	struct snapshot s;
 	int code;
 
+	assert((unsigned int)format < EXPORT_NR);
 	if (formats[format].sink) {
 		code = write_tick(o, p, scope, formats[format].sink);
 	} else {
@@ -282,6 +287,7 @@ struct file_work *export_work(struct profile *p, const struct snapshot_scope *sc
 	struct work *w = calloc(1, sizeof(*w));
 	char place[128];
 
+	assert((unsigned int)format < EXPORT_NR);
 	if (!w)
 		return NULL;
 	*w = (struct work){ .work = { .run = run, .free = free_work },

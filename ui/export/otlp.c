@@ -9,6 +9,7 @@
  */
 #include "ui/export/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,6 +170,7 @@ static void add_task(struct writing *w, uint32_t task)
 	const struct profile_process *process = snapshot_process_of(w->s, task);
 	const struct profile_task *t = &w->s->profile->tasks[task];
 
+	assert(task < w->s->profile->nr_tasks);
 	if (process) {
 		const char *colon = process->container.size ? strchr(process->container.str, ':')
 							    : NULL;
@@ -229,6 +231,7 @@ static uint64_t mapping_of(struct writing *w, uint32_t module)
 	bool is_new;
 	uint64_t at = index_of(w, dense_add(&w->mappings, module, &is_new));
 
+	assert(module < w->s->profile->nr_modules);
 	if (!is_new)
 		return at;
 	if (m->build_id.size)
@@ -248,6 +251,7 @@ static uint64_t function_of(struct writing *w, uint32_t function)
 	uint64_t at = index_of(w, dense_add(&w->functions, function, &is_new)), name;
 	uint32_t line;
 
+	assert(function < w->s->profile->nr_functions);
 	if (!is_new)
 		return at;
 	name = strings_add(&w->strings, fn->name.size ? fn->name : TEXT("?"));

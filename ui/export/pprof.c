@@ -8,6 +8,7 @@
  */
 #include "ui/export/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -80,6 +81,7 @@ static void put_mapping(struct writing *w, uint32_t i)
 {
 	const struct profile_module *m = &w->s->profile->modules[i];
 
+	assert(i < w->s->profile->nr_modules);
 	wire_number(&w->part, MAPPING_ID, i + 1);
 	wire_number(&w->part, MAPPING_FILENAME,
 		    strings_add(&w->strings, m->path.size ? m->path : m->name));
@@ -225,6 +227,7 @@ static void put_labels(struct writing *w, uint32_t task, char (*buf)[16])
 	const struct profile_process *process = snapshot_process_of(w->s, task);
 	const struct profile_task *t = &w->s->profile->tasks[task];
 
+	assert(task < w->s->profile->nr_tasks);
 	if (process) {
 		put_label(w, TEXT("comm"), process->comm);
 		put_label(w, TEXT("pid"), text_format(buf[0], 16, "%d", (int)process->pid));

@@ -5,6 +5,7 @@
  */
 #include "ui/export/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
@@ -380,31 +381,37 @@ void snapshot_fini(struct snapshot *s)
 
 struct safe_text snapshot_name(const struct snapshot *s, uint32_t function)
 {
+	assert(function < s->profile->nr_functions);
 	return s->has_function[function] ? s->profile->functions[function].name : TEXT("");
 }
 
 struct safe_text snapshot_module_of(const struct snapshot *s, uint32_t function)
 {
+	assert(function < s->profile->nr_functions);
 	return s->has_function[function] ? s->profile->functions[function].module : TEXT("");
 }
 
 struct safe_text snapshot_module(const struct snapshot *s, uint32_t module)
 {
+	assert(module < s->profile->nr_modules);
 	return s->has_module[module] ? s->profile->modules[module].name : TEXT("");
 }
 
 struct safe_text snapshot_file(const struct snapshot *s, uint32_t file)
 {
+	assert(file < s->profile->nr_files);
 	return s->has_file[file] ? s->profile->files[file] : TEXT("");
 }
 
 struct safe_text snapshot_comm(const struct snapshot *s, uint32_t process)
 {
+	assert(process < s->profile->nr_processes);
 	return s->has_process[process] ? s->profile->processes[process].comm : TEXT("");
 }
 
 struct safe_text snapshot_source(const struct snapshot *s, uint32_t function, uint32_t *number)
 {
+	assert(function < s->profile->nr_functions);
 	return snapshot_line(s, s->has_function[function] ? s->lines[function] : PROFILE_NO_LINE,
 			     number);
 }
@@ -626,6 +633,7 @@ static uint32_t node_of(struct tree_making *m, uint32_t parent, uint32_t key)
 	struct tree_node *nodes;
 	bool is_new;
 
+	assert(parent < t->nr_nodes);
 	n = dense_add(&m->nodes, (uint64_t)parent << 32 | key, &is_new);
 	if (n == DENSE_NONE || !is_new)
 		return n == DENSE_NONE ? TREE_NONE : n + 1;

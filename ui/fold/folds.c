@@ -238,6 +238,7 @@ static void forget_entry(struct folds_of *of, enum folds_kind kind)
 {
 	struct folds_entry *e = &of->entries[kind];
 
+	assert((unsigned int)kind < FOLDS_NR);
 	if (e->state == FOLDS_MADE)
 		folds_recipes[kind].free(e);
 	e->state = FOLDS_NONE;
@@ -256,6 +257,7 @@ static void make_entry(const struct profile *p, struct folds_of *of, enum folds_
 {
 	struct folds_entry *e = &of->entries[kind];
 
+	assert((unsigned int)kind < FOLDS_NR);
 	assert(e->state == FOLDS_WANTED);
 	e->state = folds_recipes[kind].make(p, e) ? FOLDS_MADE : FOLDS_NONE;
 }
@@ -310,6 +312,7 @@ static struct folds_entry *want(const struct folds_subject *s, enum folds_kind k
 	struct folds_entry *e = &s->of->entries[kind];
 	struct folds_input in = { .function = 0 };
 
+	assert((unsigned int)kind < FOLDS_NR);
 	if (!folds_recipes[kind].input(s, &in, folds_recipes[kind].n))
 		return NULL;
 	if (e->state == FOLDS_NONE || !same_input(&in, &e->input)) {
@@ -414,6 +417,7 @@ void folds_order_children(const struct ui_state *st, enum folds_kind kind, uint3
 	struct fold_tree_node *nodes = e->tree.fold.nodes;
 	uint32_t children[FOLDS_SIBLINGS] = { 0 }, n = 0, rest;
 
+	assert((unsigned int)kind < FOLDS_NR);
 	assert(e->state == FOLDS_MADE);
 	assert(nr && nr <= FOLDS_SIBLINGS);
 	for (uint32_t c = nodes[node].child; c != FOLD_NONE && n < nr; c = nodes[c].next)
@@ -436,6 +440,7 @@ const struct folds_tree *folds_tree_shown(const struct ui_state *st, enum folds_
 {
 	const struct folds_entry *e = &folds_of_shown(st)->entries[kind];
 
+	assert((unsigned int)kind < FOLDS_NR);
 	assert(e->state == FOLDS_MADE);
 	return &e->tree;
 }
@@ -1030,6 +1035,7 @@ static struct named named_of(enum grouping by, const struct profile *p, uint32_t
 	char buf[TEXT_MAX];
 	struct safe_text name = folds_group_name(by, &p->processes[process], buf);
 
+	assert(process < p->nr_processes);
 	return (struct named){ group_id(by, name), keyhash_name(name.str, name.size), process };
 }
 
@@ -1115,6 +1121,7 @@ struct folds_index {
 /* Return the id of a thread, or of its group. */
 static uint32_t task_id(const struct profile *p, const struct folds_tree *t, uint32_t task)
 {
+	assert(task < p->nr_tasks);
 	return t->config.leaders ? (uint32_t)folds_group(p, &p->tasks[task]) : p->tasks[task].id;
 }
 
@@ -1135,6 +1142,7 @@ static uint32_t path_id(const struct profile *p, const struct folds_tree *t, uin
 						    : 1ull << 34 | t->config.bottom_up;
 	uint64_t parent = node->parent == FOLD_NONE ? 0 : t->ids[node->parent];
 
+	assert(n < t->fold.nr_nodes);
 	return (uint32_t)hash_u64(hash_u64(parent << 32) + own);
 }
 

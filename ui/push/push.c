@@ -1085,6 +1085,7 @@ static struct outbox_request *make_request(const struct push *push, const struct
 	struct snapshot_scope scope;
 	char metric[EVENT_NAME_MAX];
 
+	assert(event < p->nr_events);
 	export_scope_all(&scope, event);
 	memcpy(scope.host, push->host, sizeof(scope.host));
 	for (uint32_t i = 0; i < to->nr_labels; i++)

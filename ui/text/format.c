@@ -5,6 +5,7 @@
  */
 #include "ui/text/text.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
@@ -336,6 +337,7 @@ const char *idle_samples(const struct profile *p, uint32_t event)
 {
 	const struct event *ev = event < p->nr_events ? &p->events[event].event : NULL;
 
+	assert(event < p->nr_events);
 	return !ev || !ev->name[0] || is_of_running(ev) ? "samples" : ev->wait ? "waits" : ev->name;
 }
 

@@ -2,6 +2,7 @@
 /* The lines above the rows: title, busy CPUs, the process drilled into, heat strip, tabs. */
 #include "ui/view/internal.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -593,6 +594,7 @@ static void draw_column(const struct ui_state *st, struct canvas *c, unsigned in
 	struct style style = { (uint8_t)role, is_selected(&st->rewind, i) ? CELL_REVERSE : 0 };
 	char buf[16];
 
+	assert(i < st->rewind.strip->nr);
 	if (mark) {
 		style.role = (uint8_t)mark_role;
 		canvas_text(c, row, col, 1, text_format(buf, sizeof(buf), "%s", mark), style);

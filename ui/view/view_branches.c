@@ -2,6 +2,7 @@
 /* Taken branches, and accesses to memory, of a recording. */
 #include "ui/view/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -46,6 +47,7 @@ static int by_cycles(const struct ui_state *st, const struct row *a, const struc
 
 static const char *function_name(const struct ui_state *st, uint32_t function)
 {
+	assert(function < st->shown->nr_functions);
 	return st->shown->functions[function].name.str;
 }
 
@@ -86,6 +88,7 @@ static void draw_cycles(const struct ui_state *st, const struct row *row, struct
 static struct safe_text end_text(const struct ui_state *st, uint32_t function, uint64_t offset,
 				 char *buf, size_t size)
 {
+	assert(function < st->shown->nr_functions);
 	if (offset == UINT64_MAX)
 		return st->shown->functions[function].name;
 	return text_format(buf, size, "%s+0x%" PRIx64, function_name(st, function), offset);

@@ -7,6 +7,7 @@
  */
 #include "ui/view/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>

@@ -696,6 +696,7 @@ static uint32_t common_end(const struct layout *l, uint32_t zoom, uint32_t *nr)
 	const struct fold_tree *t = l->t;
 	uint32_t n = zoom, before = zoom;
 
+	assert(zoom < t->nr_nodes);
 	for (*nr = 0;; (*nr)++) {
 		uint32_t child = first_kept(l, t->nodes[n].child);
 
@@ -795,6 +796,7 @@ static bool flame_extent(const struct fold_tree *t, const struct flame_part *par
 	double start = 0, total = t->nodes[n].total, all = t->nodes[part->zoom].total;
 	struct layout l;
 
+	assert(n < t->nr_nodes);
 	if (!(all > 0) || !is_kept(part->keep, n))
 		return false;
 	l = layout_of(t, part, cols);
@@ -839,6 +841,7 @@ static uint32_t above(const struct ui_state *st, uint32_t from)
 	const struct flame_box *box = &s->boxes[from];
 	uint32_t node = box->rest ? box->node : t->nodes[box->node].parent;
 
+	assert(from < s->nr_boxes);
 	for (; node != FOLD_NONE; node = t->nodes[node].parent)
 		for (uint32_t i = 0; i < s->nr_boxes; i++)
 			if (s->boxes[i].node == node && !s->boxes[i].rest)
@@ -852,6 +855,7 @@ static uint32_t beside(const struct folds *s, uint32_t from, bool left)
 	const struct flame_box *at = &s->boxes[from];
 	uint32_t best = FOLD_NONE;
 
+	assert(from < s->nr_boxes);
 	for (uint32_t i = 0; i < s->nr_boxes; i++) {
 		const struct flame_box *b = &s->boxes[i];
 
@@ -870,6 +874,7 @@ static uint32_t child_of(const struct ui_state *st, uint32_t from)
 	const struct flame_box *at = &s->boxes[from];
 	uint32_t best = FOLD_NONE;
 
+	assert(from < s->nr_boxes);
 	for (uint32_t i = 0; i < s->nr_boxes; i++) {
 		const struct flame_box *b = &s->boxes[i];
 
@@ -893,6 +898,7 @@ static void magnify(struct ui_state *st, bool closer, double at)
 
 static double middle_of(const struct folds *s, uint32_t i)
 {
+	assert(i < s->nr_boxes);
 	return (s->boxes[i].col + s->boxes[i].cols / 2.0) / MAX(s->cols, 1u);
 }
 
@@ -901,6 +907,7 @@ static void zoom_in(struct ui_state *st, uint32_t i)
 	struct folds *s = st->folds;
 	uint32_t id = view_flame_tree(st)->ids[s->boxes[i].node];
 
+	assert(i < s->nr_boxes);
 	if (!s->boxes[i].level)
 		return;
 	if (s->boxes[i].rest) {
@@ -945,6 +952,7 @@ static void go_beside(struct ui_state *st, uint32_t at, bool left)
 	uint32_t to = beside(s, at, left), level = s->boxes[at].level;
 	double was = s->left, width = view_flame_width(s);
 
+	assert(at < s->nr_boxes);
 	if (to == FOLD_NONE && width < 1) {
 		view_flame_show_part(s, s->left + (left ? -width : width) / 2, width);
 		if (s->left == was)

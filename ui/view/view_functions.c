@@ -2,6 +2,7 @@
 /* View 1: the hottest functions, of everything or of one process; its columns. */
 #include "ui/view/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -300,11 +301,13 @@ static struct safe_text head_other(const struct ui_state *st, uint32_t n, char b
 
 static int by_other(uint32_t n, const struct row *a, const struct row *b)
 {
+	assert(n < ROW_EVENTS);
 	return COMPARE(a->other[n], b->other[n]);
 }
 
 static void draw_other(uint32_t n, const struct row *row, struct canvas *c, struct view_field at)
 {
+	assert(n < ROW_EVENTS);
 	if (row->other[n] >= 0)
 		view_draw_percent(c, at, row->other[n]);
 }
@@ -589,6 +592,7 @@ static bool left_out(const struct ui_state *st, uint32_t function)
 {
 	uint32_t module = st->shown->functions[function].module_index;
 
+	assert(function < st->shown->nr_functions);
 	return st->only.on &&
 	       (module >= st->shown->nr_modules || st->shown->modules[module].id != st->only.id);
 }

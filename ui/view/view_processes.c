@@ -556,6 +556,7 @@ static uint32_t leader_of(const struct leaders *l, uint32_t task)
 {
 	uint32_t process = l->p->tasks[task].process;
 
+	assert(task < l->p->nr_tasks);
 	if (l->by_thread)
 		return l->tasks ? l->tasks[task] : task;
 	return l->processes ? l->processes[process] : process;
@@ -1444,6 +1445,7 @@ static void open_group(struct ui_state *st, uint32_t process)
 {
 	char buf[TEXT_MAX];
 
+	assert(process < st->shown->nr_processes);
 	if (!st->shown || process >= st->shown->nr_processes)
 		return;
 	navigate_into_process(st, st->shown->processes[process].id);

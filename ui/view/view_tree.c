@@ -8,6 +8,7 @@
  */
 #include "ui/view/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,7 @@ static const struct fold_tree_node *node_of(const struct ui_state *st, const str
 
 static bool is_hot(const struct fold_tree *t, uint32_t n)
 {
+	assert(n < t->nr_nodes);
 	for (; t->nodes[n].parent != FOLD_NONE; n = t->nodes[n].parent) {
 		const struct fold_tree_node *parent = &t->nodes[t->nodes[n].parent];
 
@@ -83,6 +85,7 @@ static void order_children(const struct ui_state *st, const struct list *list,
 	struct order_sibling siblings[ORDER_SIBLINGS];
 	uint32_t order[ORDER_SIBLINGS], nr = 0;
 
+	assert(n < t->fold.nr_nodes);
 	for (uint32_t c = t->fold.nodes[n].child; c != FOLD_NONE && nr < ORDER_SIBLINGS;
 	     c = t->fold.nodes[c].next)
 		siblings[nr++] = (struct order_sibling){ t->ids[c],
@@ -182,6 +185,7 @@ static bool indents(const struct fold_tree *t, uint32_t n)
 {
 	const struct fold_tree_node *parent;
 
+	assert(n < t->nr_nodes);
 	if (t->nodes[n].parent == FOLD_NONE)
 		return false;
 	parent = &t->nodes[t->nodes[n].parent];
@@ -224,6 +228,7 @@ static void draw_rest(const struct ui_state *st, const struct fold_tree *t, uint
 	const char *what = st->folds->bottom_up ? "caller" : "callee";
 	char buf[64], share[FORMAT_MAX];
 
+	assert(n < t->nr_nodes);
 	if (node->child != FOLD_NONE && !open)
 		pen_text(pen, 2,
 			 text_format(buf, sizeof(buf), "(%u %s%s)", node->nr_children, what,
@@ -305,6 +310,7 @@ static void go_hot(struct ui_state *st, uint32_t n)
 {
 	const struct folds_tree *t = rows_tree(st);
 
+	assert(n < t->fold.nr_nodes);
 	while (t->fold.nodes[n].child != FOLD_NONE &&
 	       t->fold.nodes[n].self < t->fold.nodes[t->fold.nodes[n].child].total) {
 		folds_mark(st, t->ids[n], MARK_OPEN);
