@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * proftop --check: the facts, and from facts to findings, each with its fix.
+ * proftop --check: the facts, and from facts to findings, each with its fix; the languages that are
+ * read.
  *
  * Pure. A fix lists the ways from least to most power; a finding gives the value that was read.
  */
