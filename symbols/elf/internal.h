@@ -333,6 +333,10 @@ static inline void derive_set_sp(struct derive_state *s, uint8_t sp, int64_t kee
 		derive_forget_area(s);
 		value = derive_value(DERIVE_AREA, 0);
 	}
+	/* Words that were popped are free: behind a tail call others have their place. */
+	if (derive_kind(value) != derive_kind(s->reg[sp]) ||
+	    derive_number(value) > derive_number(s->reg[sp]))
+		keep = 0;
 	s->reg[sp] = value;
 	s->changes++;
 	derive_forget_below(s, sp, keep);

@@ -63,6 +63,10 @@ FUNCTION(d_child, "xor %ebp, %ebp\n pop %rdi\n call *%r9" LABEL(d_child_called) 
 FUNCTION(d_behind,
 	"sub $24, %rsp\n test %edi, %edi\n jz 1f\n add $24, %rsp\n ret\n 1: call *%rsi\n"
 	".p2align 4" LABEL(d_behind_next) "mov %rdi, %rax\n ret");
+FUNCTION(d_tail_call,
+	"push %r12\n push %rbx\n push %rbp\n call *%rsi\n pop %rbp\n pop %rbx\n pop %r12\n jmp 1f\n"
+	".p2align 4\n 1: push %rbp\n sub $24, %rsp" LABEL(d_tail_call_body)
+	"mov %rax, 8(%rsp)\n call *%rsi\n add $24, %rsp\n pop %rbp\n ret");
 FUNCTION(d_clone,
 	"test %edi, %edi\n jz 1f\n ret\n 1:" LABEL(d_clone_child)
 	"xor %ebp, %ebp\n pop %rax\n call *%rax\n hlt");
@@ -236,6 +240,16 @@ TEST(test_behind_call)
 
 	DERIVE(&r, d_behind);
 	assert_cfa(&r, AT(d_behind_next), DERIVE_BY_REG, 7, 8, 0);
+}
+
+/* A tail call leaves the words that were popped below the stack pointer: they are free again. */
+TEST(test_behind_tail_call)
+{
+	struct rows r;
+
+	DERIVE(&r, d_tail_call);
+	assert_cfa(&r, AT(d_tail_call_body), DERIVE_BY_REG, 7, 40, 0);
+	assert_saved(&r, AT(d_tail_call_body), RBP, DERIVE_AT_CFA, -16);
 }
 
 /* boost.context puts the address of code that ends the program at the end of a fiber's stack. */
