@@ -21,6 +21,7 @@
 #define RETURN_INSNS	48	     /* looked at for a return, on one way */
 #define RETURN_BRANCHES 16
 #define RETURN_DEPTH	4
+#define LOOP_INSNS	4096 /* looked at for the jump back of a loop */
 #define TABLE_MAX	1024 /* entries of a table of jumps */
 #define TAIL_CODE	64   /* bytes of a function that only leads on to another one */
 #define TAIL_INSNS	16
@@ -88,6 +89,7 @@ enum {
 	ENDLESS = 128, /* a function that never returns begins */
 	RETURNS = 256, /* one that may return */
 	LABEL = 512,   /* code computes its address */
+	PADDED = 1024, /* no jump leads to it behind the padding of a call */
 };
 
 /* A jump to where no table is known. */
@@ -264,6 +266,65 @@ static bool returns(struct piece *p, uint64_t pc, int depth)
 	return result;
 }
 
+static bool is_padding(const struct piece *p, uint32_t off, uint8_t *size)
+{
+	struct derive_insn i;
+
+	if (p->cpu->align == 1 && !p->code.bytes[off]) {
+		*size = 1;
+		return true;
+	}
+	p->cpu->step(&p->code, at(p, off), NULL, &i);
+	*size = i.size;
+	return i.flow != DERIVE_BAD && i.padding;
+}
+
+/* Return the address of 16 bytes behind the padding at @off; @off: none. */
+static uint32_t behind_padding(const struct piece *p, uint32_t off)
+{
+	uint32_t to = off;
+	uint8_t size;
+
+	while (to < p->code.size && to - off < 16 && is_padding(p, to, &size))
+		to += MAX(size, 1);
+	return to < p->code.size && at(p, to) % 16 == 0 ? to : off;
+}
+
+/* Return whether a jump in the code from @off on leads back there, as in a loop. */
+static bool is_loop(struct piece *p, uint32_t off)
+{
+	uint64_t pc = at(p, off);
+	struct derive_insn i;
+
+	for (int nr = 0; nr < LOOP_INSNS && inside(p, pc) && spend(p); nr++, pc += i.size) {
+		p->cpu->step(&p->code, pc, NULL, &i);
+		if ((i.flow == DERIVE_BRANCH || i.flow == DERIVE_JUMP) && i.target == at(p, off))
+			return true;
+		if (i.flow == DERIVE_BAD)
+			break;
+	}
+	return false;
+}
+
+/*
+ * Return whether the call before @off does not return: is_endless() knows only some that do not.
+ * Compilers align a place of a function behind a call for the begin of a loop or of another
+ * block that jumps lead to. Without any it is another function.
+ */
+static bool ends_at_padding(struct piece *p, uint32_t off)
+{
+	uint32_t to = behind_padding(p, off);
+
+	if (to == off || p->flags[to] & LEADER)
+		return false;
+	if (!(p->flags[to] & PADDED) && is_loop(p, to)) {
+		lead(p, to);
+		return false;
+	}
+	p->flags[to] |= PADDED;
+	return true;
+}
+
 /* Return whether the code behind @i, at @off, is reached from it. */
 static bool goes_on(struct piece *p, uint32_t off, const struct derive_insn *i)
 {
@@ -273,7 +334,8 @@ static bool goes_on(struct piece *p, uint32_t off, const struct derive_insn *i)
 		return false;
 	/* A function that begins behind a call is not reached by it. */
 	if (i->flow == DERIVE_CALL || i->flow == DERIVE_CALL_TO)
-		return next >= p->code.size || !(p->flags[next] & START);
+		return next >= p->code.size ||
+		       (!(p->flags[next] & START) && !ends_at_padding(p, next));
 	return i->flow == DERIVE_ON || i->flow == DERIVE_BRANCH;
 }
 
@@ -473,19 +535,6 @@ static void follow(struct piece *p, uint32_t off, const struct derive_insn *i,
 		add_jump(p, off, s);
 }
 
-static bool is_padding(const struct piece *p, uint32_t off, uint8_t *size)
-{
-	struct derive_insn i;
-
-	if (p->cpu->align == 1 && !p->code.bytes[off]) {
-		*size = 1;
-		return true;
-	}
-	p->cpu->step(&p->code, at(p, off), NULL, &i);
-	*size = i.size;
-	return i.flow != DERIVE_BAD && i.padding;
-}
-
 /*
  * Step over an instruction. Code that clears the frame pointer without having saved it has no
  * caller: the first function of a thread, in clone(). On x86-64 helpers of assembler do so as well.
@@ -564,13 +613,9 @@ static bool returns_unbalanced(struct piece *p, uint32_t off, const struct deriv
  */
 static bool begins_behind_call(struct piece *p, uint32_t off, const struct derive_state *s)
 {
-	uint32_t to = off;
-	uint8_t size;
+	uint32_t to = behind_padding(p, off);
 
-	while (to < p->code.size && to - off < 16 && is_padding(p, to, &size))
-		to += MAX(size, 1);
-	if (to >= p->code.size || to == off || at(p, to) % 16 || p->flags[to] & START ||
-	    !returns_unbalanced(p, to, s))
+	if (to == off || p->flags[to] & START || !returns_unbalanced(p, to, s))
 		return false;
 	lead(p, to);
 	p->flags[to] |= START;
@@ -597,13 +642,13 @@ static void visit(struct piece *p, uint32_t off)
 		}
 		step_on(p, off, &s, &i);
 		follow(p, off, &i, &s);
+		if ((i.flow == DERIVE_CALL || i.flow == DERIVE_CALL_TO) &&
+		    begins_behind_call(p, off + i.size, &s))
+			return;
 		if (!goes_on(p, off, &i))
 			return;
 		padding = i.padding;
 		off += i.size;
-		if ((i.flow == DERIVE_CALL || i.flow == DERIVE_CALL_TO) &&
-		    begins_behind_call(p, off, &s))
-			return;
 	}
 }
 

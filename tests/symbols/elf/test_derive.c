@@ -63,6 +63,12 @@ FUNCTION(d_child, "xor %ebp, %ebp\n pop %rdi\n call *%r9" LABEL(d_child_called) 
 FUNCTION(d_behind,
 	"sub $24, %rsp\n test %edi, %edi\n jz 1f\n add $24, %rsp\n ret\n 1: call *%rsi\n"
 	".p2align 4" LABEL(d_behind_next) "mov %rdi, %rax\n ret");
+FUNCTION(d_padded,
+	"sub $24, %rsp\n test %edi, %edi\n jz 1f\n add $24, %rsp\n ret\n 1: call *%rsi\n"
+	".p2align 4" LABEL(d_padded_next) "push %rbx\n mov %rdi, %rbx\n 2: call *%rbx\n jmp 2b");
+FUNCTION(d_loop,
+	"push %rbx\n sub $16, %rsp\n call *%rsi\n .p2align 4\n 1:" LABEL(d_loop_head)
+	"call *%rdx\n test %eax, %eax\n jnz 1b\n add $16, %rsp\n pop %rbx\n ret");
 FUNCTION(d_tail_call,
 	"push %r12\n push %rbx\n push %rbp\n call *%rsi\n pop %rbp\n pop %rbx\n pop %r12\n jmp 1f\n"
 	".p2align 4\n 1: push %rbp\n sub $24, %rsp" LABEL(d_tail_call_body)
@@ -240,6 +246,22 @@ TEST(test_behind_call)
 
 	DERIVE(&r, d_behind);
 	assert_cfa(&r, AT(d_behind_next), DERIVE_BY_REG, 7, 8, 0);
+}
+
+/* Padding behind a call is for a jump, as of a loop; without one the next code is a guess. */
+TEST(test_padding)
+{
+	struct derive_row row;
+	struct rows r;
+	bool guessed;
+
+	DERIVE(&r, d_padded);
+	row = row_at(&r, AT(d_padded_next), &guessed);
+	assert_int_equal(row.cfa, DERIVE_BY_REG);
+	assert_int_equal(row.off, 8);
+	assert_true(guessed);
+	DERIVE(&r, d_loop);
+	assert_cfa(&r, AT(d_loop_head), DERIVE_BY_REG, 7, 32, 0);
 }
 
 /* A tail call leaves the words that were popped below the stack pointer: they are free again. */
