@@ -52,6 +52,7 @@ struct assemble_spot {
 	uint32_t nr_tails;  /* the first of them: functions that the call led through */
 	bool script;	    /* code of a language */
 	bool interpreter;   /* code of an interpreter */
+	bool nameless_code; /* made at run time, without a name */
 	bool kernel;	    /* code of the kernel */
 	uint8_t wait;	    /* the frame of a wait: enum wait_kind */
 	bool long_wait;
@@ -228,6 +229,13 @@ static void classify(const struct assemble_work *w, struct assemble_spot *spot,
 	spot->interpreter = atomic_load_explicit(&object->interpreter, memory_order_relaxed);
 }
 
+static bool is_made_code(const struct assemble_work *w, const struct place *place)
+{
+	const struct object *object = place ? objects_at(w->in->objects, place->object) : NULL;
+
+	return object && object->identity.kind == OBJECT_ANON;
+}
+
 /* Return the meaning of the function on the stack of a waiting task. */
 static struct wait_hint hint_of(const struct assemble_work *w, const struct assemble_spot *spot)
 {
@@ -254,6 +262,7 @@ static int assemble_spot(struct assemble_work *w, struct assemble_spot *spot, ui
 					.nr = w->nr_frames - first,
 					.nr_tails = nr_tails };
 	classify(w, spot, place);
+	spot->nameless_code = (!symbol || symbol->made_up) && is_made_code(w, place);
 	w->has_scripts |= spot->script;
 	if (!ret && w->in->wait_places)
 		spot->hint = hint_of(w, spot);
@@ -278,8 +287,9 @@ static const uint32_t *places_of(const struct assemble_work *w, uint64_t id, uin
 }
 
 /*
- * Find the frames that a stack does not show. Frames of an interpreter are left out of stacks with
- * frames of its language only: its work for a function counts for the function.
+ * Find the frames that a stack does not show. Frames of an interpreter, and code of its compiler
+ * without a name, are left out of stacks with frames of its language only: their work for a
+ * function counts for the function.
  */
 static struct left_out find_left_out(const struct assemble_work *w, const uint32_t *places,
 				     uint32_t nr)
@@ -292,11 +302,6 @@ static struct left_out find_left_out(const struct assemble_work *w, const uint32
 	return (struct left_out){ false, false };
 }
 
-static bool is_left_out(struct left_out out, const struct assemble_spot *spot)
-{
-	return (out.script && spot->script) || (out.interpreter && spot->interpreter);
-}
-
 /* The places of a stack as they are shown. */
 struct shown {
 	enum wait_kind wait; /* WAIT_NO: not of a wait */
@@ -305,6 +310,31 @@ struct shown {
 	const uint32_t *places;
 	uint32_t nr;
 };
+
+/* Frames of code without a name that may follow each other. */
+#define NAMELESS_MAX 8U
+
+/* Return whether place @i is code without a name that a function of a language, or its interpreter,
+ * runs: the code of others is called from another file. */
+static bool is_compiled(const struct assemble_work *w, const struct shown *s, uint32_t i)
+{
+	const struct assemble_spot *spot = assemble_spot_at(w, s->places[i]);
+	uint32_t end = MIN(s->nr, i + NAMELESS_MAX);
+
+	while (spot->nameless_code && ++i < end)
+		spot = assemble_spot_at(w, s->places[i]);
+	return !spot->nameless_code && (spot->script || spot->interpreter);
+}
+
+static bool is_left_out(const struct assemble_work *w, struct left_out out, const struct shown *s,
+			uint32_t i)
+{
+	const struct assemble_spot *spot = assemble_spot_at(w, s->places[i]);
+
+	return (out.script && spot->script) ||
+	       (out.interpreter &&
+		(spot->interpreter || (spot->nameless_code && is_compiled(w, s, i))));
+}
 
 /* Return the kind of the wait that these functions show. */
 static enum wait_kind look_at(const struct assemble_work *w, const uint32_t *places, uint32_t nr)
@@ -389,7 +419,7 @@ static uint32_t stack_frames(const struct assemble_work *w, const struct shown *
 	for (uint32_t i = 0; i < s->nr; i++) {
 		const struct assemble_spot *spot = assemble_spot_at(w, s->places[i]);
 
-		if (!is_left_out(out, spot))
+		if (!is_left_out(w, out, s, i))
 			frames += spot->nr - first_shown(w, s->places, i);
 	}
 	return frames;
@@ -472,7 +502,7 @@ static void put_stack(const struct assemble_work *w, uint32_t at, const uint32_t
 	if (s.wait)
 		at = put_spot(w, at, assemble_spot_at(w, s.lead), 0);
 	for (uint32_t i = 0; i < s.nr; i++)
-		if (!is_left_out(out, assemble_spot_at(w, s.places[i])))
+		if (!is_left_out(w, out, &s, i))
 			at = put_spot(w, at, assemble_spot_at(w, s.places[i]),
 				      first_shown(w, s.places, i));
 }

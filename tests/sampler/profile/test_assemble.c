@@ -314,6 +314,43 @@ TEST(test_frames_of_languages)
 	tables_fini(&t);
 }
 
+static uint32_t made_place(struct tables *t, uint64_t at)
+{
+	const struct object_identity made = { .kind = OBJECT_ANON, .owner = 1 };
+
+	return places_intern(t->places,
+			     objects_intern(t->objects, &made, "[anon]", 6, PID_A, 0, 0x2000)->id,
+			     at);
+}
+
+/* Code of the interpreter's compiler works for its function; that of a library does not. */
+TEST(test_code_of_languages)
+{
+	struct tables t;
+	uint32_t places[5];
+	struct history_cell counts[2] = { { .count = 1 }, { .count = 1 } };
+	struct profile *p;
+
+	tables_init(&t);
+	places[0] = made_place(&t, 1);
+	places[1] = made_place(&t, 4096);
+	places[2] = script_place(&t);
+	places[3] = places_intern(t.places, file_of(&t, "/usr/bin/python3"), 3);
+	atomic_store(&objects_at(t.objects, file_of(&t, "/usr/bin/python3"))->interpreter, true);
+	counts[0].stack = stack_of(&t, 4, places);
+	places[4] = places[3];
+	places[3] = places[2];
+	places[2] = places_intern(t.places, file_of(&t, "/usr/lib/libfoo.so"), 1);
+	counts[1].stack = stack_of(&t, 5, places);
+	symbols_run(t.symbols);
+	p = assembled_as(&t, counts, 2, FRAMES_LANGUAGE);
+	assert_int_equal(p->stacks[p->counts[0].stack].nr, 1);
+	assert_string_equal(function_at(p, 0, 0)->name.str, "Cart.total");
+	assert_int_equal(p->stacks[p->counts[1].stack].nr, 4);
+	profile_free(p);
+	tables_fini(&t);
+}
+
 /* Lines of Cart.total: in the function, through the interpreter, and in calls. */
 TEST(test_lines_of_languages)
 {
