@@ -90,6 +90,7 @@ enum {
 	RETURNS = 256, /* one that may return */
 	LABEL = 512,   /* code computes its address */
 	PADDED = 1024, /* no jump leads to it behind the padding of a call */
+	OPEN = 2048,   /* a jump to a computed address is before it */
 };
 
 /* A jump to where no table is known. */
@@ -384,6 +385,8 @@ static void discover(struct piece *p, uint32_t off)
 			cover(p, off, i.size);
 			discover_target(p, off, &i);
 			off += i.size;
+			if (i.flow == DERIVE_JUMP_TO && off < p->code.size)
+				p->flags[off] |= OPEN;
 			if (!goes_on(p, off - i.size, &i))
 				break;
 		}
@@ -737,24 +740,60 @@ static void settle(struct piece *p)
 	p->failed = true;
 }
 
-/* Return whether code begins at @off, behind the end of other code if @ended. */
-static bool begins(struct piece *p, uint32_t off, const struct derive_insn *i, bool sure,
-		   bool ended)
+/* Return whether code at @off returns otherwise than a function that begins there does. */
+static bool is_inner(struct piece *p, uint32_t off)
 {
-	bool jumped = !sure && off && ended && join_jumps(p, off);
-	/* An address for the end of a stack: the last function of a fiber returns to it. */
-	bool last = sure && p->flags[off] & LABEL && !returns(p, at(p, off), 0);
+	struct derive_state entry;
 
-	assert(off < p->code.size);
-	if (sure ? last || i->marks_start ||
-			    (ended && has(p->in->maybe, p->in->nr_maybe, at(p, off)))
-		 : ended && !jumped && at(p, off) % 16 == 0) {
-		p->flags[off] |= START;
+	begin_state(p->cpu, &entry);
+	return returns_unbalanced(p, off, &entry);
+}
+
+/*
+ * Return whether something shows that a function begins at @off, behind the end of other code if
+ * @ended. Labels of a jump to a computed address, as of one before it (@open), look like it.
+ */
+static bool is_shown(struct piece *p, uint32_t off, const struct derive_insn *i, bool ended,
+		     bool open)
+{
+	const uint64_t entry = derive_value(DERIVE_CFA, p->cpu->sp_at_entry);
+	const struct derive_state *jump = off && ended ? join_jumps(p, off) : NULL;
+	bool address = ended && has(p->in->maybe, p->in->nr_maybe, at(p, off));
+
+	/* An address for the end of a stack: the last function of a fiber returns to it. */
+	if (p->flags[off] & LABEL && !returns(p, at(p, off), 0))
+		return true;
+	/* Without a frame the jump is a tail call. */
+	if (open || (jump && jump->reg[p->cpu->sp] != entry))
+		return false;
+	return (i->marks_start || address) && !is_inner(p, off);
+}
+
+/* Return whether code begins at @off, as a guess, behind the end of other code if @ended. */
+static bool is_likely(struct piece *p, uint32_t off, bool ended)
+{
+	if (!ended)
+		return false;
+	if (off && join_jumps(p, off)) {
+		p->flags[off] |= REACHED;
 		return true;
 	}
-	if (jumped)
-		p->flags[off] |= REACHED;
-	return jumped;
+	if (at(p, off) % 16 || is_inner(p, off))
+		return false;
+	p->flags[off] |= START;
+	return true;
+}
+
+static bool begins(struct piece *p, uint32_t off, const struct derive_insn *i, bool sure,
+		   bool ended, bool open)
+{
+	assert(off < p->code.size);
+	if (!sure)
+		return is_likely(p, off, ended);
+	if (!is_shown(p, off, i, ended, open))
+		return false;
+	p->flags[off] |= START;
+	return true;
 }
 
 /*
@@ -763,7 +802,7 @@ static bool begins(struct piece *p, uint32_t off, const struct derive_insn *i, b
  */
 static bool find_more(struct piece *p, bool sure)
 {
-	bool found = false, ended = true; /* no code goes on into here */
+	bool found = false, ended = true, open = false; /* ended: no code goes on into here */
 
 	for (uint32_t off = 0; off < p->code.size && !p->failed;) {
 		struct derive_insn i;
@@ -772,6 +811,7 @@ static bool find_more(struct piece *p, bool sure)
 		if (p->flags[off] & COVERED) {
 			off++;
 			ended = true;
+			open = off < p->code.size && p->flags[off] & OPEN;
 			continue;
 		}
 		spend(p);
@@ -782,7 +822,7 @@ static bool find_more(struct piece *p, bool sure)
 		}
 		p->cpu->step(&p->code, at(p, off), NULL, &i);
 		if (i.flow != DERIVE_BAD && off % p->cpu->align == 0 &&
-		    begins(p, off, &i, sure, ended)) {
+		    begins(p, off, &i, sure, ended, open)) {
 			lead(p, off);
 			discover(p, off);
 			found = true;

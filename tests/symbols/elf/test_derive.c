@@ -69,6 +69,11 @@ FUNCTION(d_padded,
 FUNCTION(d_loop,
 	"push %rbx\n sub $16, %rsp\n call *%rsi\n .p2align 4\n 1:" LABEL(d_loop_head)
 	"call *%rdx\n test %eax, %eax\n jnz 1b\n add $16, %rsp\n pop %rbx\n ret");
+FUNCTION(d_goto,
+	"sub $24, %rsp\n jmp *%rdi" LABEL(d_goto_label) "1: call *%rsi\n jmp 1b");
+FUNCTION(d_inner,
+	"sub $24, %rsp\n call *%rsi\n add $24, %rsp\n ret" LABEL(d_inner_label)
+	"add $24, %rsp\n ret");
 FUNCTION(d_tail_call,
 	"push %r12\n push %rbx\n push %rbp\n call *%rsi\n pop %rbp\n pop %rbx\n pop %r12\n jmp 1f\n"
 	".p2align 4\n 1: push %rbp\n sub $24, %rsp" LABEL(d_tail_call_body)
@@ -114,7 +119,8 @@ static void take(void *ctx, uint64_t start, uint64_t end, const struct derive_ro
 	}
 }
 
-static void derive(struct rows *r, const uint8_t *code, const uint8_t *end, uint64_t entry)
+static void derive(struct rows *r, const uint8_t *code, const uint8_t *end, uint64_t entry,
+		   uint64_t maybe)
 {
 	const uint64_t start = (uint64_t)(uintptr_t)code;
 	const struct derive_input in = {
@@ -122,6 +128,8 @@ static void derive(struct rows *r, const uint8_t *code, const uint8_t *end, uint
 		.code = { code, start, (size_t)(end - code) },
 		.starts = &start,
 		.nr_starts = 1,
+		.maybe = &maybe,
+		.nr_maybe = 1,
 		.entry = entry,
 	};
 	const struct derive_sink sink = { take, r };
@@ -130,7 +138,7 @@ static void derive(struct rows *r, const uint8_t *code, const uint8_t *end, uint
 	r->visits = derive_rows(&in, &sink);
 }
 
-#define DERIVE(r, name) derive(r, name, name##_end, 0)
+#define DERIVE(r, name) derive(r, name, name##_end, 0, 0)
 
 /* Return the row of @pc; one without a CFA where there is none. */
 static struct derive_row row_at(const struct rows *r, uint64_t pc, bool *guessed)
@@ -308,6 +316,23 @@ TEST(test_computed_jump)
 	assert_true(guessed);
 }
 
+/* An address that data has: of a function, but not behind such a jump, nor with its end alone. */
+TEST(test_addresses)
+{
+	struct derive_row row;
+	struct rows r;
+	bool guessed;
+
+	derive(&r, d_behind, d_behind_end, 0, AT(d_behind_next));
+	assert_cfa(&r, AT(d_behind_next), DERIVE_BY_REG, 7, 8, 0);
+	derive(&r, d_goto, d_goto_end, 0, AT(d_goto_label));
+	row = row_at(&r, AT(d_goto_label), &guessed);
+	assert_int_equal(row.off, 32);
+	assert_true(guessed);
+	derive(&r, d_inner, d_inner_end, 0, AT(d_inner_label));
+	assert_int_equal(row_at(&r, AT(d_inner_label), &guessed).cfa, DERIVE_NO_CFA);
+}
+
 /* A jump to a label: its function computes the addresses of several, as in libgmp. */
 TEST(test_labels)
 {
@@ -324,7 +349,7 @@ TEST(test_roots)
 	struct rows r;
 	bool guessed;
 
-	derive(&r, d_root, d_root_end, AT(d_root));
+	derive(&r, d_root, d_root_end, AT(d_root), 0);
 	assert_int_equal(row_at(&r, AT(d_root_called) - 1, &guessed).cfa, DERIVE_END);
 	/* No entry: an ordinary function. */
 	DERIVE(&r, d_root);
@@ -400,7 +425,7 @@ TEST(test_hostile_code)
 
 			code[i] = some[next_random(&seed) % sizeof(some)];
 		}
-		derive(&r, code, code + size, 0);
+		derive(&r, code, code + size, 0, 0);
 		assert_true(r.visits <= size * 48 + 4100);
 		for (size_t i = 0; i < r.nr; i++)
 			assert_true(r.v[i].start >= (uintptr_t)code &&
