@@ -828,9 +828,12 @@ static bool find_more(struct piece *p, bool sure)
 			found = true;
 			continue;
 		}
-		/* The next aligned address, or the end of unreadable bytes. */
+		/*
+		 * The next aligned address, or the end of unreadable bytes. This code may go on
+		 * into it.
+		 */
 		off += p->cpu->align;
-		ended = at(p, off) % 16 == 0;
+		ended = !sure && at(p, off) % 16 == 0;
 	}
 	return found;
 }

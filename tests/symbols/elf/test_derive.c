@@ -74,6 +74,8 @@ FUNCTION(d_goto,
 FUNCTION(d_inner,
 	"sub $24, %rsp\n call *%rsi\n add $24, %rsp\n ret" LABEL(d_inner_label)
 	"add $24, %rsp\n ret");
+FUNCTION(d_within,
+	"ret\n .p2align 4, 0x57" LABEL(d_within_label) "1: call *%rsi\n jmp 1b");
 FUNCTION(d_tail_call,
 	"push %r12\n push %rbx\n push %rbp\n call *%rsi\n pop %rbp\n pop %rbx\n pop %r12\n jmp 1f\n"
 	".p2align 4\n 1: push %rbp\n sub $24, %rsp" LABEL(d_tail_call_body)
@@ -316,7 +318,10 @@ TEST(test_computed_jump)
 	assert_true(guessed);
 }
 
-/* An address that data has: of a function, but not behind such a jump, nor with its end alone. */
+/*
+ * An address that data has is of a function, but not behind such a jump, nor with the end of a
+ * function alone. If code that nothing reaches goes on into it, it is a guess.
+ */
 TEST(test_addresses)
 {
 	struct derive_row row;
@@ -331,6 +336,9 @@ TEST(test_addresses)
 	assert_true(guessed);
 	derive(&r, d_inner, d_inner_end, 0, AT(d_inner_label));
 	assert_int_equal(row_at(&r, AT(d_inner_label), &guessed).cfa, DERIVE_NO_CFA);
+	derive(&r, d_within, d_within_end, 0, AT(d_within_label));
+	assert_int_equal(row_at(&r, AT(d_within_label), &guessed).off, 8);
+	assert_true(guessed);
 }
 
 /* A jump to a label: its function computes the addresses of several, as in libgmp. */
