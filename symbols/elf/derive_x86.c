@@ -920,8 +920,9 @@ static void step_in(const struct derive_code *code, uint64_t pc, struct derive_s
 	out->flow = (uint8_t)flow_of(&i);
 	out->padding = (!i.map && (i.op == 0xcc || (i.op == 0x90 && !i.b))) ||
 		       (i.map == 1 && i.op == 0x1f && !i.vex);
-	out->marks_start = i.map == 1 && i.op == 0x1e && i.f3 && i.mod == 3 && i.rm == 2 &&
-			   (i.reg & 7) == 7;
+	/* Landing pads of exceptions and labels have it as well, but no alignment. */
+	out->marks_start = pc % 16 == 0 && i.map == 1 && i.op == 0x1e && i.f3 && i.mod == 3 &&
+			   i.rm == 2 && (i.reg & 7) == 7;
 	if (i.letter == 'j' || i.letter == 'J')
 		out->target = next + (uint64_t)i.imm;
 	else if (!i.map && i.op == 0x8d && i.rip)

@@ -76,6 +76,9 @@ FUNCTION(d_inner,
 	"add $24, %rsp\n ret");
 FUNCTION(d_within,
 	"ret\n .p2align 4, 0x57" LABEL(d_within_label) "1: call *%rsi\n jmp 1b");
+FUNCTION(d_marks,
+	"ret" LABEL(d_marks_pad) "endbr64\n 1: call *%rsi\n jmp 1b\n .p2align 4"
+	LABEL(d_marks_start) "endbr64\n 2: call *%rsi\n jmp 2b");
 FUNCTION(d_tail_call,
 	"push %r12\n push %rbx\n push %rbp\n call *%rsi\n pop %rbp\n pop %rbx\n pop %r12\n jmp 1f\n"
 	".p2align 4\n 1: push %rbp\n sub $24, %rsp" LABEL(d_tail_call_body)
@@ -339,6 +342,16 @@ TEST(test_addresses)
 	derive(&r, d_within, d_within_end, 0, AT(d_within_label));
 	assert_int_equal(row_at(&r, AT(d_within_label), &guessed).off, 8);
 	assert_true(guessed);
+}
+
+/* endbr64 is at the begin of functions; without alignment perhaps at a landing pad. */
+TEST(test_marks)
+{
+	struct rows r;
+
+	DERIVE(&r, d_marks);
+	assert_cfa(&r, AT(d_marks_start), DERIVE_BY_REG, 7, 8, 0);
+	assert_cfa(&r, AT(d_marks_pad), DERIVE_NO_CFA, 0, 0, 0);
 }
 
 /* A jump to a label: its function computes the addresses of several, as in libgmp. */
