@@ -199,6 +199,18 @@ static const char *scoped_name(struct dwarf_scopes **scopes, Dwarf_Die *die, uin
 	return k->name;
 }
 
+/*
+ * Return whether the name is not in its string section: libdw 0.192 refuses strings without an end,
+ * which 0.188 gives as they are. One in a shared file (dwz) may be missing with that.
+ */
+static bool has_lost_name(Dwarf_Die *die)
+{
+	Dwarf_Attribute attr;
+
+	return dwarf_attr_integrate(die, DW_AT_name, &attr) && attr.form != DW_FORM_GNU_strp_alt &&
+	       attr.form != DW_FORM_strp_sup && !dwarf_formstring(&attr);
+}
+
 const char *dwarf_scopes_name(struct dwarf_scopes **scopes, Dwarf_Die *die, uint64_t deadline_ns,
 			      bool *damaged)
 {
@@ -206,6 +218,7 @@ const char *dwarf_scopes_name(struct dwarf_scopes **scopes, Dwarf_Die *die, uint
 
 	if (!name)
 		name = scoped_name(scopes, die, deadline_ns);
+	*damaged |= !name && has_lost_name(die);
 	for (const char *c = name; c && *c; c++) {
 		/* No text: the strings are damaged. */
 		if ((unsigned char)*c < ' ' || *c == 0x7f) {
