@@ -323,7 +323,7 @@ def main():
             names.wrong(f"{comm} has ended with {process.returncode}")
         else:
             pids += pids_of(process)
-    for _ in range(3):
+    for _ in range(8):
         session = names.Session(pids, running, seconds=12 if ALL else 3,
                                 among={comm: among for comm, _, _, _, _, among, _ in cases})
         judged = {comm: judge(session, comm, want, source, among)
