@@ -136,7 +136,8 @@ static bool inside(const struct piece *p, uint64_t pc)
 
 static bool spend(struct piece *p)
 {
-	p->failed |= p->visits++ >= p->visits_max;
+	p->failed |= p->visits >= p->visits_max;
+	p->visits += !p->failed;
 	return !p->failed;
 }
 
