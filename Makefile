@@ -251,7 +251,7 @@ layouts: ## NODES="path ...": rows of V8's versions from these running Node.js; 
 	$(Q)$(if $(RUBY)$(PHP)$(LUA)$(LUAJIT),tests/tools/script_layouts RUBY='$(RUBY)' PHP='$(PHP)' LUA='$(LUA)' LUAJIT='$(LUAJIT)',tests/tools/v8_layouts $(if $(CHECK),--check) \
 		symbols/script/v8_versions.inc $(NODES))
 
-layering: $(B)/proftop ## rooms include doors of rooms above them in tests/rooms only; curses only in term.c; budgets of make figures
+layering: ## rooms include doors of rooms above them in tests/rooms only; curses only in term.c; once built, budgets of make figures
 	$(Q)B=$(B); export B; eval $(LAYERING)
 
 style: ## SPDX, sizes, prefixes of rooms, the words of doc/STYLE.md, clang-format

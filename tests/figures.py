@@ -209,10 +209,16 @@ def house(sources):
 
 
 def over_budget(sources):
-    """Yield a line for each figure of the whole above its budget, or below its floor; or why they are not known."""
+    """Yield a line for each figure of the whole above its budget, or below its floor; or why they are not known.
+
+    Without a build that is said, and no fault: the rest is in the sources, and make check has built.
+    """
     why = not_built(sources)
     if why:
-        yield why
+        if (pathlib.Path(os.environ.get("B", "build/release")) / "proftop").exists():
+            yield why
+        else:
+            print("layering: not built: exports, circles and budgets are not checked (make, then again)")
         return
     figures, found = house(sources)
     for name, most in BUDGET.items():
