@@ -159,7 +159,8 @@ static void perfdata_zstd_free(struct perfdata_zstd *z)
 
 #else
 
-int perfdata_zstd_add(struct perfdata_zstd **z, const uint8_t *block, size_t size, uint64_t max)
+static int perfdata_zstd_add(struct perfdata_zstd **z, const uint8_t *block, size_t size,
+			     uint64_t max)
 {
 	return -ENOTSUP;
 }
@@ -188,7 +189,7 @@ static void perfdata_zstd_clear(struct perfdata_zstd *z)
 {
 }
 
-void perfdata_zstd_free(struct perfdata_zstd *z)
+static void perfdata_zstd_free(struct perfdata_zstd *z)
 {
 }
 #endif

@@ -102,9 +102,6 @@ struct outbox {
 /* The result of an attempt. */
 enum outbox_result { OUTBOX_DELIVERED, OUTBOX_RETRY, OUTBOX_REFUSED, OUTBOX_TOO_LARGE };
 
-/* Of the same interface: with OpenSSL, with GnuTLS. */
-static const char *const libraries[] = { "libcurl.so.4", "libcurl-gnutls.so.4" };
-
 /*
  * The URL of --push, its labels and its file of headers, parsed strictly: libcurl gets plain URLs
  * only.
@@ -556,7 +553,7 @@ static enum outbox_result outbox_judge(long status)
 		return OUTBOX_DELIVERED;
 	if (status == 413)
 		return OUTBOX_TOO_LARGE;
-	/* No answer, a timeout, too many requests, or an error of the server: it may pass. */
+	/* The server did not answer, is busy or has failed: the next attempt may succeed. */
 	if (status < 200 || status == 408 || status == 429 || status >= 500)
 		return OUTBOX_RETRY;
 	return OUTBOX_REFUSED;
@@ -737,6 +734,8 @@ struct push {
 
 static bool find_functions(struct functions *curl)
 {
+	/* Of the same interface: with OpenSSL, with GnuTLS. */
+	static const char *const libraries[] = { "libcurl.so.4", "libcurl-gnutls.so.4" };
 	static const struct library_function list[] = {
 		{ "curl_global_init", offsetof(struct functions, global_init) },
 		{ "curl_easy_init", offsetof(struct functions, init) },
