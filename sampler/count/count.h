@@ -135,8 +135,8 @@ static inline uint32_t tables_slice(uint64_t time_ns)
 int counts_new(struct counts **out, uint32_t nr_slots, uint32_t max_slots);
 void counts_free(struct counts *c);
 /*
- * Choose the table of a batch: all that is added to it, and what is kept beside it by *@tick, is of
- * one tick. Good until the thread is offline for urcu-qsbr.
+ * Return the table for the samples of a batch, and its tick, by which the batch chooses its
+ * statistics. The table is valid until the thread goes offline for urcu-qsbr.
  */
 struct counts_table *counts_begin(struct counts *c, uint32_t *tick);
 /*

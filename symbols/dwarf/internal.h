@@ -120,7 +120,7 @@ struct dwarf_wire_head {
 	uint32_t texts_size; /* the last byte is NUL */
 	uint32_t wanted;     /* chains: the next address needs the split file of this unit - 1 */
 	uint32_t wanted_name, wanted_dir; /* offsets in the texts */
-	uint32_t damaged;		  /* chains: lines or names cannot be read */
+	uint32_t damaged;		  /* 1: the file has damaged lines or names (for chains) */
 };
 
 struct dwarf_wire_frame {
