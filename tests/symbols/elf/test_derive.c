@@ -170,6 +170,18 @@ static void assert_cfa(const struct rows *r, uint64_t pc, enum derive_cfa cfa, i
 	assert_int_equal(row.word_off, word_off);
 }
 
+/* Expect a guess: the stack pointer + @off. */
+static void assert_guess(const struct rows *r, uint64_t pc, int off)
+{
+	bool guessed;
+	struct derive_row row = row_at(r, pc, &guessed);
+
+	assert_int_equal(row.cfa, DERIVE_BY_REG);
+	assert_int_equal(row.reg, 7);
+	assert_int_equal(row.off, off);
+	assert_true(guessed);
+}
+
 static void assert_saved(const struct rows *r, uint64_t pc, unsigned int i, enum derive_where where,
 			 int off)
 {
@@ -264,15 +276,10 @@ TEST(test_behind_call)
 /* Padding behind a call is for a jump, as of a loop; without one the next code is a guess. */
 TEST(test_padding)
 {
-	struct derive_row row;
 	struct rows r;
-	bool guessed;
 
 	DERIVE(&r, d_padded);
-	row = row_at(&r, AT(d_padded_next), &guessed);
-	assert_int_equal(row.cfa, DERIVE_BY_REG);
-	assert_int_equal(row.off, 8);
-	assert_true(guessed);
+	assert_guess(&r, AT(d_padded_next), 8);
 	DERIVE(&r, d_loop);
 	assert_cfa(&r, AT(d_loop_head), DERIVE_BY_REG, 7, 32, 0);
 }
@@ -310,15 +317,10 @@ TEST(test_table)
 /* Where a jump leads to is not known: code that nothing else reaches has its state, as a guess. */
 TEST(test_computed_jump)
 {
-	struct derive_row row;
 	struct rows r;
-	bool guessed;
 
 	DERIVE(&r, d_computed);
-	row = row_at(&r, AT(d_computed_to), &guessed);
-	assert_int_equal(row.cfa, DERIVE_BY_REG);
-	assert_int_equal(row.off, 16);
-	assert_true(guessed);
+	assert_guess(&r, AT(d_computed_to), 16);
 }
 
 /*
@@ -327,21 +329,17 @@ TEST(test_computed_jump)
  */
 TEST(test_addresses)
 {
-	struct derive_row row;
 	struct rows r;
 	bool guessed;
 
 	derive(&r, d_behind, d_behind_end, 0, AT(d_behind_next));
 	assert_cfa(&r, AT(d_behind_next), DERIVE_BY_REG, 7, 8, 0);
 	derive(&r, d_goto, d_goto_end, 0, AT(d_goto_label));
-	row = row_at(&r, AT(d_goto_label), &guessed);
-	assert_int_equal(row.off, 32);
-	assert_true(guessed);
+	assert_guess(&r, AT(d_goto_label), 32);
 	derive(&r, d_inner, d_inner_end, 0, AT(d_inner_label));
 	assert_int_equal(row_at(&r, AT(d_inner_label), &guessed).cfa, DERIVE_NO_CFA);
 	derive(&r, d_within, d_within_end, 0, AT(d_within_label));
-	assert_int_equal(row_at(&r, AT(d_within_label), &guessed).off, 8);
-	assert_true(guessed);
+	assert_guess(&r, AT(d_within_label), 8);
 }
 
 /* endbr64 is at the begin of functions; without alignment perhaps at a landing pad. */
