@@ -326,8 +326,8 @@ static void sum_by_owner(struct profile_annotate *sums, const struct assemble_in
 /*
  * The samples of a function of a language by source line.
  *
- * Frames of interpreters are left out in any view: the interpreter's work for a line counts for
- * the line. Runs on: the builder.
+ * Frames of interpreters, and code of their compilers, are left out in any view: their work for a
+ * line counts for the line. Runs on: the builder.
  */
 
 /* Return whether it is a function of a language, with source lines instead of instructions. */
@@ -343,19 +343,13 @@ struct found {
 	bool own; /* the innermost frame beside the interpreter's */
 };
 
-static bool is_interpreter(const struct assemble_input *in, const struct place *place)
-{
-	const struct object *object = place ? objects_at(in->objects, place->object) : NULL;
-
-	return object && atomic_load_explicit(&object->interpreter, memory_order_relaxed);
-}
-
 /* Find the innermost frame of @function in stack @id. */
 static bool find(const struct assemble_input *in, uint32_t id, uint32_t function,
 		 struct found *found)
 {
 	uint32_t nr = 0, nr_frames;
 	const uint32_t *places = stacks_at(in->stacks, id, &nr);
+	enum assemble_frame frame, inner = ASSEMBLE_OTHER;
 
 	found->own = true;
 	for (uint32_t i = 0; places && i < nr; i++) {
@@ -366,7 +360,11 @@ static bool find(const struct assemble_input *in, uint32_t id, uint32_t function
 		uint32_t symbol = place ? atomic_load_explicit(&place->symbol, memory_order_acquire)
 					: SYMBOL_NONE;
 
-		if (is_interpreter(in, place))
+		frame = assemble_frame_of(in, place, symbols_at(in->symbols, symbol));
+		/* Nameless code that another file has called is no compiled function. */
+		found->own &= frame != ASSEMBLE_OTHER || inner != ASSEMBLE_NAMELESS;
+		inner = frame;
+		if (frame == ASSEMBLE_INTERPRETER || frame == ASSEMBLE_NAMELESS)
 			continue;
 		for (uint32_t k = 0; frames && k < nr_frames; k++, found->own = false) {
 			if ((frames[k].symbol == SYMBOL_NONE ? symbol : frames[k].symbol) !=

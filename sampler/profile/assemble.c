@@ -50,11 +50,9 @@ struct assemble_index {
 struct assemble_spot {
 	uint32_t first, nr; /* in frames; first + 1, 0: none yet */
 	uint32_t nr_tails;  /* the first of them: functions that the call led through */
-	bool script;	    /* code of a language */
-	bool interpreter;   /* code of an interpreter */
-	bool nameless_code; /* made at run time, without a name */
-	bool kernel;	    /* code of the kernel */
-	uint8_t wait;	    /* the frame of a wait: enum wait_kind */
+	enum assemble_frame frame;
+	bool kernel;  /* code of the kernel */
+	uint8_t wait; /* the frame of a wait: enum wait_kind */
 	bool long_wait;
 	struct wait_hint hint;
 };
@@ -213,27 +211,19 @@ static int add_frames(struct assemble_work *w, uint32_t id, uint32_t function, u
 	return w->nr_frames > nr_before ? 0 : add_frame(w, function, PROFILE_NO_LINE);
 }
 
-/* Note whether it is code of a language or of an interpreter. */
+/* Note what it is code of. */
 static void classify(const struct assemble_work *w, struct assemble_spot *spot,
-		     const struct place *place)
+		     const struct place *place, const struct symbol *symbol)
 {
 	const struct object *object = place ? objects_at(w->in->objects, place->object) : NULL;
 
 	if (!object)
 		return;
-	spot->script = object->identity.kind == OBJECT_SCRIPT;
+	spot->frame = assemble_frame_of(w->in, place, symbol);
 	spot->kernel = place->object == OBJECT_ID_KERNEL;
 	if (place->object == w->in->wait && place->offset < WAIT_FOUND)
 		spot->wait = (uint8_t)MIN(place->offset, WAIT_OTHER);
 	spot->long_wait = spot->wait && place->offset == WAIT_LONG;
-	spot->interpreter = atomic_load_explicit(&object->interpreter, memory_order_relaxed);
-}
-
-static bool is_made_code(const struct assemble_work *w, const struct place *place)
-{
-	const struct object *object = place ? objects_at(w->in->objects, place->object) : NULL;
-
-	return object && object->identity.kind == OBJECT_ANON;
 }
 
 /* Return the meaning of the function on the stack of a waiting task. */
@@ -261,9 +251,8 @@ static int assemble_spot(struct assemble_work *w, struct assemble_spot *spot, ui
 	*spot = (struct assemble_spot){ .first = first + 1,
 					.nr = w->nr_frames - first,
 					.nr_tails = nr_tails };
-	classify(w, spot, place);
-	spot->nameless_code = (!symbol || symbol->made_up) && is_made_code(w, place);
-	w->has_scripts |= spot->script;
+	classify(w, spot, place, symbol);
+	w->has_scripts |= spot->frame == ASSEMBLE_SCRIPT;
 	if (!ret && w->in->wait_places)
 		spot->hint = hint_of(w, spot);
 	return ret;
@@ -277,7 +266,7 @@ static int assemble_spot(struct assemble_work *w, struct assemble_spot *spot, ui
 
 /* Frames that a stack does not show. */
 struct left_out {
-	bool script, interpreter; /* as in spot */
+	bool script, interpreter; /* with the code of its compiler */
 };
 
 /* Return the places of stack @id; none for newer ids. */
@@ -297,7 +286,7 @@ static struct left_out find_left_out(const struct assemble_work *w, const uint32
 	if (w->in->shown_frames != FRAMES_LANGUAGE)
 		return (struct left_out){ .script = w->in->shown_frames == FRAMES_NATIVE };
 	for (uint32_t i = 0; i < nr && w->has_scripts; i++)
-		if (assemble_spot_at(w, places[i])->script)
+		if (assemble_spot_at(w, places[i])->frame == ASSEMBLE_SCRIPT)
 			return (struct left_out){ .interpreter = true };
 	return (struct left_out){ false, false };
 }
@@ -314,26 +303,33 @@ struct shown {
 /* Frames of code without a name that may follow each other. */
 #define NAMELESS_MAX 8U
 
-/* Return whether place @i is code without a name that a function of a language, or its interpreter,
- * runs: the code of others is called from another file. */
+/*
+ * Return whether place @i, code without a name, is called by a function of a language or by its
+ * interpreter: the code of others is called from another file.
+ */
 static bool is_compiled(const struct assemble_work *w, const struct shown *s, uint32_t i)
 {
-	const struct assemble_spot *spot = assemble_spot_at(w, s->places[i]);
+	enum assemble_frame frame = ASSEMBLE_NAMELESS;
 	uint32_t end = MIN(s->nr, i + NAMELESS_MAX);
 
-	while (spot->nameless_code && ++i < end)
-		spot = assemble_spot_at(w, s->places[i]);
-	return !spot->nameless_code && (spot->script || spot->interpreter);
+	while (frame == ASSEMBLE_NAMELESS && ++i < end)
+		frame = assemble_spot_at(w, s->places[i])->frame;
+	return frame == ASSEMBLE_SCRIPT || frame == ASSEMBLE_INTERPRETER;
 }
 
 static bool is_left_out(const struct assemble_work *w, struct left_out out, const struct shown *s,
 			uint32_t i)
 {
-	const struct assemble_spot *spot = assemble_spot_at(w, s->places[i]);
-
-	return (out.script && spot->script) ||
-	       (out.interpreter &&
-		(spot->interpreter || (spot->nameless_code && is_compiled(w, s, i))));
+	switch (assemble_spot_at(w, s->places[i])->frame) {
+	case ASSEMBLE_SCRIPT:
+		return out.script;
+	case ASSEMBLE_INTERPRETER:
+		return out.interpreter;
+	case ASSEMBLE_NAMELESS:
+		return out.interpreter && is_compiled(w, s, i);
+	default:
+		return false;
+	}
 }
 
 /* Return the kind of the wait that these functions show. */

@@ -675,6 +675,33 @@ struct assemble_input { /* all borrowed */
 	struct assemble_sizes *sizes;		 /* NULL: not known */
 };
 
+/* What a frame is to the functions of languages in its stack. */
+enum assemble_frame {
+	ASSEMBLE_OTHER,
+	ASSEMBLE_SCRIPT,      /* one of these functions */
+	ASSEMBLE_INTERPRETER, /* its work counts for the function that it runs */
+	ASSEMBLE_NAMELESS /* code made at run time: as that, if one of these two is its caller */
+};
+
+/* @symbol: of @place; NULL: it has none yet. */
+static inline enum assemble_frame assemble_frame_of(const struct assemble_input *in,
+						    const struct place *place,
+						    const struct symbol *symbol)
+{
+	const struct object *object = place ? objects_at(in->objects, place->object) : NULL;
+
+	if (!object)
+		return ASSEMBLE_OTHER;
+	if (object->identity.kind == OBJECT_SCRIPT)
+		return ASSEMBLE_SCRIPT;
+	/* Relaxed: a hint, which stays. */
+	if (atomic_load_explicit(&object->interpreter, memory_order_relaxed))
+		return ASSEMBLE_INTERPRETER;
+	return object->identity.kind == OBJECT_ANON && (!symbol || symbol->made_up)
+		       ? ASSEMBLE_NAMELESS
+		       : ASSEMBLE_OTHER;
+}
+
 /* A profile folded into rows: functions, processes. Pure; any thread. */
 
 /* The samples that count. */

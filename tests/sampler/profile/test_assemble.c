@@ -328,7 +328,13 @@ TEST(test_code_of_languages)
 {
 	struct tables t;
 	uint32_t places[5];
-	struct history_cell counts[2] = { { .count = 1 }, { .count = 1 } };
+	struct history_cell counts[2] = {
+		{ .count = 1, .weight = 10, .task = TASK_UNKNOWN },
+		{ .count = 2, .weight = 20, .task = TASK_UNKNOWN },
+	};
+	struct profile_annotate a = { 0 };
+	struct listing_lines lines;
+	struct assemble_input in;
 	struct profile *p;
 
 	tables_init(&t);
@@ -348,6 +354,17 @@ TEST(test_code_of_languages)
 	assert_string_equal(function_at(p, 0, 0)->name.str, "Cart.total");
 	assert_int_equal(p->stacks[p->counts[1].stack].nr, 4);
 	profile_free(p);
+	in = (struct assemble_input){ .counts = counts,
+				      .nr_counts = 2,
+				      .stacks = t.stacks,
+				      .places = t.places,
+				      .symbols = t.symbols,
+				      .maps = t.maps,
+				      .objects = t.objects };
+	a.function = atomic_load(&places_at(t.places, places[3])->symbol);
+	assert_int_equal(annotate_lines(&a, &in, &lines), 0);
+	assert_true(a.nr_points == 1 && a.points[0].count == 1 && a.points[0].total == 30);
+	free(a.points);
 	tables_fini(&t);
 }
 
