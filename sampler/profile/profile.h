@@ -694,7 +694,7 @@ static inline enum assemble_frame assemble_frame_of(const struct assemble_input 
 		return ASSEMBLE_OTHER;
 	if (object->identity.kind == OBJECT_SCRIPT)
 		return ASSEMBLE_SCRIPT;
-	/* Relaxed: a hint, which stays. */
+	/* Relaxed: set once. */
 	if (atomic_load_explicit(&object->interpreter, memory_order_relaxed))
 		return ASSEMBLE_INTERPRETER;
 	return object->identity.kind == OBJECT_ANON && (!symbol || symbol->made_up)
