@@ -79,7 +79,7 @@ TOOLS     := $(patsubst tests/tools/%.c,$(B)/tests/tools/%,$(wildcard tests/tool
 # The same targets over their corpora, without a fuzzer.
 REPLAYS   := $(FUZZERS:%=$(B)/tests/fuzz/%)
 
-.PHONY: cases truth-tableless bench-cage kill-matrix storms soak man all run check unit e2e bench fuzz fuzz-all layouts layering style figures install uninstall clean help deps programs tools lab
+.PHONY: cases truth-tableless bench-cage kill-matrix storms soak drift man all run check pure live unit e2e bench fuzz fuzz-all layouts layering style figures install uninstall clean help deps programs tools lab
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -181,6 +181,11 @@ $(B)/tests/programs/%: tests/programs/%.cc | deps
 programs: $(PROGRAMS)
 tools: $(TOOLS)
 
+# Three suites. A test of a room, or a fuzz corpus, is pure, unless its first comment has a line "Live: REASON".
+# tests/run proves it; all end-to-end tests are live; what takes minutes or more is soak.
+LIVE       := $(patsubst %.c,$(B)/%,$(shell grep -lE '^[ /*]*Live: ' $(TESTS:$(B)/%=%.c) $(FUZZERS:%=tests/fuzz/%.c)))
+PURE       := $(filter-out $(LIVE),$(TESTS) $(REPLAYS))
+SOAK       := drift storms kill-matrix fail-calls keep-kill keep-night languages-beside
 E2E        := $(sort $(wildcard tests/e2e/*.sh))
 RUN        := B=$(B) EMU="$(EMU)" tests/run
 # As words of RUN: a step is a test.
@@ -188,7 +193,7 @@ LAYERING    = "tests/layering $(ROOMS)"
 STYLE       = "tests/style $(ROOMS)"
 
 # What does not build has failed as a test; the others run.
-check: ## all tests (unit, fuzz corpora, layering, style, end-to-end); STRICT=1: missing rights are failures
+check: ## the pure and the live suite, layering, style; STRICT=1: missing rights are failures
 	$(Q)$(MAKE) --no-print-directory -k checked || true
 	$(Q)$(RUN) $(TESTS) $(REPLAYS) $(LAYERING) $(STYLE) $(E2E)
 
@@ -198,7 +203,17 @@ checked: all $(TESTS) $(REPLAYS) $(TOOLS) programs
 lab: ## boot Debian kernels in QEMU (amd64, arm64) and run suites in them; LAB="quick" for one
 	$(Q)B=$(B) tests/lab/run $(LAB)
 
-unit: $(TESTS) $(REPLAYS) programs ## tests that need no privileges, and the fuzz corpora
+pure: $(PURE) ## suite of tests without clock, rights and waiting, each below a second, and fuzz corpora
+	$(Q)$(RUN) $(PURE)
+
+live: $(B)/proftop $(LIVE) programs $(TOOLS) ## suite of tests of threads, processes, perf events, and tests/e2e
+	$(Q)$(RUN) $(LIVE) $(E2E)
+
+soak: ## suite of what takes minutes to hours, one after the other: drift, storms, kills, faults
+	$(Q)for target in $(SOAK); do $(MAKE) --no-print-directory $$target || failed="$$failed $$target"; done; \
+		test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
+
+unit: $(TESTS) $(REPLAYS) programs ## tests of rooms, pure and live, and fuzz corpora
 	$(Q)$(RUN) $(TESTS) $(REPLAYS)
 
 e2e: $(B)/proftop programs $(TOOLS) ## tests/e2e: the program itself, with real perf events
@@ -207,7 +222,7 @@ e2e: $(B)/proftop programs $(TOOLS) ## tests/e2e: the program itself, with real 
 storms: $(B)/proftop programs ## own CPU time beside programs that fork, execute, rename, map as fast as they can
 	$(Q)B=$(B) python3 tests/e2e/storms.py
 
-soak: $(B)/proftop ## drift of memory at 999 Hz beside builds, JITs and namespaces; TIME=7200; SAN=: no findings
+drift: $(B)/proftop ## growth of memory at 999 Hz beside builds, JITs and namespaces; TIME=7200; SAN=: no findings
 	$(Q)tests/soak $(or $(TIME),7200) $(B)/proftop
 
 kill-matrix: $(B)/proftop ## kill each process and thread of proftop at random times; N=1000

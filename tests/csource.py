@@ -14,6 +14,8 @@ BRACE = re.compile(r"[{};]")
 # The text before the brace of a function: its name, its arguments, attributes.
 HEAD = re.compile(r"(\w+)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\s*$")
 ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)")
+TEST = re.compile(r"^tests/(symbols|unwind|sampler|ui)/(\w+/)?test_\w+\.c$|^tests/fuzz/fuzz_\w+\.c$")
+LIVE = re.compile(r"^\W*Live: ", re.M)
 WORD = re.compile(r"[A-Za-z][A-Za-z']*")
 
 Text = namedtuple("Text", "line text")
@@ -106,3 +108,8 @@ def sources(folder):
     """Return the split C files below a folder."""
     return [Source(p) for p in sorted(pathlib.Path(folder).rglob("*.[ch]"))
             if not {"build", "data"} & set(p.parts)]
+
+
+def is_pure(path, text):
+    """Return whether a file is a test of the pure suite: its first comment has no line "Live: REASON"."""
+    return TEST.search(path) is not None and not LIVE.search(text[:1500])

@@ -2,6 +2,7 @@
 /*
  * Bytes as a mangled name: no crash, no overflow, and never slow.
  * FUZZ: symbols
+ * Live: reads a clock.
  */
 #include <stdint.h>
 #include <stdlib.h>

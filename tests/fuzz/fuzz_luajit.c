@@ -11,7 +11,7 @@
 
 #include "tests/fuzz/check_chain.h"
 #include "tests/fuzz/made.h"
-#include "tests/symbols/luajitmake.h"
+#include "tests/makers/luajit.h"
 #include "symbols/base/base.h"
 #include "symbols/script/internal.h"
 

@@ -6,6 +6,7 @@
  * First byte even: the rest is text. Odd: the rest is a program of events.
  * Oracle: parsed mappings are in order inside the text; a look-up finds the mapping that covers the
  * address at that time; counts of processes and spaces return to their first values.
+ * Live: waits for threads or processes.
  */
 #include "symbols/process/internal.h"
 

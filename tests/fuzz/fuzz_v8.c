@@ -11,7 +11,7 @@
 
 #include "tests/fuzz/check_chain.h"
 #include "tests/fuzz/made.h"
-#include "tests/symbols/v8make.h"
+#include "tests/makers/v8.h"
 #include "unwind/unwind.h"
 #include "symbols/base/base.h"
 #include "symbols/script/internal.h"

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "tests/symbols/pymake.h"
+#include "tests/makers/cpython.h"
 #include "symbols/base/base.h"
 #include "symbols/script/internal.h"
 

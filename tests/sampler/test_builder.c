@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The end of a session with a builder that hangs in a read. */
+/*
+ * The end of a session with a builder that hangs in a read.
+ * Live: waits for threads or processes.
+ */
 #include "sampler/internal.h"
 
 #include <errno.h>

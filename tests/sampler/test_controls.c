@@ -3,6 +3,7 @@
  * All controls, used at random at full load: in each tick the account sums up, nothing leaks, the
  * rates are the requested ones. CONTROLS=200 SECONDS=300 for the long run. Needs the right to
  * sample.
+ * Live: opens perf events.
  */
 #include "sampler/sampler.h"
 

@@ -2,6 +2,7 @@
 /*
  * CPU time by clocks: exact whatever the samples say; of threads, of tasks without samples, of
  * processes that begin and end, of other processes with the same number.
+ * Live: waits for threads or processes.
  */
 #include "sampler/internal.h"
 

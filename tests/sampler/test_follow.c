@@ -2,6 +2,7 @@
 /*
  * The search for new tasks of a target: which have events already, and that it takes no longer for
  * each of many tasks than for each of few. Tasks that hung in an exec are tried again.
+ * Live: waits for threads or processes.
  */
 #include "sampler/internal.h"
 

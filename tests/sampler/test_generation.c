@@ -2,6 +2,7 @@
 /*
  * New tables for full ones: the shown history is the same before and after, sums and stacks and
  * names, and unused entries are gone.
+ * Live: waits for threads or processes.
  */
 #include "sampler/store.c"
 

@@ -3,6 +3,7 @@
  * A live session with waits that replaces its tables at each tick, with its places, beside programs
  * that begin and end: the account sums up, and the function that takes the time has its name, once.
  * Needs the right to sample.
+ * Live: opens perf events.
  */
 #include "sampler/internal.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Segments of --keep as keep_tick() writes them, read back: each stack has all its functions.
+ * Live: waits for threads or processes.
  */
 #include "sampler/keep.c"
 

@@ -2,6 +2,7 @@
 /*
  * Folders for --open that were written to do harm: reading them can be stopped, takes a bounded
  * amount of memory, and takes no function for another one.
+ * Live: waits for threads or processes.
  */
 #include "sampler/keep.c"
 

@@ -2,6 +2,7 @@
 /*
  * A live session with failing system calls: each problem is reported on the right line, on the
  * right CPU, and ends after its fix. Needs the right to sample.
+ * Live: opens perf events.
  */
 #include "sampler/sampler.h"
 

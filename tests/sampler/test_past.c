@@ -2,6 +2,7 @@
 /*
  * The past of a recording of ten minutes, in which a process computes for 200 ms every 20 s: the
  * heat strip shows each time, and a range of the past has the true shares.
+ * Live: waits for threads or processes.
  */
 #include "sampler/count/history.c"
 

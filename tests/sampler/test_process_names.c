@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Processes by name, beside command lines that are read for ever. */
+/*
+ * Processes by name, beside command lines that are read for ever.
+ * Live: waits for threads or processes.
+ */
 #include "sampler/target.c"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The process of a read that hangs is found, and not the next one.
+ * Live: takes about a second of CPU time, or more.
  */
 #include "sampler/reader/reader.c"
 

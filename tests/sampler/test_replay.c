@@ -3,6 +3,7 @@
  * A recording written by the recorder, through the tables: every sample is
  * counted, also when each has a separate stack, and lost ones once. The error bars of rows cover
  * the true share; WINDOWS=1000 SAMPLES=1000 for the long run.
+ * Live: waits for threads or processes and takes about a second of CPU time, or more.
  */
 #include "sampler/record/recorder.c"
 

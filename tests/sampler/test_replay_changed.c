@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A recording that changes while it is replayed: its samples are still in the account.
+ * Live: waits for threads or processes.
  */
 #include "sampler/internal.h"
 
@@ -13,7 +14,7 @@
 #include <unistd.h>
 
 #define FILE_SIZE (1 << 18)
-#include "tests/sampler/perfdata_file.h"
+#include "tests/makers/perfdata.h"
 #include "unwind/unwind.h"
 #include "symbols/base/base.h"
 #include "symbols/sandbox/sandbox.h"

@@ -2,6 +2,7 @@
 /*
  * Recordings with fields and events that proftop does not record itself: every
  * sample of the file is in the account.
+ * Live: waits for threads or processes.
  */
 #include "sampler/internal.h"
 
@@ -15,7 +16,7 @@
 #include <unistd.h>
 
 #define FILE_SIZE (1 << 16)
-#include "tests/sampler/perfdata_file.h"
+#include "tests/makers/perfdata.h"
 #include "unwind/unwind.h"
 #include "symbols/base/base.h"
 #include "symbols/sandbox/sandbox.h"

@@ -2,6 +2,7 @@
 /*
  * Events of wake-ups in recordings: alone, with records of switches, as a member of a group, and
  * renamed late.
+ * Live: waits for threads or processes.
  */
 #include "sampler/internal.h"
 
@@ -10,7 +11,7 @@
 #include <linux/perf_event.h>
 #include <unistd.h>
 
-#include "tests/sampler/perfdata_file.h"
+#include "tests/makers/perfdata.h"
 #include "symbols/base/base.h"
 #include "symbols/sandbox/sandbox.h"
 #include "symbols/script/script.h"

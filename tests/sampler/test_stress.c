@@ -7,6 +7,7 @@
  *
  * Key k is the stack of depth(k) places with offsets k, k+1, ..., and weighs
  * k + 1: so a cell can be checked against its stack.
+ * Live: takes about a second of CPU time, or more.
  */
 #include "tests/prelude.h"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Rules of traps: parsed, and tested with slices. */
+/*
+ * Rules of traps: parsed, and tested with slices.
+ * Live: waits for threads or processes.
+ */
 #include "sampler/tick.c"
 #include "sampler/count/internal.h"
 

@@ -2,6 +2,7 @@
 /*
  * code: functions of this very process with their lines, from a file, the
  * vdso, and memory; the kernel's from a core file made here; source files.
+ * Live: waits for threads or processes.
  */
 #include "symbols/code/source.c"
 

@@ -2,6 +2,7 @@
 /*
  * Another table of places: places that are moved have their names and source, whatever the loader
  * was doing; others are named when they are sampled again.
+ * Live: waits for threads or processes.
  */
 #include "symbols/dwarf/lines.c"
 

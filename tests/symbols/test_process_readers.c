@@ -2,6 +2,7 @@
 /*
  * The reader of processes: one that hangs is replaced, and its process is left out; after some of
  * them all processes of its user.
+ * Live: waits for threads or processes.
  */
 #include "symbols/symbols.c"
 

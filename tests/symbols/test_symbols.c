@@ -2,6 +2,7 @@
 /*
  * symbols: places of this very process named by the loader's work, on this
  * thread and in the background; objects that cannot be had.
+ * Live: waits for threads or processes.
  */
 #include "tests/prelude.h"
 

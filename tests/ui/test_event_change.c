@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Probes of programs: the main thread does not read the file. */
+/*
+ * Probes of programs: the main thread does not read the file.
+ * Live: reads a clock.
+ */
 #include "tests/ui/fake.h"
 
 #include <poll.h>

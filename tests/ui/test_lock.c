@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* :lock, of a mutex that a thread of this process waits for and this thread holds; its box. */
+/*
+ * :lock, of a mutex that a thread of this process waits for and this thread holds; its box.
+ * Live: waits for threads or processes.
+ */
 #include "ui/command.c"
 
 #include "ui/internal.h"

@@ -2,6 +2,7 @@
 /*
  * The head and the bars: the parts of a CPU's time and their scale, small shares and smaller ones,
  * good and bad by colour, and tabs that are not rows.
+ * Live: takes about a second of CPU time, or more.
  */
 #include "tests/ui/fake.h"
 

@@ -3,6 +3,7 @@
  * Random keys, presses of the mouse, commands, sizes and profiles: no fault
  * (made for the sanitizers), and no tick and no resize ever moves the selection to another row.
  * MONKEY_SEED (1); MONKEY_SECONDS (6000 steps).
+ * Live: takes about a second of CPU time, or more.
  */
 #include "tests/ui/folded.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Scripts, the command line, and the commands in reach of both.
+ * Live: waits for threads or processes.
  */
 #include "ui/command.c"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * ^C while proftop ends: that of before is discarded, one after it ends the process.
+ * Live: reads a clock.
  */
 #include "tests/prelude.h"
 

@@ -6,6 +6,7 @@
  * Times are CPU times of this thread, so that a busy machine does not fail it, and the limits
  * stretch on a slower one.
  * Sanitizers make code many times slower: there the limit is not checked.
+ * Live: takes about a second of CPU time, or more.
  */
 #include "tests/ui/large.h"
 

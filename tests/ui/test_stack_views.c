@@ -2,6 +2,7 @@
 /*
  * Call tree, flame graph, callers and callees: whole screens, the effect of keys, and that the
  * selection keeps its function.
+ * Live: takes about a second of CPU time, or more.
  */
 #include "ui/view/view_flame.c"
 

@@ -2,6 +2,7 @@
 /*
  * The guard on a real pseudo-terminal: after every kind of end the terminal is as before, and the
  * exit code is right.
+ * Live: waits for threads or processes.
  */
 #include "tests/prelude.h"
 

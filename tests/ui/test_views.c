@@ -2,6 +2,7 @@
 /*
  * Whole screens from profiles made by hand, compared with files.
  * GOLDEN=update writes them; look at the difference before committing.
+ * Live: reads a clock.
  */
 #include "ui/view/view_help.c"
 #include "ui/fold/fold.h"

@@ -2,6 +2,7 @@
 /*
  * The views around the functions: CPUs, modules, messages, threads; whole screens and their data.
  * GOLDEN=update writes the screens.
+ * Live: waits for threads or processes.
  */
 #include "ui/view/view_processes.c"
 

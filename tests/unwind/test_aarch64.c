@@ -3,6 +3,7 @@
  * AArch64 frames with false CFI: glibc's lazy resolver, and libgcc while it installs the context of
  * the frame that catches. The FDEs and instructions are from Debian's libraries; stacks are made by
  * hand.
+ * Live: waits for threads or processes.
  */
 #include <elf.h>
 #include <linux/perf_event.h>
@@ -12,7 +13,7 @@
 #include "symbols/base/base.h"
 #include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
-#include "tests/unwind/make_eh.h"
+#include "tests/makers/eh_frame.h"
 #include "tests/unwind/world.h"
 #include "unwind/internal.h"
 #include "symbols/sandbox/sandbox.h"

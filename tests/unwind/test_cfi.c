@@ -4,6 +4,7 @@
  * interpreter, and the refusals of the gate. CFI_ALL=1: every ELF file under /usr/lib and /usr/bin,
  * else those of a few seconds. With file names as arguments: report the shares of COMPLEX and
  * refused FDEs in them.
+ * Live: takes about a second of CPU time, or more.
  */
 #include "unwind/internal.h"
 
@@ -14,7 +15,7 @@
 #include <inttypes.h>
 
 #include "symbols/base/base.h"
-#include "tests/unwind/make_eh.h"
+#include "tests/makers/eh_frame.h"
 #include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 #include "symbols/image/image.h"

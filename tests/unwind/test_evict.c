@@ -3,6 +3,7 @@
  * Images are evicted and loaded again while threads unwind through them: a complete stack is always
  * the right one, each request is answered, and freed memory is never read (SAN=address,
  * SAN=thread).
+ * Live: waits for threads or processes.
  */
 #include "tests/prelude_rcu.h"
 

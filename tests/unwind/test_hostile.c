@@ -3,6 +3,7 @@
  * An object with unwind tables that cost time or mislead, beside an honest process in the same
  * unwinder: no sample takes more CPU time than the budget allows, and the honest stacks are
  * complete. The bytes are generated here.
+ * Live: waits for threads or processes.
  */
 #include "unwind/internal.h"
 
@@ -16,7 +17,7 @@
 #include <urcu/urcu-qsbr.h>
 
 #include "tests/unwind/hostile.h"
-#include "tests/unwind/make_eh.h"
+#include "tests/makers/eh_frame.h"
 #include "tests/unwind/shot.h"
 #include "symbols/base/base.h"
 #include "symbols/sandbox/sandbox.h"

@@ -4,6 +4,7 @@
  * libunwind cannot read, by rules that it has in its cache, in a file of thousands of segments.
  * No sample takes more CPU time than the budget allows. Also frames that need a register which the
  * frame before them has dropped.
+ * Live: waits for threads or processes.
  */
 #include "unwind/internal.h"
 
@@ -14,7 +15,7 @@
 #include <linux/perf_event.h>
 
 #include "tests/unwind/hostile.h"
-#include "tests/unwind/make_eh.h"
+#include "tests/makers/eh_frame.h"
 #include "symbols/base/base.h"
 #include "symbols/sandbox/sandbox.h"
 #include "symbols/elf/eh_frame.h"

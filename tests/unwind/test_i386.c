@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A stack of a 32-bit process, made by hand: tables of i386, registers of a sample with ABI_32.
+ * Live: reads a clock.
  */
 #include "unwind/internal.h"
 
@@ -10,7 +11,7 @@
 #include <unistd.h>
 
 #include "tests/prelude_rcu.h"
-#include "tests/unwind/make_eh.h"
+#include "tests/makers/eh_frame.h"
 #include "tests/unwind/world.h"
 
 #define PID  4321

@@ -2,6 +2,7 @@
 /*
  * Recent look-ups: of two mappings at one address, each sample is in the one of its time, in any
  * order of the samples.
+ * Live: waits for threads or processes.
  */
 #include "unwind/unwind.h"
 

@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <libunwind.h>
 
-#include "tests/unwind/make_eh.h"
+#include "tests/makers/eh_frame.h"
 #include "tests/yardstick.h"
 #include "symbols/base/base.h"
 #include "symbols/elf/eh_frame.h"

@@ -4,6 +4,7 @@
  * stack made of the calls and returns that it really executed: prologues,
  * epilogues, PLT stubs, the lazy resolver, libc's assembly. By rows, and the
  * same by libunwind alone.
+ * Live: steps through a child.
  */
 #include "tests/prelude_rcu.h"
 

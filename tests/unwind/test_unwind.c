@@ -3,6 +3,7 @@
  * The whole unwinder on this process's own stacks, against libgcc's unwinder:
  * by libunwind alone, while rows are learnt, and by rows. With an argument: measure the cost of a
  * sample.
+ * Live: reads memory of processes.
  */
 #include "unwind/unwind.h"
 

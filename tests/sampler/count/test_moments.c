@@ -2,6 +2,7 @@
 /*
  * Slices of the past are of the moments of their samples: whatever is read late, out of order or in
  * bursts, no slice has more than its CPUs can have, and no sample is missing.
+ * Live: takes about a second of CPU time, or more.
  */
 #include "sampler/count/history.c"
 

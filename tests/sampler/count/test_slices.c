@@ -2,6 +2,7 @@
 /*
  * slices: packed counts against the counts themselves; random adds, merges, drops, resets and
  * changes of events against a list of all samples; memory of ten minutes; damaged bytes.
+ * Live: takes about a second of CPU time, or more.
  */
 #include "sampler/count/history.c"
 

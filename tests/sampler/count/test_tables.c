@@ -2,6 +2,7 @@
 /*
  * stacks and cells, one thread: identity, sums, growth, full, memory caps.
  * test_stress.c has the threads.
+ * Live: takes about a second of CPU time, or more.
  */
 #include "sampler/count/counts.c"
 

@@ -2,6 +2,7 @@
 /*
  * counters, opened on a fake kernel: the requests, failures at the n-th call for every n, no fd
  * left open; refusals, and their messages.
+ * Live: some parts need root.
  */
 #include "sampler/event/counters.c"
 

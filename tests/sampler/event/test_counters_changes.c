@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * counters, changed while they run, on a made-up kernel: rates, events, tasks.
+ * Live: reads a clock.
  */
 #include "sampler/event/slot.c"
 #include "sampler/event/counters.c"

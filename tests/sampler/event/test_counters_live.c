@@ -2,6 +2,7 @@
 /*
  * counters on the real kernel, where perf_event_open is permitted: rates, lost
  * samples counted exactly, side-band, two sessions, targets that end.
+ * Live: opens perf events.
  */
 #include "sampler/event/counters.c"
 

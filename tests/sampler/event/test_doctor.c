@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * doctor: a fake /proc is read, and each set of facts has its finding, its level and a fix.
+ * Live: opens perf events.
  */
 #include "sampler/event/event.h"
 

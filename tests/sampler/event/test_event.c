@@ -2,6 +2,7 @@
 /*
  * event: every name of the catalogue, aliases, modifiers, raw codes, and the message for unknown
  * names.
+ * Live: opens perf events.
  */
 #include "sampler/event/event.c"
 

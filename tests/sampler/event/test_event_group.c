@@ -2,6 +2,7 @@
 /*
  * Groups of events: lists and braces as in perf, the requests to a fake kernel, changes while the
  * groups run, and the counts in a leader's samples.
+ * Live: reads a clock.
  */
 #include "sampler/hot/sampler_thread.c"
 

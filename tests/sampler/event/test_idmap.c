@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * idmap: ids found, forgotten and replaced while others look.
+ * Live: waits for threads or processes.
  */
 #include "sampler/event/slot.c"
 

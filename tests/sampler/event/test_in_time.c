@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A call that waits for ever, interrupted; in a thread that blocks all signals. */
+/*
+ * A call that waits for ever, interrupted; in a thread that blocks all signals.
+ * Live: waits for threads or processes.
+ */
 #include "sampler/event/internal.h"
 
 #include <errno.h>

@@ -2,6 +2,7 @@
 /*
  * Events that the kernel describes: PMUs of a fake /sys, tracepoints of a fake
  * tracefs, breakpoints, probes; and the lists of them.
+ * Live: some parts need root.
  */
 #include "sampler/event/event.c"
 

@@ -2,6 +2,7 @@
 /*
  * procstat: shares from made-up /proc files, CPUs that go offline and online, odd content; and that
  * our own cost is seen.
+ * Live: waits for threads or processes.
  */
 #include "sampler/event/event.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * tasks: lists of CPUs, threads, process trees and users.
+ * Live: reads a clock.
  */
 #include "sampler/event/internal.h"
 

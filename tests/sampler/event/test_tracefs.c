@@ -2,6 +2,7 @@
 /*
  * Tracepoints without a mount: the screen, which has given up its rights, reads them as the command
  * line did.
+ * Live: some parts need root.
  */
 #include "sampler/event/event.h"
 

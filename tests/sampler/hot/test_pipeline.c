@@ -2,6 +2,7 @@
 /*
  * pipeline: a sample without a slot for its place is never counted as its caller's; the innermost
  * frame is the sample's own address, in the mode of its record.
+ * Live: waits for threads or processes.
  */
 #include "sampler/hot/internal.h"
 

@@ -2,6 +2,7 @@
 /*
  * Records of a ring as a sampler thread handles them: which frames of languages are recorded,
  * switches of tasks that exit, pauses without an end, and a ring that takes long.
+ * Live: waits for threads or processes.
  */
 #include "sampler/record/recorder.c"
 #include "sampler/waits/waits.c"

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define FILE_SIZE 32768
-#include "tests/sampler/perfdata_file.h"
+#include "tests/makers/perfdata.h"
 #include "symbols/base/base.h"
 #include "symbols/image/image.h"
 #include "sampler/ring/ring.h"

@@ -13,7 +13,7 @@
 
 #include "symbols/sandbox/sandbox.h"
 
-#include "tests/sampler/perfdata_file.h"
+#include "tests/makers/perfdata.h"
 #include "symbols/base/base.h"
 #include "symbols/image/image.h"
 #include "sampler/ring/ring.h"

@@ -3,6 +3,7 @@
  * A recording that is read in the sandbox: the same as in this thread; answers that were changed at
  * random are refused or harmless; a reader that ends, or finds nothing, is a message; waiting for
  * one that hangs can be stopped.
+ * Live: waits for threads or processes.
  */
 #include "tests/prelude.h"
 
@@ -17,7 +18,7 @@
 #include "symbols/sandbox/sandbox.h"
 
 #define FILE_SIZE 32768
-#include "tests/sampler/perfdata_file.h"
+#include "tests/makers/perfdata.h"
 #include "symbols/base/base.h"
 #include "sampler/ring/ring.h"
 #include "sampler/event/event.h"

@@ -16,7 +16,7 @@
 #endif
 
 #define FILE_SIZE (1 << 20)
-#include "tests/sampler/perfdata_file.h"
+#include "tests/makers/perfdata.h"
 #include "symbols/base/base.h"
 #include "sampler/ring/ring.h"
 #include "sampler/event/event.h"

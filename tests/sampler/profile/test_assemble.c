@@ -2,6 +2,7 @@
 /*
  * assemble: ids of the real tables into a profile that outlives them. Names are from this very
  * program, read as the loader reads it.
+ * Live: waits for threads or processes.
  */
 #include "sampler/annotate.c"
 #include "sampler/profile/internal.h"

@@ -2,6 +2,7 @@
 /*
  * fold: small cases worked out by hand, and random profiles against the
  * plainest possible way to count them.
+ * Live: takes about a second of CPU time, or more.
  */
 #include "tests/prelude.h"
 #include "tests/sampler/profile_of.h"

@@ -2,6 +2,7 @@
 /*
  * fold_tree, fold_callers: small cases worked out by hand, random profiles
  * against the plainest way to count, and the time that a large one takes.
+ * Live: takes about a second of CPU time, or more.
  */
 #include "tests/prelude.h"
 #include "tests/sampler/profile_of.h"

@@ -2,6 +2,7 @@
 /*
  * langreader_main, sandbox_memory: a reader that was taken over can read memory of processes, and
  * nothing else; one that is killed is noticed; none is left behind.
+ * Live: reads memory of processes.
  */
 #include "sampler/reader/reader.c"
 

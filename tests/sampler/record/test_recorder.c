@@ -2,6 +2,7 @@
 /*
  * The recorder: all input of lanes and of a fake /proc is in perfdata, every record once or counted
  * as lost; also when lanes are full, the disk is, or the recording is cut off.
+ * Live: waits for threads or processes.
  */
 #include "sampler/record/recorder.c"
 

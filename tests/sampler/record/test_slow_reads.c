@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Mappings beside ones that hang their reader: of one user some do, then none of its others. */
+/*
+ * Mappings beside ones that hang their reader: of one user some do, then none of its others.
+ * Live: waits for threads or processes.
+ */
 #include "sampler/record/recorder.c"
 
 #include <poll.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A child that sleeps in a known call with a known stack, read from outside. */
+/*
+ * A child that sleeps in a known call with a known stack, read from outside.
+ * Live: waits for threads or processes.
+ */
 #include "sampler/waits/waits.h"
 
 #include <linux/futex.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Mutexes that threads of this process wait for: address, waiters, owner.
+ * Live: waits for threads or processes.
  */
 #include "sampler/waits/waits.h"
 

@@ -2,6 +2,7 @@
 /*
  * Sleeping tasks are read on a helper: a process that hangs it is reported, and others are read
  * after it, unless too many hang; when its read has ended it is read as the others.
+ * Live: waits for threads or processes.
  */
 #include "sampler/waits/waits.h"
 

@@ -2,6 +2,7 @@
 /*
  * A task that is stopped for a moment has its registers read, and notices nothing: its calls go on,
  * its signals arrive, and it is not stopped afterwards, whatever happens to the tracer.
+ * Live: waits for threads or processes.
  */
 #include "sampler/waits/waits.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Switches become counts: exact sums, weights by length and period, order across CPUs.
+ * Live: waits for threads or processes.
  */
 #include "sampler/waits/waits.c"
 

@@ -2,6 +2,7 @@
 /*
  * invoker: behind sudo, files are made with the caller's rights, by one thread only, and everything
  * is restored. For root only.
+ * Live: some parts need root.
  */
 #include "tests/prelude.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * reclaim: no thread can be started, order, readers.
+ * Live: waits for threads or processes.
  */
 #include "tests/prelude.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Threads without signals, joined in time; wake-ups that are not lost.
+ * Live: waits for threads or processes.
  */
 #include "symbols/base/base.h"
 #include "symbols/base/thread.h"

@@ -2,6 +2,7 @@
 /*
  * The opener against files that lie: FIFOs, devices, symlinks out of a root,
  * sparse giants, files replaced under a mapping.
+ * Live: some parts need root.
  */
 #include "symbols/base/base.h"
 #include "symbols/base/file.h"

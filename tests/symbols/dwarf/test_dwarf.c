@@ -2,6 +2,7 @@
 /*
  * dwarf: the inlined functions and lines of this very program at known spots,
  * and against addr2line at many; files that must not be read.
+ * Live: takes about a second of CPU time, or more.
  */
 #include "symbols/dwarf/dwarf_sandbox.c"
 
@@ -17,7 +18,7 @@
 #include <unistd.h>
 
 #include "symbols/image/image.h"
-#include "tests/symbols/elfmake.h"
+#include "tests/makers/elf.h"
 #include "symbols/base/base.h"
 #include "symbols/sandbox/sandbox.h"
 #include "symbols/elf/elf.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * chains: stored chains are found, also from other threads; files by path, within a limit.
+ * Live: takes about a second of CPU time, or more.
  */
 #include "symbols/dwarf/lines.c"
 

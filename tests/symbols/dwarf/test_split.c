@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Split DWARF: every address of a program has the chain of the same program with usual DWARF. */
+/*
+ * Split DWARF: every address of a program has the chain of the same program with usual DWARF.
+ * Live: takes about a second of CPU time, or more.
+ */
 #include "tests/prelude.h"
 
 #include <errno.h>

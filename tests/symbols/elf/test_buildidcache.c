@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * perf's cache of files by build-id: which files of it are opened.
+ * Live: reads a clock.
  */
 #include "symbols/elf/elf_facts.c"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* debugfile: the CRC of large files, one after another and for a limited time. */
+/*
+ * debugfile: the CRC of large files, one after another and for a limited time.
+ * Live: waits for threads or processes.
+ */
 #include "tests/prelude.h"
 
 #include <errno.h>

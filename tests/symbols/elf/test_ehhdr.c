@@ -2,6 +2,7 @@
 /*
  * .eh_frame_hdr: made tables with every kind of damage, and the installed ones, with the same
  * answers as our walk.
+ * Live: takes about a second of CPU time, or more.
  */
 #include "symbols/elf/eh_frame.c"
 
@@ -12,7 +13,7 @@
 #include <inttypes.h>
 
 #include "symbols/base/base.h"
-#include "tests/unwind/make_eh.h"
+#include "tests/makers/eh_frame.h"
 #include "symbols/elf/eh_frame.h"
 
 #define HDR_VADDR 0xf0000ULL

@@ -2,6 +2,7 @@
 /*
  * sources: names of an image from beyond its tables: debug files by link, compressed tables (and
  * bombs), stubs of a PLT.
+ * Live: waits for threads or processes and takes about a second of CPU time, or more.
  */
 #include "symbols/elf/elf.c"
 
@@ -25,8 +26,8 @@
 #include "symbols/sandbox/sandbox.h"
 #include "symbols/elf/eh_frame.h"
 #include "symbols/image/internal.h"
-#include "tests/symbols/elfmake.h"
-#include "tests/symbols/gomake.h"
+#include "tests/makers/elf.h"
+#include "tests/makers/go.h"
 
 #define VADDR 0x10000ULL
 #define FUNC  ELF64_ST_INFO(STB_GLOBAL, STT_FUNC)

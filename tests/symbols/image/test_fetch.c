@@ -3,6 +3,7 @@
  * fetch: a debug file from a server on this machine, one that has none, one
  * that never answers (cancel), and none named; the path of the cache; behind sudo all files
  * are of the caller.
+ * Live: waits for threads or processes.
  */
 #include "tests/prelude.h"
 

@@ -2,6 +2,7 @@
 /*
  * helper: jobs that return, that hang (in a read of a pipe, as in the kernel), that are abandoned
  * and end late; devices: which are set aside, and until when.
+ * Live: waits for threads or processes.
  */
 #include "symbols/image/image_cache.c"
 

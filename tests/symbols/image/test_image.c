@@ -2,6 +2,7 @@
 /*
  * image: real objects against libelf as the oracle, ELF files made here for
  * every rule, and damaged ones.
+ * Live: waits for threads or processes.
  */
 #include "symbols/elf/elf.c"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* image_cache: images that leave, and objects that have none. */
+/*
+ * image_cache: images that leave, and objects that have none.
+ * Live: waits for threads or processes.
+ */
 #include "tests/prelude.h"
 
 #include <dlfcn.h>

@@ -2,6 +2,7 @@
 /*
  * load: a file that changes while it is read gives the image of one of its
  * versions or a reason, never a mixture and never a crash.
+ * Live: waits for threads or processes and takes about a second of CPU time, or more.
  */
 #include "symbols/image/image_cache.c"
 
@@ -14,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/symbols/elfmake.h"
+#include "tests/makers/elf.h"
 #include "symbols/elf/elf.h"
 
 #define NR_SYMBOLS 8000

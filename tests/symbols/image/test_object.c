@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * object: when two sightings are one object, stable addresses, and readers beside a writer.
+ * Live: takes about a second of CPU time, or more.
  */
 #include "tests/prelude.h"
 

@@ -15,7 +15,7 @@
 
 #include "symbols/script/script.h"
 #include "symbols/elf/internal.h"
-#include "tests/jvm_made.h"
+#include "tests/makers/jvm.h"
 #include "symbols/base/base.h"
 #include "symbols/process/process.h"
 

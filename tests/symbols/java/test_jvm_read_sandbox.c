@@ -2,6 +2,7 @@
 /*
  * A JVM read in the sandbox: the same as without one; workers that were taken over, end, have
  * senseless questions or too many; readings that hang and are left.
+ * Live: takes about a second of CPU time, or more.
  */
 #include "symbols/java/java_sandbox.c"
 
@@ -13,7 +14,7 @@
 #include <semaphore.h>
 
 #include "symbols/sandbox/sandbox.h"
-#include "tests/jvm_made.h"
+#include "tests/makers/jvm.h"
 #include "tests/jvm_sane.h"
 #include "symbols/base/base.h"
 #include "symbols/elf/internal.h"

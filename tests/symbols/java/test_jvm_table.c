@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* hotspots: sampled JVMs while they run and after their end. */
+/*
+ * hotspots: sampled JVMs while they run and after their end.
+ * Live: waits for threads or processes.
+ */
 #include "symbols/java/java.c"
 
 #include "tests/prelude.h"
@@ -13,7 +16,7 @@
 #include <unistd.h>
 
 #include "symbols/script/internal.h"
-#include "tests/symbols/hotspots_made.h"
+#include "tests/makers/jvm_table.h"
 #include "symbols/base/base.h"
 #include "symbols/base/thread.h"
 #include "symbols/elf/elf.h"

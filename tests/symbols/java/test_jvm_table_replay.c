@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* hotspots: JVMs of a recording, of which each record may be hostile. */
+/*
+ * hotspots: JVMs of a recording, of which each record may be hostile.
+ * Live: waits for threads or processes.
+ */
 #include "symbols/java/java.c"
 
 #include "tests/prelude.h"
 
 #include "symbols/script/script.h"
-#include "tests/symbols/hotspots_made.h"
+#include "tests/makers/jvm_table.h"
 #include "symbols/elf/elf.h"
 #include "symbols/image/image.h"
 #include "symbols/jit/jit.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "symbols/jit/internal.h"
-#include "tests/symbols/jitmake.h"
+#include "tests/makers/jitdump.h"
 #include "symbols/base/base.h"
 #include "symbols/sandbox/sandbox.h"
 

@@ -2,6 +2,7 @@
 /*
  * jitdumps: dumps of real child processes, found through their mapping, trusted
  * or refused, that grow; code at one address over time, in the maps; recordings.
+ * Live: waits for threads or processes.
  */
 #include "symbols/jit/jitdump.c"
 
@@ -21,7 +22,7 @@
 #include "symbols/base/table.h"
 #include "symbols/name/name.h"
 #include "tests/sleeper.h"
-#include "tests/symbols/jitmake.h"
+#include "tests/makers/jitdump.h"
 #include "symbols/sandbox/sandbox.h"
 #include "symbols/image/image.h"
 #include "symbols/script/script.h"

@@ -2,6 +2,7 @@
 /*
  * perfmap: forms of lines, overlaps against a model that paints each address,
  * hostile text.
+ * Live: reads a clock.
  */
 #include "tests/prelude.h"
 

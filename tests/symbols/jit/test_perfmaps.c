@@ -2,6 +2,7 @@
 /*
  * perfmaps: maps of real child processes, trusted or refused, that grow, are late, or of an ended
  * process; a process in another PID namespace (root only).
+ * Live: takes about a second of CPU time, or more.
  */
 #include "tests/prelude.h"
 

@@ -2,6 +2,7 @@
 /*
  * kallsyms: text made here for every rule, hostile text, and the list of the running kernel if it
  * is readable.
+ * Live: some parts need root.
  */
 #include "tests/prelude.h"
 

@@ -2,6 +2,7 @@
 /*
  * kallsyms_job: a list that a helper reads, one that cannot be read, one that is not needed any
  * more while it is read, and a time when no helper is free.
+ * Live: waits for threads or processes.
  */
 #include "tests/prelude.h"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* demangler: the memo of names, without a worker. */
+/*
+ * demangler: the memo of names, without a worker.
+ * Live: reads a clock.
+ */
 #include "tests/prelude.h"
 
 #include <string.h>

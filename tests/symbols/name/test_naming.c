@@ -2,6 +2,7 @@
 /*
  * naming: kernel addresses while the kernel's list changes: modules that are loaded, BPF programs
  * that replace others.
+ * Live: reads a clock.
  */
 #include "tests/prelude.h"
 

@@ -2,6 +2,7 @@
 /*
  * symtab: functions that are kept have their ids and texts, dropped ones are gone and get new ids;
  * memory of programs that come and go is level; readers during all that.
+ * Live: waits for threads or processes.
  */
 #include "tests/prelude_rcu.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * /proc/PID/cgroup, and the names that container tools give.
+ * Live: some parts need root.
  */
 #include "symbols/process/details.c"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The details in /proc: of this process and of a child.
+ * Live: waits for threads or processes.
  */
 #include "symbols/process/internal.h"
 

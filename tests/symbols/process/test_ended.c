@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* ended: a full table costs the same, whatever the names are. The rest is in test_maps. */
+/*
+ * ended: a full table costs the same, whatever the names are. The rest is in test_maps.
+ * Live: reads a clock.
+ */
 #include "tests/prelude.h"
 
 #include <stdio.h>

@@ -2,6 +2,7 @@
 /*
  * Processes, threads and mappings over time: from events, read from /proc, and found while both go
  * on.
+ * Live: waits for threads or processes.
  */
 #include "symbols/process/internal.h"
 

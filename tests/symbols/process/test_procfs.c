@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Texts of /proc, as written by the kernel, and invalid ones.
+ * Live: reads memory of processes.
  */
 #include "symbols/process/internal.h"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* remote_memory: the memory of a process, not that of the program that it executes later. */
+/*
+ * remote_memory: the memory of a process, not that of the program that it executes later.
+ * Live: waits for threads or processes.
+ */
 #include "tests/prelude.h"
 
 #include <errno.h>

@@ -2,6 +2,7 @@
 /*
  * sandbox: a reader that was taken over can reach nothing; one that dies, hangs, forges or takes
  * all memory costs one call only. The whole life in one process: started before the tests.
+ * Live: calls that a sandbox refuses.
  */
 #include "tests/prelude.h"
 

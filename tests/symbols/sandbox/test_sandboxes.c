@@ -2,6 +2,7 @@
 /*
  * The readers in the sandbox: a worker returns the same as the reader itself; answers that were
  * changed at random are refused or harmless; what ends a worker costs one result only.
+ * Live: waits for threads or processes and takes about a second of CPU time, or more.
  */
 #include "tests/prelude.h"
 
@@ -23,10 +24,10 @@
 #include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 #include "symbols/code/internal.h"
-#include "tests/symbols/elfmake.h"
-#include "tests/symbols/gomake.h"
+#include "tests/makers/elf.h"
+#include "tests/makers/go.h"
 #include "tests/symbols/imagewalk.h"
-#include "tests/symbols/jitmake.h"
+#include "tests/makers/jitdump.h"
 
 #define NR_ROUNDS 300U
 #define NR_NAMES  3000U

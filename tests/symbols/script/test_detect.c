@@ -2,6 +2,7 @@
 /*
  * Descriptions of interpreters by a reader that was taken over: they are bounded, and their
  * language is that of the object by which the process was found.
+ * Live: reads memory of processes.
  */
 #include "tests/prelude.h"
 
@@ -16,7 +17,7 @@
 #include "symbols/script/internal.h"
 #include "symbols/elf/elf.h"
 #include "symbols/process/process.h"
-#include "tests/symbols/elfmake.h"
+#include "tests/makers/elf.h"
 #include "symbols/base/base.h"
 #include "symbols/image/image.h"
 

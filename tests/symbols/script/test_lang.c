@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "symbols/script/internal.h"
-#include "tests/symbols/pymake.h"
+#include "tests/makers/cpython.h"
 
 #define TID 4711
 

@@ -2,6 +2,7 @@
 /*
  * line_ends: processes that come and go with the same scripts add nothing; scripts that are not
  * looked up are forgotten, and memory is level.
+ * Live: reads a clock.
  */
 #include "tests/prelude.h"
 

@@ -2,6 +2,7 @@
 /*
  * codes: functions of scripts by key; bounded for a process that makes up a million of them, or
  * chooses ones with equal hashes; added by several readers while others look.
+ * Live: takes about a second of CPU time, or more.
  */
 #include "tests/prelude.h"
 

@@ -5,7 +5,7 @@
 #include "tests/prelude.h"
 
 #include "symbols/script/internal.h"
-#include "tests/symbols/pymake.h"
+#include "tests/makers/cpython.h"
 
 #define TID  4711
 #define LOOP 0x400000ULL

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * lang: frames and functions of a made-up V8, true and hostile ones.
+ * Live: takes about a second of CPU time, or more.
  */
 #include "tests/prelude.h"
 
 #include "symbols/script/internal.h"
-#include "tests/symbols/v8make.h"
+#include "tests/makers/v8.h"
 
 #define PROCESS 9
 #define STACK	1536
@@ -379,7 +380,7 @@ TEST(test_optimised, setup, teardown)
 
 #define PAGE_END (PYMAKE_BASE + V8_PAGE)
 
-/* Bytes in front of the end of a page, which is not in the memory of pymake.h. */
+/* Bytes in front of the end of a page, which is not in the memory of cpython.h. */
 static uint8_t page_end[48];
 
 static int read_page_end(void *ctx, const struct lang_piece *pieces, uint32_t nr, uint8_t *bytes)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Batch: one literal profile, both sinks, read back field by field.
+ * Live: takes about a second of CPU time, or more.
  */
 #include "ui/cli/internal.h"
 

@@ -2,6 +2,7 @@
 /*
  * Files that a key writes: never through a symbolic link or into a FIFO, never
  * half, and never with the screen waiting.
+ * Live: waits for threads or processes.
  */
 #include "tests/prelude.h"
 

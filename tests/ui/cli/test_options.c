@@ -2,6 +2,7 @@
 /*
  * The command line: accepted values, and for each bad value the exit code and the words of the
  * message.
+ * Live: opens perf events.
  */
 #include "ui/cli/internal.h"
 

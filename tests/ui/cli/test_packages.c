@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The package of a file by dpkg's lists; lists that are not trusted are not read. */
+/*
+ * The package of a file by dpkg's lists; lists that are not trusted are not read.
+ * Live: waits for threads or processes.
+ */
 #include "tests/prelude.h"
 
 #include <sys/stat.h>

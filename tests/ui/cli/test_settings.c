@@ -2,6 +2,7 @@
 /*
  * Settings: read as written, the rest of the file left alone; themes;
  * completion of every option.
+ * Live: reads a clock.
  */
 #include "ui/cli/settings.c"
 

@@ -3,6 +3,7 @@
  * A profile that was folded on another thread before it is shown makes the same screens as one that
  * is folded when it is shown; changes during the folding are not shown with old folds. Neither a
  * large profile nor a large baseline is folded for a key.
+ * Live: takes about a second of CPU time, or more.
  */
 #define LARGE_STACKS 21000u
 #define LARGE_DEPTH  10u

@@ -2,6 +2,7 @@
 /*
  * Nodes of two trees, matched by name: each once, in order where several have one name, and in time
  * for names that others chose.
+ * Live: reads a clock.
  */
 #include "ui/view/baseline.c"
 

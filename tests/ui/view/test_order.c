@@ -4,6 +4,7 @@
  * the wrong order beyond 3 standard errors, the hottest is first. And rows stand still: of the
  * first 20 rows, how many are at another place a second later, in a steady program and in a
  * compiler.
+ * Live: takes about a second of CPU time, or more.
  */
 #include "ui/view/table.c"
 

@@ -3,8 +3,8 @@
  * The memory of a made-up CPython 3.11: an interpreter with one thread, and
  * frames that run code objects of given names. For tests of the decoder.
  */
-#ifndef TESTS_SYMBOLS_PYMAKE_H
-#define TESTS_SYMBOLS_PYMAKE_H
+#ifndef TESTS_MAKERS_CPYTHON_H
+#define TESTS_MAKERS_CPYTHON_H
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
  * Make .eh_frame sections by hand: one CIE ("zR", or "zRS"), FDEs behind it.
  * Also .eh_frame of a real file, through libelf.
  */
-#ifndef TESTS_MAKE_EH_H
-#define TESTS_MAKE_EH_H
+#ifndef TESTS_MAKERS_EH_FRAME_H
+#define TESTS_MAKERS_EH_FRAME_H
 
 #include <elf.h>
 #include <fcntl.h>

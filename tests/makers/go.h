@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A small function table of Go, .gopclntab. */
-#ifndef TESTS_SYMBOLS_GOMAKE_H
-#define TESTS_SYMBOLS_GOMAKE_H
+#ifndef TESTS_MAKERS_GO_H
+#define TESTS_MAKERS_GO_H
 
 #include <stdint.h>
 #include <string.h>

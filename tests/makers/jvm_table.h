@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tables of sampled JVMs, for tests: entries that look as if they had been read. */
-#ifndef TESTS_SYMBOLS_HOTSPOTS_MADE_H
-#define TESTS_SYMBOLS_HOTSPOTS_MADE_H
+#ifndef TESTS_MAKERS_JVM_TABLE_H
+#define TESTS_MAKERS_JVM_TABLE_H
 
 #include <unistd.h>
 

@@ -2,8 +2,8 @@
 /*
  * A JVM made of C structs in the test's own process, which is read as a real one is.
  */
-#ifndef TESTS_JVM_MADE_H
-#define TESTS_JVM_MADE_H
+#ifndef TESTS_MAKERS_JVM_H
+#define TESTS_MAKERS_JVM_H
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -12,7 +12,7 @@
 
 #include "symbols/java/internal.h"
 #include "symbols/elf/internal.h"
-#include "tests/jvm_tables.h"
+#include "tests/makers/jvm_tables.h"
 #include "symbols/base/base.h"
 #include "symbols/process/process.h"
 

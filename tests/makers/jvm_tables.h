@@ -3,8 +3,8 @@
  * The tables that HotSpot exports and its code cache, for made-up JVMs: the includer defines
  * gHotSpotVMStructs and gHotSpotVMTypes.
  */
-#ifndef TESTS_JVM_TABLES_H
-#define TESTS_JVM_TABLES_H
+#ifndef TESTS_MAKERS_JVM_TABLES_H
+#define TESTS_MAKERS_JVM_TABLES_H
 
 #include <stddef.h>
 #include <stdint.h>

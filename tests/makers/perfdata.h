@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Recordings made byte by byte. */
-#ifndef TESTS_SAMPLER_PERFDATA_FILE_H
-#define TESTS_SAMPLER_PERFDATA_FILE_H
+#ifndef TESTS_MAKERS_PERFDATA_H
+#define TESTS_MAKERS_PERFDATA_H
 
 #include "tests/prelude.h"
 

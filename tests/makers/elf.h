@@ -2,8 +2,8 @@
 /*
  * Small ELF files made in memory, section by section.
  */
-#ifndef TESTS_SYMBOLS_ELFMAKE_H
-#define TESTS_SYMBOLS_ELFMAKE_H
+#ifndef TESTS_MAKERS_ELF_H
+#define TESTS_MAKERS_ELF_H
 
 #include <assert.h>
 #include <elf.h>

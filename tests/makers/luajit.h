@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The states and the C stack of a made-up LuaJIT, in the memory of pymake.h: functions of given
+ * The states and the C stack of a made-up LuaJIT, in the memory of cpython.h: functions of given
  * names, and frames of them. For tests of the decoder.
  */
-#ifndef TESTS_SYMBOLS_LUAJITMAKE_H
-#define TESTS_SYMBOLS_LUAJITMAKE_H
+#ifndef TESTS_MAKERS_LUAJIT_H
+#define TESTS_MAKERS_LUAJIT_H
 
-#include "tests/symbols/pymake.h"
+#include "tests/makers/cpython.h"
 #include "symbols/base/base.h"
 
 #define LUAJITMAKE_LOOP	  0x400000ULL

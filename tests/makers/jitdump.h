@@ -2,8 +2,8 @@
 /*
  * Jitdumps in memory, for tests: records one after the other.
  */
-#ifndef TESTS_SYMBOLS_JITMAKE_H
-#define TESTS_SYMBOLS_JITMAKE_H
+#ifndef TESTS_MAKERS_JITDUMP_H
+#define TESTS_MAKERS_JITDUMP_H
 
 #include <elf.h>
 #include <stdlib.h>

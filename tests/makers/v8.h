@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The heap and stack of a made-up V8, 11.3 or another, in the memory of pymake.h: functions of
+ * The heap and stack of a made-up V8, 11.3 or another, in the memory of cpython.h: functions of
  * given names, and frames of them. For tests of the decoder.
  */
-#ifndef TESTS_SYMBOLS_V8MAKE_H
-#define TESTS_SYMBOLS_V8MAKE_H
+#ifndef TESTS_MAKERS_V8_H
+#define TESTS_MAKERS_V8_H
 
 #include <stdlib.h>
 
-#include "tests/symbols/pymake.h"
+#include "tests/makers/cpython.h"
 #include "symbols/base/base.h"
 #include "symbols/script/script.h"
 
