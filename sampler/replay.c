@@ -466,7 +466,7 @@ static bool take_frames(struct replay_language *l, const uint8_t *bytes, size_t 
 
 	if (lang_record_frames(bytes, size, f))
 		return false;
-	f->other.size = MIN(f->other.size, sizeof(l->stack));
+	assert(f->other.size <= sizeof(l->stack));
 	if (f->other.size)
 		memcpy(l->stack, f->other.bytes, f->other.size);
 	f->other.bytes = l->stack;

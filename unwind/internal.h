@@ -275,40 +275,64 @@ static inline bool stack_copy_gap(const struct stack_copy *d, uint64_t addr)
 	return !d->full && (!d->size || !(end & 4095)) && addr - end < STACK_COPY_GAP_MAX;
 }
 
+/* Return the @size bytes at @addr of the second copy, of which parts may be bad; NULL: not there.
+ */
+static inline const uint8_t *stack_copy_second(const struct unwind_interrupted *in, uint64_t addr,
+					       uint64_t size)
+{
+	struct lang_other_part part = { in->sp, in->size - in->rest };
+	const uint8_t *bytes = in->bytes;
+	uint64_t left = in->rest;
+
+	for (uint32_t i = 0; i < LANG_OTHER_PARTS; i++) {
+		if (size <= part.size && addr - part.sp <= part.size - size)
+			return bytes + (addr - part.sp);
+		if (left < sizeof(part))
+			break;
+		bytes += part.size;
+		memcpy(&part, bytes, sizeof(part));
+		bytes += sizeof(part);
+		left -= sizeof(part);
+		part.size = MIN(part.size, left);
+		left -= part.size;
+	}
+	return NULL;
+}
+
 /* Read the word at @addr; false outside the copy. */
 static inline bool stack_copy_read(const struct stack_copy *d, uint64_t addr, uint64_t *value)
 {
-	uint64_t at = addr - d->sp, size = d->size;
-	const uint8_t *bytes = d->bytes;
+	const uint64_t at = addr - d->sp;
+	const uint8_t *bytes;
 
-	if (size < sizeof(*value) || at > size - sizeof(*value)) {
-		at = addr - d->interrupted.sp;
-		size = d->interrupted.size;
-		bytes = d->interrupted.bytes;
-		if (size < sizeof(*value) || at > size - sizeof(*value))
+	if (d->size >= sizeof(*value) && at <= d->size - sizeof(*value)) {
+		bytes = d->bytes + at;
+	} else {
+		bytes = stack_copy_second(&d->interrupted, addr, sizeof(*value));
+		if (!bytes)
 			return false;
 		if (d->wanted && d->sp - addr - 1 < STACK_COPY_BELOW)
 			*d->wanted = addr;
 	}
-	memcpy(value, bytes + at, sizeof(*value));
+	memcpy(value, bytes, sizeof(*value));
 	return true;
 }
 
 /* The same of a word of 4 bytes. */
 static inline bool stack_copy_read32(const struct stack_copy *d, uint64_t addr, uint64_t *value)
 {
-	uint64_t at = addr - d->sp, size = d->size;
-	const uint8_t *bytes = d->bytes;
+	const uint64_t at = addr - d->sp;
+	const uint8_t *bytes;
 	uint32_t word;
 
-	if (size < sizeof(word) || at > size - sizeof(word)) {
-		at = addr - d->interrupted.sp;
-		size = d->interrupted.size;
-		bytes = d->interrupted.bytes;
-		if (size < sizeof(word) || at > size - sizeof(word))
+	if (d->size >= sizeof(word) && at <= d->size - sizeof(word)) {
+		bytes = d->bytes + at;
+	} else {
+		bytes = stack_copy_second(&d->interrupted, addr, sizeof(word));
+		if (!bytes)
 			return false;
 	}
-	memcpy(&word, bytes + at, sizeof(word));
+	memcpy(&word, bytes, sizeof(word));
 	*value = word;
 	return true;
 }

@@ -73,6 +73,8 @@ struct unwind_interrupted {
 	uint64_t from; /* stack pointer of the function that has left it; 0: a handler, or the same
 			  stack */
 	bool guessed;  /* it may be another one by now */
+	size_t rest;   /* of @size, the last: parts of the same stack, each a struct lang_other_part
+			  with its bytes */
 };
 
 /* Borrowed from the record in the ring. */

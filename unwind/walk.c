@@ -1400,7 +1400,7 @@ static void doubt_outer(const struct walk *w)
 	if (!more->size || !more->guessed || more->from)
 		return;
 	while (!is_below(w, out->wanted) && inner < out->nr &&
-	       out->sp[inner] - w->word - more->sp >= more->size)
+	       !stack_copy_second(more, out->sp[inner] - w->word, w->word))
 		inner++;
 	if (inner >= out->nr)
 		return;

@@ -591,6 +591,7 @@ other_stack(const struct pipeline *p, const struct record_sample *s, const struc
 		.sp = slot->other.sp,
 		.bytes = (const uint8_t *)(slot->frames + slot->nr),
 		.size = slot->other.size,
+		.rest = slot->other.rest,
 		.from = slot->other.from,
 		.guessed = slot->other.from ? !slot->checked : slot->late,
 	};

@@ -47,7 +47,8 @@ struct frames_lang_record {
 struct stack_copy_record {
 	uint64_t sp, from;
 	uint32_t size;
-	uint8_t guessed, reserved[3];
+	uint8_t guessed, reserved;
+	uint16_t rest; /* words of 8 bytes */
 };
 
 _Static_assert(sizeof(struct function) + 2 * SCRIPT_FUNCTIONS_TEXT_MAX +
@@ -174,6 +175,8 @@ size_t lang_record_put_frames(uint8_t *buf, const struct lang_frames *l)
 	if (l->other.size) {
 		size += sizeof(copy);
 		copy.size = (uint32_t)MIN(l->other.size, LANG_RECORD_MAX - size) & ~7U;
+		copy.rest =
+			(uint16_t)((copy.size - MIN(l->other.size - l->other.rest, copy.size)) / 8);
 		size += copy.size;
 		f.head.h.size = (uint16_t)size;
 	}
@@ -253,7 +256,7 @@ static int read_stack_copy(const uint8_t *bytes, size_t size, struct lang_frames
 		memcpy(&copy, bytes, sizeof(copy));
 	if (!copy.size)
 		return out->language == LANG_NONE ? -EINVAL : 0;
-	if (copy.size % 8 || copy.size > size - sizeof(copy))
+	if (copy.size % 8 || copy.size > size - sizeof(copy) || copy.rest > copy.size / 8)
 		return -EINVAL;
 	out->other = (struct unwind_interrupted){
 		.sp = copy.sp,
@@ -261,6 +264,7 @@ static int read_stack_copy(const uint8_t *bytes, size_t size, struct lang_frames
 		.size = copy.size,
 		.from = copy.from,
 		.guessed = copy.guessed != 0,
+		.rest = copy.rest * 8UL,
 	};
 	return 0;
 }

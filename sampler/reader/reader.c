@@ -174,11 +174,11 @@ struct share_thread {
 	atomic_int inner;
 };
 
-/* A thread with a stack that goes on beyond its copies: an address that a walk wanted there. */
+/* A thread with a stack that goes on beyond its copies: addresses that walks wanted there. */
 struct share_far {
 	/* All relaxed: whatever a reader finds here, it reads the memory of the thread it sees. */
 	_Atomic uint64_t thread; /* pid << 32 | tid; 0: none */
-	_Atomic uint64_t at;
+	_Atomic uint64_t at[LANG_FAR_MAX];
 	atomic_uint process; /* incarnation */
 };
 
@@ -212,9 +212,9 @@ struct share_known {
 		bool reads;
 	} processes[SHARE_PROCESSES];
 	uint64_t events[SHARE_EVENTS];
-	struct {
-		uint64_t thread, at;
-		uint32_t process;
+	struct known_far {
+		uint64_t thread, at[LANG_FAR_MAX];
+		uint32_t process, next; /* of @at, which gives way */
 	} far[SHARE_FAR];
 	uint32_t next_way, next_event;
 };
@@ -523,6 +523,7 @@ static const struct lang_slot *take_slot(struct frame_channel *f, const uint8_t 
 	memcpy(s, bytes, sizeof(*s));
 	if (s->nr > LANG_FRAMES_MAX || s->nr_here > s->nr || s->none > LANG_OK ||
 	    s->top > LANG_TOP_BODY || s->other.size > LANG_OTHER_MAX ||
+	    s->other.rest > s->other.size ||
 	    s->nr * sizeof(s->frames[0]) + s->other.size > size - sizeof(*s))
 		return NULL;
 	memcpy(s->frames, bytes + sizeof(*s), s->nr * sizeof(s->frames[0]) + s->other.size);
@@ -1176,10 +1177,11 @@ static bool find_thread(struct langreader_loop *r, const struct lang_sample *s)
 
 /*
  * Read the frames of the sampled thread, which this thread has preempted if all is well, and its
- * stack up to @far.
+ * stack at @far, if that is wanted.
  */
 static void read_thread(struct langreader_loop *r, const struct lang_process *info,
-			const struct record_sample *s, uint32_t process, uint64_t far, bool newest)
+			const struct record_sample *s, uint32_t process, const uint64_t *far,
+			bool newest)
 {
 	struct lang_rest rest = { RING_COPY_STACK, copy_rest, r };
 	struct lang_sample in = {
@@ -1288,6 +1290,7 @@ static void on_sample(struct langreader_loop *r, const struct record_sample *s, 
 {
 	static const struct lang_process none;
 	const struct share_far *far = &r->share->far[share_far_at((pid_t)s->tid)];
+	uint64_t at[LANG_FAR_MAX];
 	uint32_t process;
 	bool wanted, reads;
 	int known;
@@ -1304,11 +1307,12 @@ static void on_sample(struct langreader_loop *r, const struct record_sample *s, 
 		return;
 	process = reads ? r->found.process
 			: atomic_load_explicit(&far->process, memory_order_relaxed);
+	for (uint32_t i = 0; wanted && i < LANG_FAR_MAX; i++)
+		at[i] = atomic_load_explicit(&far->at[i], memory_order_relaxed);
 	r->read_pid = (pid_t)s->pid;
 	reading_begin(&r->share->reading, (pid_t)s->pid, process, time_now_ns());
 	r->idle.nr = 0;
-	read_thread(r, reads ? &r->found.info : &none, s, process,
-		    wanted ? atomic_load_explicit(&far->at, memory_order_relaxed) : 0, newest);
+	read_thread(r, reads ? &r->found.info : &none, s, process, wanted ? at : NULL, newest);
 	reading_end(&r->share->reading);
 }
 
@@ -1556,27 +1560,23 @@ void langreader_note_process(struct langreader *r, pid_t pid, uint32_t process,
 
 bool langreader_reads_far(struct langreader *r, pid_t pid, pid_t tid, uint32_t process, uint64_t at)
 {
-	const uint32_t i = share_far_at(tid);
+	const uint32_t slot = share_far_at(tid);
 	const uint64_t thread = share_far_thread(pid, tid);
-	struct share_far *shared = &r->share->far[i];
-	bool is_same = r->known.far[i].thread == thread && r->known.far[i].process == process;
-	uint64_t was = is_same ? r->known.far[i].at : 0;
+	struct share_far *shared = &r->share->far[slot];
+	struct known_far *known = &r->known.far[slot];
+	bool is_same = known->thread == thread && known->process == process;
 
 	if (!at || langreader_is_barred(r->shared, process))
 		return is_same;
-	/* The farthest of its frames, unless no read has both; once below sp, always. */
-	if (at == LANG_FAR_BELOW)
-		at |= was;
-	else if (was > at && was - at < LANG_OTHER_MAX / 2)
-		at = was;
-	else
-		at |= was & LANG_FAR_BELOW;
-	if (is_same && was == at)
-		return true;
-	r->known.far[i].thread = thread;
-	r->known.far[i].process = process;
-	r->known.far[i].at = at;
-	atomic_store_explicit(&shared->at, at, memory_order_relaxed);
+	if (!is_same)
+		*known = (struct known_far){ .thread = thread, .process = process };
+	/* A part that is read has the addresses near it: frames move a little. */
+	for (uint32_t i = 0; i < LANG_FAR_MAX; i++)
+		if (known->at[i] && at + 256 - known->at[i] < 2048)
+			return true;
+	known->at[known->next++ % LANG_FAR_MAX] = at;
+	for (uint32_t i = 0; i < LANG_FAR_MAX; i++)
+		atomic_store_explicit(&shared->at[i], known->at[i], memory_order_relaxed);
 	atomic_store_explicit(&shared->process, process, memory_order_relaxed);
 	atomic_store_explicit(&shared->thread, thread, memory_order_relaxed);
 	return true;

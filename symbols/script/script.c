@@ -297,7 +297,7 @@ static bool go_stack_at(struct lang_reader *r, const struct lang_process *p,
 		high = bytes_u64(head + 8);
 		if (high <= low || high & 7 || depth > high - low)
 			continue;
-		out->other = (struct lang_other_stack){ s->sp + at, high - depth, 0 };
+		out->other = (struct lang_other_stack){ .from = s->sp + at, .sp = high - depth };
 		out->other_bytes = read_other(&r->memory, out->other.sp, high, &out->other.size);
 		if (out->other_bytes && is_go_call(r, p, bytes_u64(out->other_bytes)))
 			return true;
@@ -335,75 +335,189 @@ static enum lang_status go_stack(struct lang_reader *r, const struct lang_proces
 /* Bytes at the end of the copy that have to be in the stack as it is read. */
 #define FAR_SAME 256U
 
-/* Bytes that are read behind the address that was wanted last, for the callers of its frame. */
-#define FAR_AHEAD (8U << 10)
+/*
+ * Bytes that are read behind an address that was wanted, for the callers of its frame, as far as it
+ * is connected to the copy; the same of others, and before these.
+ */
+#define FAR_AHEAD  (8U << 10)
+#define FAR_AROUND 4096U
+#define FAR_BEFORE 512U
 
-#define FAR_PAGE  4096U
-#define FAR_PAGES (LANG_OTHER_MAX / FAR_PAGE)
-
-/* Fill @pieces with the pages from @at to @end, in @bytes of the memory; returns how many. */
-static uint32_t far_pieces(struct lang_piece *pieces, uint64_t at, uint64_t end, uint32_t bytes)
-{
-	uint32_t nr = 0;
-
-	for (; at < end && nr < FAR_PAGES; nr++) {
-		uint32_t size = FAR_PAGE - (uint32_t)(at % FAR_PAGE);
-
-		pieces[nr] = (struct lang_piece){ at, size, bytes };
-		bytes += size;
-		at += size;
-	}
-	return nr;
-}
+#define FAR_PAGE 4096U
 
 /* Bytes below sp that are read (x86-64: the red zone). */
 #define FAR_BELOW 128U
 
+/* The parts of a stack that are read, which ascend, and the bytes that are left for more. */
+struct far_parts {
+	struct {
+		uint64_t begin, end;
+	} at[LANG_OTHER_PARTS];
+	uint32_t nr, left;
+};
+
+/* False: no room. */
+static bool far_add(struct far_parts *f, uint64_t begin, uint64_t end)
+{
+	const uint64_t size = end - begin + sizeof(struct lang_other_part);
+
+	if (f->nr == LANG_OTHER_PARTS || size > f->left)
+		return false;
+	f->at[f->nr].begin = begin;
+	f->at[f->nr++].end = end;
+	f->left -= (uint32_t)size;
+	return true;
+}
+
+/* Add the bytes around @wanted, with the ones behind the last part if that is near. False: no room.
+ */
+static bool far_around(struct far_parts *f, uint64_t wanted)
+{
+	const uint64_t until = wanted + FAR_AROUND;
+	uint64_t *end = &f->at[f->nr - 1].end;
+
+	if (wanted > *end + FAR_AHEAD)
+		return far_add(f, wanted - FAR_BEFORE, until);
+	if (until <= *end)
+		return true;
+	if (until - *end > f->left)
+		return false;
+	f->left -= (uint32_t)(until - *end);
+	*end = until;
+	return true;
+}
+
+/* Fill @out with the addresses of @far beyond @end, ascending; returns how many. */
+static uint32_t far_sorted(const uint64_t *far, uint64_t end, uint64_t *out)
+{
+	uint32_t nr = 0, k;
+
+	for (uint32_t i = 0; i < LANG_FAR_MAX; i++) {
+		if (far[i] < end || !lang_memory_is_pointer(far[i]))
+			continue;
+		for (k = nr++; k && out[k - 1] > far[i]; k--)
+			out[k] = out[k - 1];
+		out[k] = far[i] & ~7ULL;
+	}
+	return nr;
+}
+
+/* The end of the page that is read last, if the stack is read from its copy to @wanted. */
+static uint64_t far_until(uint64_t wanted)
+{
+	return (wanted + FAR_AHEAD + FAR_PAGE - 1) & ~(FAR_PAGE - 1ULL);
+}
+
+/* Choose the parts of the stack of @s, which has a copy up to @end. */
+static void far_choose(const struct lang_sample *s, uint64_t end, struct far_parts *f)
+{
+	uint64_t wanted[LANG_FAR_MAX], room;
+	uint32_t nr = far_sorted(s->far, end, wanted), i = 0;
+
+	f->nr = 0;
+	f->left = LANG_OTHER_MAX;
+	for (uint32_t k = 0; k < LANG_FAR_MAX && !f->nr; k++)
+		if (s->far[k] == LANG_FAR_BELOW && lang_memory_is_pointer(s->sp - FAR_BELOW))
+			far_add(f, s->sp - FAR_BELOW, s->sp);
+	if (!nr)
+		return;
+	/* All that are near enough are read together. */
+	room = f->left - sizeof(struct lang_other_part);
+	while (i + 1 < nr && far_until(wanted[i + 1]) - end <= room)
+		i++;
+	if (far_until(wanted[i]) - end <= room)
+		far_add(f, end, far_until(wanted[i]));
+	else
+		far_add(f, MAX(wanted[i] - FAR_BEFORE, end), wanted[i] + FAR_AROUND);
+	while (++i < nr && far_around(f, wanted[i]))
+		;
+}
+
+/* Fill @pieces with the pages of the parts, in @bytes of the memory, each part behind its head. */
+static uint32_t far_pieces(const struct far_parts *f, struct lang_piece *pieces, uint32_t bytes)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < f->nr; i++) {
+		bytes += (uint32_t)(i ? sizeof(struct lang_other_part) : 0);
+		for (uint64_t at = f->at[i].begin; at < f->at[i].end; nr++) {
+			uint32_t size = (uint32_t)MIN(FAR_PAGE - at % FAR_PAGE, f->at[i].end - at);
+
+			pieces[nr] = (struct lang_piece){ at, size, bytes };
+			bytes += size;
+			at += size;
+		}
+	}
+	return nr;
+}
+
+/* Put the heads between the parts, of which @left bytes were read, behind @begin in the memory. */
+static void far_heads(struct lang_memory *m, const struct far_parts *f, uint64_t left,
+		      uint32_t begin, struct lang_chain *out)
+{
+	uint32_t at = begin, size;
+
+	out->other = (struct lang_other_stack){ .sp = f->at[0].begin };
+	out->other_bytes = m->bytes + begin;
+	for (uint32_t i = 0; i < f->nr && left; i++) {
+		const struct lang_other_part part = { f->at[i].begin,
+						      MIN(f->at[i].end - f->at[i].begin, left) };
+
+		size = (uint32_t)part.size + (uint32_t)(i ? sizeof(part) : 0);
+		if (i)
+			memcpy(m->bytes + at, &part, sizeof(part));
+		out->other.size += size;
+		out->other.rest += i ? size : 0;
+		left -= part.size;
+		at += size;
+	}
+}
+
 /*
- * Read the stack beyond the copy, as far as a sample of this thread wanted it: the copy ends at its
- * limit, or at a page that was never used, which does not end a read. And the bytes below sp. The
- * end of the copy is read with it, or its begin: if that is another one by now, so is the rest. Of
- * a long one either may be: a system call writes to a buffer on the stack.
+ * Read the stack beyond the copy, where samples of this thread wanted it: the copy ends at its
+ * limit, or at a page that was never used, which does not end a read; a function of OpenBLAS has
+ * 500 KiB of its own. And the bytes below sp. The end of the copy is read with it, or its begin: if
+ * that is another one by now, so is the rest. Of a long one either may be: a system call writes to
+ * a buffer on the stack.
  */
 static void far_stack(struct lang_reader *r, const struct lang_sample *s, struct lang_chain *out)
 {
 	const uint32_t again = (uint32_t)MIN(s->stack_size, (uint64_t)FAR_SAME) & ~7U;
-	const uint64_t end = (s->sp + s->stack_size) & ~7ULL, far = s->far & ~7ULL;
-	const bool beyond = far >= end && lang_memory_is_pointer(far);
-	bool below = s->far & LANG_FAR_BELOW && lang_memory_is_pointer(s->sp - FAR_BELOW);
-	const uint64_t until = beyond ? far + FAR_AHEAD : s->sp;
+	const uint64_t end = (s->sp + s->stack_size) & ~7ULL;
 	struct lang_memory *m = &r->memory;
-	uint64_t begin = below ? s->sp - FAR_BELOW : end, same;
-	struct lang_piece pieces[2 + FAR_PAGES];
-	const uint32_t both = s->stack_size >= 2UL * FAR_SAME, first = (again != 0) + both;
-	uint32_t nr;
+	/* A part begins and ends within a page. */
+	struct lang_piece pieces[2 + LANG_OTHER_MAX / FAR_PAGE + 2 * LANG_OTHER_PARTS];
+	struct far_parts parts;
+	bool both, same;
+	uint64_t left = 0;
+	uint32_t nr, first;
 	int whole;
 
-	/* Too far for one read: without the words between. */
-	if (beyond && until - begin > LANG_OTHER_MAX) {
-		begin = far - end > LANG_OTHER_MAX - FAR_AHEAD ? far - FAR_PAGE : end;
-		below = false;
-	}
-	same = below ? s->sp : end - again;
-	if (!(beyond || below) || (again && same < s->sp) ||
+	if (!s->far)
+		return;
+	far_choose(s, end, &parts);
+	if (!parts.nr || (again && end - again < s->sp) ||
 	    m->used_bytes > LANG_BYTES_MAX - 2 * FAR_SAME - LANG_OTHER_MAX)
 		return;
-	pieces[0] = (struct lang_piece){ same, again, m->used_bytes };
+	pieces[0] = (struct lang_piece){ end - again, again, m->used_bytes };
+	if (parts.at[0].begin < s->sp)
+		pieces[0].addr = s->sp;
+	both = pieces[0].addr > s->sp && s->stack_size >= 2UL * FAR_SAME;
+	first = (again != 0) + both;
 	if (both)
 		pieces[1] = (struct lang_piece){ s->sp, again, m->used_bytes + again };
-	nr = first + far_pieces(pieces + first, begin, until, m->used_bytes + again * first);
+	nr = first + far_pieces(&parts, pieces + first, m->used_bytes + again * first);
 	whole = m->read(m->ctx, pieces, nr, m->bytes);
-	lang_chain_need(s, same + again - s->sp);
-	if (whole <= (int)first ||
-	    (again && memcmp(m->bytes + m->used_bytes, s->stack + (same - s->sp), again) != 0 &&
-	     !(both && !memcmp(m->bytes + m->used_bytes + again, s->stack, again))))
+	lang_chain_need(s, pieces[0].addr + again - s->sp);
+	if (whole <= (int)first)
 		return;
-	nr = MIN((uint32_t)whole, nr);
-	out->other = (struct lang_other_stack){
-		.sp = begin,
-		.size = (uint32_t)(pieces[nr - 1].addr + pieces[nr - 1].size - begin),
-	};
-	out->other_bytes = m->bytes + pieces[first].at;
+	same = !again ||
+	       !memcmp(m->bytes + m->used_bytes, s->stack + (pieces[0].addr - s->sp), again);
+	if (!same && !(both && !memcmp(m->bytes + m->used_bytes + again, s->stack, again)))
+		return;
+	for (uint32_t i = first; i < MIN((uint32_t)whole, nr); i++)
+		left += pieces[i].size;
+	far_heads(m, &parts, left, pieces[first].at, out);
 }
 
 static bool read_chain(struct lang_reader *r, const struct lang_process *p,
@@ -475,7 +589,7 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 		lang_memory_begin(&r->memory);
 	else
 		known = read_chain(r, p, s, out);
-	if (s->far && !out->other.size)
+	if (!out->other.size)
 		far_stack(r, s, out);
 	return known;
 }

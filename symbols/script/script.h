@@ -543,9 +543,15 @@ struct lang_other_stack {
 			  same stack */
 	uint64_t sp;   /* address of the first byte, the return address of that frame */
 	uint32_t size; /* 0: none */
+	uint32_t rest; /* of these, the last: other parts of that stack, each behind its head */
 };
 
-#define LANG_OTHER_MAX (64U << 10)
+struct lang_other_part {
+	uint64_t sp, size; /* of the bytes behind it */
+};
+
+#define LANG_OTHER_MAX	 (64U << 10)
+#define LANG_OTHER_PARTS 20U
 
 /* The chain of one thread at one sample, or the reason for none. */
 struct lang_slot {
@@ -833,8 +839,9 @@ struct lang_rest {
 	void *ctx;
 };
 
-/* Bit of an address that is wanted: with the bytes below sp that code may use. */
+/* No address of a stack, but the bytes below sp that code may use. */
 #define LANG_FAR_BELOW 1ULL
+#define LANG_FAR_MAX   16U
 
 /* The sample, before memory is read. */
 struct lang_sample {
@@ -851,7 +858,7 @@ struct lang_sample {
 	uint64_t pc, fp, rdi; /* registers; 0: not known. fp, rdi: for V8 only */
 	uint64_t r13;	      /* V8's root register, where it has one */
 	uint64_t r9, r15; /* V8's interpreter: byte in the bytecodes; table of its code for each */
-	uint64_t far;	  /* an address beyond the copy that is wanted, | LANG_FAR_BELOW; 0: none */
+	const uint64_t *far; /* LANG_FAR_MAX addresses beyond the copy that are wanted, 0: none */
 };
 
 /* A chain in the making: at most LANG_FRAMES_MAX frames. */
@@ -868,7 +875,7 @@ struct lang_chain {
 };
 
 /*
- * Read the chain of @s, and its stack around the copy up to @s->far. False: the thread is not known
+ * Read the chain of @s, and its stack around the copy, at @s->far. False: the thread is not known
  * yet, see lang_chain_find_thread(); the chain says LANG_NO_THREAD. LANG_NONE: the stack alone.
  */
 bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struct lang_sample *s,

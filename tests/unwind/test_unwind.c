@@ -312,6 +312,8 @@ TEST(test_alternate_stack_elsewhere, set_up)
  */
 TEST(test_beyond_copy, set_up)
 {
+	static uint8_t parts[256 + SHOT_STACK];
+	struct lang_other_part part;
 	struct unwinder *u[] = { world.step, world.row, world.row };
 	struct unwind_input in;
 	uint64_t sp;
@@ -335,6 +337,24 @@ TEST(test_beyond_copy, set_up)
 		in.interrupted = (struct unwind_interrupted){ .sp = sp + size,
 							      .bytes = in.stack + size,
 							      .size = shot.size - size };
+		unwind_sample(u[i], &in, &result);
+		assert_int_equal(result.stop, UNWIND_COMPLETE);
+		assert_true(same_as_truth(result.nr));
+		assert_int_equal(result.nr_guessed, 0);
+		/* The same in parts, of which the first one is not on the way. */
+		part.sp = sp + size;
+		part.size = 64;
+		memcpy(parts + 128, &part, 16);
+		memcpy(parts + 128 + 16, in.stack + size, 64);
+		part.sp = sp + size + 64;
+		part.size = 1ULL << 40;
+		memcpy(parts + 128 + 80, &part, 16);
+		memcpy(parts + 128 + 96, in.stack + size + 64, shot.size - size - 64);
+		in.interrupted =
+			(struct unwind_interrupted){ .sp = sp - 4096,
+						     .bytes = parts,
+						     .size = 128 + 96 + shot.size - size - 64,
+						     .rest = 96 + shot.size - size - 64 };
 		unwind_sample(u[i], &in, &result);
 		assert_int_equal(result.stop, UNWIND_COMPLETE);
 		assert_true(same_as_truth(result.nr));

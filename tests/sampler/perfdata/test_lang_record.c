@@ -117,7 +117,7 @@ TEST(test_stack_copy)
 
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)(i * 7);
-	f.other = (struct unwind_interrupted){ 0x7000, bytes, 128, 0x9000, true };
+	f.other = (struct unwind_interrupted){ 0x7000, bytes, 128, 0x9000, true, 48 };
 	size = lang_record_put_frames(buf, &f);
 	assert_int_equal(lang_record_kind(buf, size, &time_ns), LANG_RECORD_FRAMES);
 	assert_int_equal(time_ns, 5);
@@ -128,6 +128,7 @@ TEST(test_stack_copy)
 	assert_int_equal(back.other.from, 0x9000);
 	assert_true(back.other.guessed);
 	assert_int_equal(back.other.size, 128);
+	assert_int_equal(back.other.rest, 48);
 	assert_memory_equal(back.other.bytes, bytes, 128);
 	for (size_t cut = 0; cut < size; cut++) {
 		memcpy(copy, buf, cut);
@@ -137,11 +138,13 @@ TEST(test_stack_copy)
 	f.nr = 2;
 	f.entries[0] = 7;
 	f.other.size = sizeof(bytes);
+	f.other.rest = 4096;
 	size = lang_record_put_frames(buf, &f);
 	assert_int_equal(size, LANG_RECORD_MAX);
 	assert_int_equal(lang_record_frames(buf, size, &back), 0);
 	assert_int_equal(back.entries[0], 7);
 	assert_in_range(back.other.size, LANG_RECORD_MAX - 128, LANG_RECORD_MAX);
+	assert_int_equal(back.other.size - back.other.rest, sizeof(bytes) - 4096);
 	assert_memory_equal(back.other.bytes, bytes, back.other.size);
 }
 

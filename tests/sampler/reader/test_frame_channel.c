@@ -128,13 +128,14 @@ TEST(test_other_stack)
 	struct channel_ends e;
 
 	ends_open(&e);
-	slot.other = (struct lang_other_stack){ 4096, 8192, sizeof(bytes) };
+	slot.other = (struct lang_other_stack){ 4096, 8192, sizeof(bytes), 24 };
 	slot.time_ns = 10;
 	assert_true(frame_channel_put(&e.w, &slot, NULL, bytes));
 	found = frame_channel_find(&e.f, 10, 1, 2);
 	assert_non_null(found);
 	assert_int_equal(found->other.from, 4096);
 	assert_int_equal(found->other.size, sizeof(bytes));
+	assert_int_equal(found->other.rest, 24);
 	assert_memory_equal(found->frames, bytes, sizeof(bytes));
 	/* More than it has. */
 	slot.time_ns = 20;

@@ -197,6 +197,47 @@ TEST(test_inner, .setup_func = set_up, .teardown_func = tear_down)
 	assert_int_equal(atomic_load(&share->nr_questions), nr);
 }
 
+/* Return how many addresses the reader finds for a thread. */
+static uint32_t nr_far(pid_t pid, pid_t tid)
+{
+	const struct share_far *far = &share->far[share_far_at(tid)];
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < LANG_FAR_MAX; i++)
+		nr += far->thread == share_far_thread(pid, tid) && far->at[i];
+	return nr;
+}
+
+/*
+ * All addresses that were wanted of a thread are kept, nearly the same ones once, and the newest
+ * if there are many; none of another incarnation of the process.
+ */
+TEST(test_far, .setup_func = set_up, .teardown_func = tear_down)
+{
+	static struct langreader_shared shared;
+	struct langreader r = { .share = share, .known = known, .shared = &shared };
+	const uint64_t sp = 0x7ffc00000000;
+
+	assert_false(langreader_reads_far(&r, 5, 6, 70, 0));
+	assert_true(langreader_reads_far(&r, 5, 6, 70, sp));
+	assert_true(langreader_reads_far(&r, 5, 6, 70, sp + 0x84180));
+	assert_true(langreader_reads_far(&r, 5, 6, 70, LANG_FAR_BELOW));
+	assert_int_equal(nr_far(5, 6), 3);
+	assert_true(langreader_reads_far(&r, 5, 6, 70, sp + 64));
+	assert_true(langreader_reads_far(&r, 5, 6, 70, sp + 0x84180 - 64));
+	assert_true(langreader_reads_far(&r, 5, 6, 70, LANG_FAR_BELOW));
+	assert_true(langreader_reads_far(&r, 5, 6, 70, 0));
+	assert_int_equal(nr_far(5, 6), 3);
+	assert_int_equal(share->far[share_far_at(6)].at[1], sp + 0x84180);
+	for (uint32_t i = 0; i < LANG_FAR_MAX; i++)
+		langreader_reads_far(&r, 5, 6, 70, sp + 0x100000 * (i + 1));
+	assert_int_equal(nr_far(5, 6), LANG_FAR_MAX);
+	assert_int_equal(share->far[share_far_at(6)].at[1], sp + 0x100000 * (LANG_FAR_MAX - 1));
+	assert_false(langreader_reads_far(&r, 5, 6, 71, 0));
+	assert_true(langreader_reads_far(&r, 5, 6, 71, sp));
+	assert_int_equal(nr_far(5, 6), 1);
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);

@@ -176,14 +176,18 @@ TEST(test_go_late, setup, teardown)
 
 /* ---- a stack beyond the kernel's copy ---- */
 
+static uint64_t far_at[LANG_FAR_MAX];
+
 /* A copy of a fresh page, of which the stack goes on in the next ones. */
-static void cut_copy(struct fixture *f, uint64_t size, uint64_t far)
+static void cut_copy(struct fixture *f, uint64_t size, uint64_t wanted)
 {
 	f->m.process = (struct lang_process){ .kind = LANG_NONE };
 	for (uint32_t at = 0; at < 8192; at += 8)
 		pymake_u64(&f->m, f->sample.sp + at, at + 1);
 	f->sample.stack_size = size;
-	f->sample.far = far ? f->sample.sp + far : 0;
+	memset(far_at, 0, sizeof(far_at));
+	far_at[2] = wanted ? f->sample.sp + wanted : 0;
+	f->sample.far = far_at;
 }
 
 /* It is read from the end of the copy on, beyond the address that is wanted; or near that alone. */
@@ -210,30 +214,82 @@ TEST(test_far_stack, setup, teardown)
 	assert_int_equal(bytes_u64(f->chain.other_bytes + 0x1000), 0x1001);
 	put_stack(f, 0, 8192);
 	cut_copy(f, 0x340, LANG_OTHER_MAX + 0x4000);
-	pymake_u64(&f->m, f->sample.far, 77);
+	pymake_u64(&f->m, far_at[2], 77);
 	chain(f);
-	assert_int_equal(f->chain.other.sp, f->sample.far - 4096);
-	assert_int_equal(bytes_u64(f->chain.other_bytes + 4096), 77);
+	assert_int_equal(f->chain.other.sp, far_at[2] - 512);
+	assert_int_equal(bytes_u64(f->chain.other_bytes + 512), 77);
 }
 
-/* The bytes below sp are read as well, or alone; not beside an address that is too far. */
+/* Return the bytes of a part, which has to begin at @sp; *@at: behind the other stack's first one.
+ */
+static const uint8_t *next_part(const struct fixture *f, uint32_t *at, uint64_t sp, uint64_t size)
+{
+	struct lang_other_part part;
+	const uint8_t *head = f->chain.other_bytes + *at;
+
+	assert_in_range(*at, 0, f->chain.other.size - sizeof(part));
+	memcpy(&part, head, sizeof(part));
+	assert_int_equal(part.sp, sp);
+	assert_int_equal(part.size, size);
+	*at += (uint32_t)(sizeof(part) + size);
+	return head + sizeof(part);
+}
+
+/*
+ * Addresses that are far from each other, in any order: a part around each, with few bytes between
+ * them one part; no part behind the stack, nor without room.
+ */
+TEST(test_far_parts, setup, teardown)
+{
+	struct fixture *f = *state;
+	uint64_t sp;
+	uint32_t at;
+
+	put_stack(f, 0, 8192);
+	sp = f->sample.sp;
+	cut_copy(f, 0x340, 0x1100);
+	far_at[0] = sp + 0x18000;
+	far_at[5] = sp + 0x11000;
+	far_at[6] = sp + 0x12000;
+	far_at[7] = sp + 0x1f800;
+	far_at[15] = sp + 0x100;
+	pymake_u64(&f->m, far_at[0], 70);
+	pymake_u64(&f->m, far_at[5], 75);
+	pymake_u64(&f->m, far_at[7], 77);
+	chain(f);
+	assert_int_equal(f->chain.other.sp, sp + 0x340);
+	at = f->chain.other.size - f->chain.other.rest;
+	assert_int_equal(at, 0x4000 - 0x340);
+	assert_int_equal(bytes_u64(next_part(f, &at, sp + 0x11000 - 512, 0x2200) + 512), 75);
+	assert_int_equal(bytes_u64(next_part(f, &at, sp + 0x18000 - 512, 0x1200) + 512), 70);
+	assert_int_equal(bytes_u64(next_part(f, &at, sp + 0x1f800 - 512, 0xa00) + 512), 77);
+	assert_int_equal(at, f->chain.other.size);
+	/* The part that is connected to the copy takes all of the room. */
+	far_at[2] = sp + 0xd100;
+	chain(f);
+	assert_int_equal(f->chain.other.size, 0x10000 - 0x340);
+	assert_int_equal(f->chain.other.rest, 0);
+}
+
+/* The bytes below sp are read as well, or alone. */
 TEST(test_far_below, setup, teardown)
 {
 	struct fixture *f = *state;
+	uint32_t at;
 
 	for (int with_far = 0; with_far < 2; with_far++) {
 		cut_copy(f, 0x340, with_far ? 0x1100 : 0);
-		f->sample.far |= LANG_FAR_BELOW;
+		far_at[1] = LANG_FAR_BELOW;
 		pymake_u64(&f->m, f->sample.sp - 8, 99);
 		chain(f);
 		assert_int_equal(f->chain.other.sp, f->sample.sp - 128);
-		assert_int_equal(f->chain.other.size, with_far ? 0x4000 + 128 : 128);
+		at = f->chain.other.size - f->chain.other.rest;
+		assert_int_equal(at, 128);
 		assert_int_equal(bytes_u64(f->chain.other_bytes + 120), 99);
+		if (with_far)
+			next_part(f, &at, f->sample.sp + 0x340, 0x4000 - 0x340);
+		assert_int_equal(at, f->chain.other.size);
 	}
-	cut_copy(f, 0x340, LANG_OTHER_MAX - (8 << 10));
-	f->sample.far |= LANG_FAR_BELOW;
-	chain(f);
-	assert_int_equal(f->chain.other.sp, f->sample.sp + 0x340);
 }
 
 /* It is not wanted, it has ended, it is another one by now, or the address is hostile. */
@@ -250,9 +306,9 @@ TEST(test_far_nothing, setup, teardown)
 	cut_copy(f, 8192, 8192);
 	chain(f);
 	assert_int_equal(f->chain.other.size, 0);
-	cut_copy(f, 0x340, 0x1100);
+	cut_copy(f, 0x340, 0);
 	for (size_t i = 0; i < ARRAY_SIZE(hostile); i++) {
-		f->sample.far = hostile[i];
+		far_at[0] = hostile[i];
 		chain(f);
 		assert_int_equal(f->chain.other.size, 0);
 	}
@@ -272,13 +328,13 @@ TEST(test_far_nothing, setup, teardown)
 	assert_int_equal(f->chain.other.size, 0);
 	f->sample.stack_size = 0x340;
 	/* The bytes below sp are of the begin of the copy. */
-	f->sample.far |= LANG_FAR_BELOW;
+	far_at[1] = LANG_FAR_BELOW;
 	chain(f);
 	assert_int_not_equal(f->chain.other.size, 0);
 	pymake_u64(&f->m, f->sample.sp + 8, 3);
 	chain(f);
 	assert_int_equal(f->chain.other.size, 0);
-	f->sample.far &= ~LANG_FAR_BELOW;
+	far_at[1] = 0;
 	chain(f);
 	assert_int_equal(f->chain.other.size, 0);
 	free(copy);
