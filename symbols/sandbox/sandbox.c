@@ -96,12 +96,12 @@ static bool sandbox_file_seal(int fd, size_t size)
  * could be of a file system that does not respond, and its own files would have no limit.
  */
 
-#define ERRNO_MAX 4095 /* of the kernel */
-#define START_NS                                                                                   \
-	10000000000ULL /* for the server to fork a worker: at a load of 60, 2 s were too few */
-#define RETRY_NS 20000000000ULL /* without requests to a server that did not answer */
-#define STEP_NS	 100000000ULL	/* between two looks whether the caller still waits */
-#define SERVER	 SANDBOX_NR_KINDS
+/* For the server to fork a worker, on a busy machine. */
+#define START_NS  10000000000ULL
+#define ERRNO_MAX 4095		 /* of the kernel */
+#define RETRY_NS  20000000000ULL /* without requests to a server that did not answer */
+#define STEP_NS	  100000000ULL	 /* between two looks whether the caller still waits */
+#define SERVER	  SANDBOX_NR_KINDS
 
 /* Of RLIMIT_CPU, see worker.c; checked at each 64th call. */
 #define WORN_NS (SANDBOX_CPU_SECONDS * 1000000000ULL / 2)
