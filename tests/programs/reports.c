@@ -76,7 +76,9 @@ NOINLINE static void work(int turns)
 	NOT_A_TAIL_CALL();
 }
 
-NOINLINE static void *works(void *unused)
+/* Exported, for a program that loads this one as a library, with its file as standard input. */
+void *works(void *unused);
+NOINLINE void *works(void *unused)
 {
 	(void)unused;
 	work(0);
@@ -405,6 +407,15 @@ static void divided(void)
 	NOT_A_TAIL_CALL();
 }
 
+#ifdef _OPENMP
+/* The team's threads are started by libgomp. */
+static void team(void)
+{
+#pragma omp parallel num_threads(2)
+	works(NULL);
+}
+#endif
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -414,7 +425,11 @@ int main(int argc, char **argv)
 		      { "detached", detached }, { "clone", clones },	{ "sleepers", sleepers },
 		      { "bigframe", bigframe }, { "entry", entry },	{ "many", many },
 		      { "named", named },	{ "reading", reading }, { "locking", locking },
-		      { "divided", divided },	{ "wrapped", wrapped } };
+		      { "divided", divided },	{ "wrapped", wrapped },
+#ifdef _OPENMP
+		      { "team", team },
+#endif
+		      { "asan", nested } };
 
 	if (argc != 3)
 		return 2;
