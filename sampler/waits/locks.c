@@ -120,7 +120,7 @@ static void name_variable(struct lock *lock, const struct procfs_map *first)
 	if (file.same && !elffacts_variable(file.fd, file.size, at, name, &begin)) {
 		struct demangler d = { .nr = 0 };
 		const char *clean = name;
-		size_t clean_size = demangler_get(&d, name, strlen(name), &clean);
+		size_t clean_size = demangler_get(&d, 0, name, strlen(name), &clean);
 		int size = clean_size ? (int)clean_size : (int)strlen(name);
 
 		if (at == begin)

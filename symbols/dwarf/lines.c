@@ -387,7 +387,7 @@ static void make_room(struct lines *l, uint64_t now_ns, bool for_one)
 }
 
 /* Return the symbol @key, added if new, with the name @text, which may be mangled. */
-static uint32_t symbol_named(struct lines *l, const struct symtab_key *key,
+static uint32_t symbol_named(struct lines *l, const struct symtab_key *key, char dialect,
 			     struct symtab_text *text)
 {
 	uint32_t id = symtab_find(l->symtab, key);
@@ -396,7 +396,7 @@ static uint32_t symbol_named(struct lines *l, const struct symtab_key *key,
 
 	if (id != SYMBOL_NONE)
 		return id;
-	clean = demangler_get(&l->demangler, text->name, text->name_size, &demangled);
+	clean = demangler_get(&l->demangler, dialect, text->name, text->name_size, &demangled);
 	if (clean) {
 		text->name = demangled;
 		text->name_size = clean;
@@ -423,7 +423,7 @@ static uint32_t inlined_symbol(struct lines *l, const struct object *object,
 		.inlined = true,
 	};
 
-	return symbol_named(l, &key, &text);
+	return symbol_named(l, &key, 0, &text);
 }
 
 /*
@@ -465,7 +465,7 @@ static uint32_t add_tails(struct lines *l, const struct object *object, const st
 		uint32_t id;
 
 		text.name = image_symbol_name(image, found[nr], stub, &text.name_size);
-		id = symbol_named(l, &key, &text);
+		id = symbol_named(l, &key, image->dialect, &text);
 		if (id != SYMBOL_NONE)
 			out[nr_out++] = (struct symbol_frame){ id, SYMBOL_TAIL_CALL, 0 };
 	}
@@ -618,7 +618,7 @@ static void demangle_all(struct lines *l, const struct dwarf_chains *c)
 			const char *name = c->frames[c->first[i] + (uint32_t)k].name;
 
 			if (name)
-				demangler_want(&l->demangler, name,
+				demangler_want(&l->demangler, 0, name,
 					       strnlen(name, DEMANGLE_NAME_MAX));
 		}
 	}

@@ -439,6 +439,7 @@ struct image {
 	const char *source;
 	const char *trouble; /* why a source was not used; static text, mostly NULL */
 	uint8_t loop;	     /* of an interpreter: elfloop_find(); 0: none */
+	char dialect;	     /* how names are encoded that look like C's: dialect_of(); 0: as C */
 	bool complete;	     /* the symbols include all functions, not only exported ones */
 	bool away;	     /* a stub: loaded again on request */
 	uint32_t serial;     /* unique: a cache for one image is not used for another */

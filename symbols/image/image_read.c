@@ -8,6 +8,7 @@
  */
 #include "symbols/image/internal.h"
 
+#include <ctype.h>
 #include <elf.h>
 #include <errno.h>
 #include <stdatomic.h>
@@ -43,6 +44,7 @@ struct flat {
 	uint32_t source, trouble;	 /* numbers of texts */
 	uint16_t machine;
 	uint8_t elf_class, sigreturn_size, complete, build_id_size, loop;
+	char dialect;
 	uint8_t build_id[20];
 };
 
@@ -124,6 +126,7 @@ static void image_flat_put(struct sandbox_reply *reply, const struct image *imag
 		.sigreturn_size = image->sigreturn_size,
 		.complete = image->complete,
 		.loop = image->loop,
+		.dialect = image->dialect,
 		.build_id_size = image->build_id_size,
 	};
 	struct places p = places_of(&f);
@@ -237,6 +240,7 @@ static int point(struct image *image, const struct flat *f, uint8_t *bytes)
 	image->trouble = texts[f->trouble];
 	image->complete = f->complete;
 	image->loop = f->loop;
+	image->dialect = f->dialect;
 	memcpy(image->build_id, f->build_id, sizeof(image->build_id));
 	image->build_id_size = f->build_id_size;
 	image->segments = (struct image_segment *)(void *)(bytes + p.segments);
@@ -610,6 +614,30 @@ static void bound_by_fdes(struct elfsym *t, const struct image *image)
 	}
 }
 
+/*
+ * Return the letter of a compiler with names that could be of C, as demangler_want() has it. It
+ * shows by a function that it makes. 0: none.
+ */
+static char dialect_of(const struct elfsym *t)
+{
+	static const struct {
+		const char *function;
+		char dialect;
+	} marks[] = { { "hs_main", 'h' }, { "adainit", 'a' }, { "NimMain", 'n' } };
+
+	for (uint32_t i = 0; i < t->nr; i++) {
+		const char *name = t->names + t->symbols[i].name;
+
+		for (size_t k = 0; k < ARRAY_SIZE(marks) && !t->symbols[i].stub; k++)
+			if (name[0] == marks[k].function[0] && !strcmp(name, marks[k].function))
+				return marks[k].dialect;
+		/* GnuCOBOL: "PROGRAM__ID_module_init". */
+		if (isupper((unsigned char)name[0]) && strstr(name, "_module_init"))
+			return 'c';
+	}
+	return 0;
+}
+
 /* Collect symbols: all functions if a source has them, exported functions, stubs. */
 static int collect_symbols(struct image_read_collect *c, const struct elffile *f)
 {
@@ -625,6 +653,7 @@ static int collect_symbols(struct image_read_collect *c, const struct elffile *f
 		elfv8_add(&c->t, f);
 	elfplt_add(&c->t, f);
 	image->loop = elfloop_find(&c->t);
+	image->dialect = dialect_of(&c->t);
 	rc = image->loop && image->eh.nr_fdes ? elfloop_add_parts(&c->t, f, &image->eh) : 0;
 	bound_by_fdes(&c->t, image);
 	return rc ? rc : elfsym_finish(&c->t, f);

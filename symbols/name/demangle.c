@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * C++, Rust and D names, with limits; many in one call to the sandbox, with a memo.
+ * C++, Rust and D names, and some of other compilers, with limits; many in one call to the
+ * sandbox, with a memo.
  *
  * Output is limited by leaving the demangler with longjmp from its output callback: the callback
  * variants allocate only on the stack, so nothing leaks. Runs on: a worker of the sandbox.
@@ -15,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -1343,8 +1345,320 @@ static bool older_write(const char *name, char *out, size_t size)
 }
 
 /*
+ * Names of compilers that encode theirs as identifiers of C: OCaml, Fortran and Pascal by their
+ * form, the others as their image says. As each language writes them, without what is no part of
+ * the name: packages, stamps, types of parameters.
+ *
+ * The name is hostile: all steps go forward, all output is by put().
+ */
+
+static bool ends_with(const char *name, size_t size, const char *end)
+{
+	return size > strlen(end) && !memcmp(name + size - strlen(end), end, strlen(end));
+}
+
+/* Return the size of @name without a number behind a @mark; @size if there is none. */
+static size_t without_number(const char *name, size_t size, char mark)
+{
+	size_t n = size;
+
+	while (n && isdigit((unsigned char)name[n - 1]))
+		n--;
+	return n > 1 && n < size && name[n - 1] == mark ? n - 1 : size;
+}
+
+/* "camlStdlib__List__map_460", of OCaml 5 "camlStdlib__List.map_460": Stdlib.List.map. */
+static void put_ocaml(struct d_name *d, const char *name, size_t size)
+{
+	size_t shown = without_number(name, size, '_');
+	bool parts = false;
+
+	/* The number is all that tells functions without a name apart. */
+	if (ends_with(name, shown, "fun"))
+		shown = size;
+	for (size_t i = 4; i < shown; i++) {
+		unsigned int byte;
+
+		if (name[i] == '$' && i + 2 < shown && isxdigit((unsigned char)name[i + 1]) &&
+		    isxdigit((unsigned char)name[i + 2]) &&
+		    sscanf(name + i + 1, "%2x", &byte) == 1) {
+			put(d, &(char){ (char)byte }, 1);
+			i += 2;
+		} else if (name[i] == '.' || !strncmp(name + i, "__", 2)) {
+			put(d, ".", 1);
+			i += name[i] == '_';
+			parts = true;
+		} else {
+			put(d, name + i, 1);
+		}
+	}
+	d->size = parts ? d->size : 0;
+}
+
+/* gfortran: "__module_MOD_procedure". */
+static void put_fortran(struct d_name *d, const char *name, size_t size)
+{
+	const char *mark = strstr(name + 3, "_MOD_");
+
+	if (!mark || !mark[5])
+		return;
+	put(d, name + 2, (size_t)(mark - name) - 2);
+	put(d, "::", 2);
+	put(d, mark + 5, size - (size_t)(mark - name) - 5);
+}
+
+/* Free Pascal: "P$PROGRAM$_$OUTER$LONGINT_$$_INNER$LONGINT", "UNIT_$$_NAME$LONGINT$$LONGINT". */
+static void put_pascal(struct d_name *d, const char *name, size_t size)
+{
+	static const char capitals[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+	const char *at = name + (strncmp(name, "P$", 2) ? 0 : 2), *end = name + size;
+	bool part = true;
+	unsigned int nr = 0;
+
+	if (at[strspn(at, capitals)] != '$')
+		return;
+	while (at < end) {
+		const char *word = at, *mark;
+
+		at += strcspn(at, "$");
+		for (mark = at; at < end && mark > word && mark[-1] == '_'; mark--)
+			;
+		if (part && d->size)
+			put(d, ".", 1);
+		if (part)
+			put(d, word, (size_t)(mark - word));
+		nr += part;
+		at = mark + strspn(mark, "$_");
+		/* "$" alone is before the type of a parameter. */
+		part = memchr(mark, '_', (size_t)(at - mark));
+	}
+	d->size = nr > 1 ? d->size : 0;
+}
+
+/* GHC's z-encoding: "zd" is $, "ZMZN" is [], "Z3T" a tuple of three, "z25b0U" a code point. */
+static void put_z_decoded(struct d_name *d, const char *at, const char *end)
+{
+	static const char lower[][2] = { "a&", "b|", "c^", "d$", "e=", "g>", "h#",
+					 "i.", "l<", "m-", "n!", "p+", "q'", "r\\",
+					 "s/", "t*", "u_", "v%", "zz" };
+	static const char upper[][2] = { "L(", "R)", "M[", "N]", "C:", "ZZ" };
+
+	while (at < end) {
+		const char(*table)[2] = *at == 'z' ? lower : upper;
+		size_t nr = *at == 'z' ? ARRAY_SIZE(lower) : ARRAY_SIZE(upper), i = 0;
+		const char *digits = at + 1;
+
+		if ((*at != 'z' && *at != 'Z') || digits == end) {
+			put(d, at++, 1);
+			continue;
+		}
+		while (i < nr && table[i][0] != *digits)
+			i++;
+		if (i < nr) {
+			put(d, &table[i][1], 1);
+			at += 2;
+		} else if (isdigit((unsigned char)*digits) && *at == 'Z') {
+			unsigned long items = strtoul(digits, (char **)&digits, 10);
+			bool unboxed = *digits == 'H';
+
+			put(d, "(#", unboxed ? 2 : 1);
+			for (unsigned long k = 1; k < items && k < 64; k++)
+				put(d, ",", 1);
+			put(d, unboxed ? "#)" : ")", unboxed ? 2 : 1);
+			at = digits + (digits < end);
+		} else {
+			put(d, at++, 1);
+		}
+	}
+}
+
+/* GHC: "package_ModuleziPart_name_info"; the program's own modules have no package. */
+static void put_haskell(struct d_name *d, char dialect, const char *name, size_t size)
+{
+	static const char *const ends[] = { "_con_info", "_info", "_con_entry",
+					    "_entry",	 "_slow", "_fast" };
+	const char *part[4] = { name }, *end = "";
+	unsigned int nr = 1;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		if (ends_with(name, size, ends[i])) {
+			size -= strlen(ends[i]);
+			end = i < 4 ? "" : ends[i]; /* functions of their own */
+			break;
+		}
+	}
+	for (size_t i = 0; i < size; i++) {
+		if (!isalnum((unsigned char)name[i]) && name[i] != '_')
+			return;
+		if (name[i] == '_' && nr == ARRAY_SIZE(part) - 1)
+			return;
+		if (name[i] == '_')
+			part[nr++] = name + i + 1;
+	}
+	part[nr] = name + size + 1;
+	/* Without a library of GHC in the image only what no other has: a package and "zi". */
+	if (nr < 2 || !isupper((unsigned char)*part[nr - 2]) || part[nr - 1] == name + size ||
+	    (dialect != 'h' && (nr != 3 || name[size] != '_' || !strstr(name, "zi"))))
+		return;
+	put_z_decoded(d, part[nr - 2], part[nr - 1] - 1);
+	put(d, ".", 1);
+	put_z_decoded(d, part[nr - 1], name + size);
+	put(d, end, strlen(end));
+}
+
+/* The operator of Ada that a part of a name is for, as in "Oadd"; NULL: none. */
+static const char *ada_operator(const char *part, size_t size)
+{
+	static const char *const words[][2] = {
+		{ "Oabs", "abs" },    { "Oand", "and" },  { "Omod", "mod" },	{ "Onot", "not" },
+		{ "Oor", "or" },      { "Orem", "rem" },  { "Oxor", "xor" },	{ "Oeq", "=" },
+		{ "One", "/=" },      { "Olt", "<" },	  { "Ole", "<=" },	{ "Ogt", ">" },
+		{ "Oge", ">=" },      { "Oadd", "+" },	  { "Osubtract", "-" }, { "Oconcat", "&" },
+		{ "Omultiply", "*" }, { "Odivide", "/" }, { "Oexpon", "**" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (strlen(words[i][0]) == size && !memcmp(words[i][0], part, size))
+			return words[i][1];
+	return NULL;
+}
+
+/*
+ * GNAT: "package__procedure", "_ada_main", "__2" of an overload, "TB" of a task's body, "P" and "N"
+ * of a protected object's, "Xb" of a body in a body (gcc, exp_dbug.ads).
+ */
+static void put_ada(struct d_name *d, const char *name, size_t size)
+{
+	static const char *const ends[] = { "TB", "P", "N" };
+	const char *at = name + (strncmp(name, "_ada_", 5) ? 0 : 5), *end;
+
+	size = without_number(name, size, '.');
+	size = without_number(name, size, '_');
+	while (size > 2 && name[size - 1] == '_')
+		size--;
+	for (size_t i = size; i > 2 && strchr("Xbn", name[i - 1]); i--)
+		size = name[i - 1] == 'X' ? i - 1 : size;
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		size -= ends_with(name, size, ends[i]) ? strlen(ends[i]) : 0;
+	end = name + size;
+	if (at == name && !memmem(name + 1, size - 1, "__", 2))
+		return;
+	while (at < end) {
+		const char *mark = memmem(at, (size_t)(end - at), "__", 2);
+		size_t part = (size_t)((mark ? mark : end) - at);
+		const char *operator= ada_operator(at, part);
+
+		if (!part)
+			break;
+		if (d->size)
+			put(d, ".", 1);
+		if (operator) {
+			put(d, "\"", 1);
+			put(d, operator, strlen(operator));
+			put(d, "\"", 1);
+		} else {
+			put(d, at, part);
+		}
+		at += part;
+		at += strspn(at, "_");
+	}
+}
+
+/* The name of an operator of Nim: "plusemark_" is +!, "eqdestroy_" =destroy. */
+static void put_nim_operator(struct d_name *d, const char *at, const char *end)
+{
+	static const char words[][9] = { "=eq",	     "+plus",  "-minus", "*star",  "/slash",
+					 "%percent", "&amp",   "!emark", "<lt",	   ">gt",
+					 "$dollar",  "@at",    "^roof",	 "~tilde", "|bar",
+					 "?qmark",   ":colon", ".dot" };
+	size_t i;
+
+	do {
+		for (i = 0; i < ARRAY_SIZE(words); i++) {
+			size_t n = strnlen(words[i] + 1, sizeof(words[i]) - 1);
+
+			if ((size_t)(end - at) >= n && !memcmp(at, words[i] + 1, n)) {
+				put(d, words[i], 1);
+				at += n;
+				break;
+			}
+		}
+	} while (i < ARRAY_SIZE(words));
+	put(d, at, (size_t)(end - at));
+}
+
+/* Nim: "proc__pathZmoduleZname_123". */
+static void put_nim(struct d_name *d, const char *name, size_t size)
+{
+	size_t shown = without_number(name, size, '_'), mark = shown;
+
+	while (mark > 2 && strncmp(name + mark - 2, "__", 2))
+		mark--;
+	if (shown == size || mark <= 2 || mark == shown)
+		return;
+	for (size_t i = mark; i < shown; i++)
+		put(d, name[i] == 'Z' ? "/" : name + i, 1);
+	put(d, ".", 1);
+	mark -= 2;
+	if (name[mark - 1] == '_')
+		put_nim_operator(d, name, name + mark - 1);
+	else
+		put(d, name, mark);
+}
+
+/* GnuCOBOL: "PROGRAM__ID", and "PROGRAM__ID_" for its body. */
+static void put_cobol(struct d_name *d, const char *name, size_t size)
+{
+	if (!isupper((unsigned char)name[0]) || !strstr(name, "__"))
+		return;
+	for (size_t i = 0; i < size; i++) {
+		bool dash = name[i] == '_' && name[i + 1] == '_';
+
+		put(d, dash ? "-" : name + i, 1);
+		i += dash;
+	}
+}
+
+/* Demangle a name of a language that demangle() has not; @dialect: see demangler_want(). */
+static size_t demangle_other(char dialect, const char *bytes, size_t size, char *buf,
+			     size_t buf_size)
+{
+	struct d_name d = { .buf = buf, .max = buf_size - 1 };
+	char name[DEMANGLE_NAME_MAX + 1];
+
+	memcpy(name, bytes, size);
+	name[size] = '\0';
+	if (!strncmp(name, "caml", 4) && isupper((unsigned char)name[4]))
+		put_ocaml(&d, name, size);
+	else if (!strncmp(name, "__", 2) && strstr(name, "_MOD_"))
+		put_fortran(&d, name, size);
+	else if (strstr(name, "$_"))
+		put_pascal(&d, name, size);
+	else if (dialect == 'a')
+		put_ada(&d, name, size);
+	else if (dialect == 'n')
+		put_nim(&d, name, size);
+	else if (dialect == 'c')
+		put_cobol(&d, name, size);
+	else
+		put_haskell(&d, dialect, name, size);
+	buf[d.size] = '\0';
+	return d.size;
+}
+
+/* Return whether a name may be one of demangle_other(). */
+static bool other_may(char dialect, const char *name, size_t size)
+{
+	return size >= 3 && size <= DEMANGLE_NAME_MAX && !memchr(name, '\0', size) &&
+	       (dialect ||
+		(size > 6 && !memcmp(name, "caml", 4) && isupper((unsigned char)name[4])) ||
+		memchr(name, '$', size) || (name[0] == '_' && memmem(name, size, "_MOD_", 5)) ||
+		(ends_with(name, size, "_info") && memmem(name, size, "zi", 2)));
+}
+
+/*
  * Names to and from the sandbox: each is its size (uint16_t) and its bytes, in the request as in
- * the answer; size 0 in the answer: not mangled.
+ * the answer; size 0 in the answer: not mangled. The first byte of the request's is the dialect.
  *
  * Runs on: the loader; serve() in the worker.
  */
@@ -1372,6 +1686,11 @@ void demangler_fini(struct demangler *d)
 	*d = (struct demangler){ .nr = 0 };
 }
 
+static bool any_may(char dialect, const char *name, size_t size)
+{
+	return demangle_may(name, size) || other_may(dialect, name, size);
+}
+
 /* Append @size bytes to the texts. False: out of memory. */
 static bool put_text(struct demangler *d, const void *text, size_t size, uint32_t *at)
 {
@@ -1384,7 +1703,8 @@ static bool put_text(struct demangler *d, const void *text, size_t size, uint32_
 	return true;
 }
 
-static const struct demangler_name *find(const struct demangler *d, const char *name, size_t size)
+static const struct demangler_name *find(const struct demangler *d, char dialect, const char *name,
+					 size_t size)
 {
 	uint64_t hash = keyhash_name(name, size);
 	uint32_t at = 0, id;
@@ -1392,25 +1712,27 @@ static const struct demangler_name *find(const struct demangler *d, const char *
 	while ((id = hashset_next(&d->set, hash, &at)) != HASHSET_NONE) {
 		const struct demangler_name *n = &d->names[id];
 
-		if (n->raw_size == size && !memcmp(d->texts + n->raw, name, size))
+		if (n->raw_size == size + 1 && d->texts[n->raw] == dialect &&
+		    !memcmp(d->texts + n->raw + 1, name, size))
 			return n;
 	}
 	return NULL;
 }
 
-void demangler_want(struct demangler *d, const char *name, size_t size)
+void demangler_want(struct demangler *d, char dialect, const char *name, size_t size)
 {
-	struct demangler_name n = { .raw_size = (uint32_t)size };
+	struct demangler_name n = { .raw_size = (uint32_t)size + 1 };
+	uint32_t at;
 
 	assert(d->nr_done <= d->nr && d->nr <= d->max);
-	if (!demangle_may(name, size) || find(d, name, size))
+	if (!any_may(dialect, name, size) || find(d, dialect, name, size))
 		return;
 	if (d->texts_size > MEMO_MAX && d->nr == d->nr_done) {
 		hashset_clear(&d->set);
 		d->nr = d->nr_done = d->texts_size = 0;
 	}
 	if (!array_reserve(&d->names, &d->max, d->nr + 1ULL) || hashset_reserve(&d->set, 1) ||
-	    !put_text(d, name, size, &n.raw))
+	    !put_text(d, &dialect, 1, &n.raw) || !put_text(d, name, size, &at))
 		return;
 	d->names[d->nr] = n;
 	hashset_add(&d->set, keyhash_name(name, size), d->nr++);
@@ -1521,15 +1843,16 @@ void demangler_run(struct demangler *d)
 	assert(d->nr_done == d->nr);
 }
 
-size_t demangler_get(struct demangler *d, const char *name, size_t size, const char **out)
+size_t demangler_get(struct demangler *d, char dialect, const char *name, size_t size,
+		     const char **out)
 {
 	const struct demangler_name *n;
 
-	if (!demangle_may(name, size))
+	if (!any_may(dialect, name, size))
 		return 0;
-	demangler_want(d, name, size);
+	demangler_want(d, dialect, name, size);
 	demangler_run(d);
-	n = find(d, name, size);
+	n = find(d, dialect, name, size);
 	if (!n || !n->clean_size)
 		return 0;
 	*out = d->texts + n->clean;
@@ -1540,12 +1863,16 @@ size_t demangler_get(struct demangler *d, const char *name, size_t size, const c
  * Demangle a name for all views: one that is too long without its template arguments, so that its
  * end is the name of the function.
  */
-static size_t demangle_short(const char *name, size_t size, char clean[static CLEAN_MAX])
+static size_t demangle_short(char dialect, const char *name, size_t size,
+			     char clean[static CLEAN_MAX])
 {
 	char whole[WHOLE_MAX];
 	size_t nr = demangle(name, size, whole, sizeof(whole));
-	struct safe_text is = { whole, (uint16_t)nr, (uint16_t)nr };
+	struct safe_text is;
 
+	if (!nr && other_may(dialect, name, size))
+		nr = demangle_other(dialect, name, size, whole, sizeof(whole));
+	is = (struct safe_text){ whole, (uint16_t)nr, (uint16_t)nr };
 	if (nr > TEXT_MAX)
 		is = text_short_name(clean, is);
 	if (is.str == clean)
@@ -1569,9 +1896,10 @@ static int serve(struct sandbox_call *c)
 			return -EINVAL;
 		memcpy(&size, request + at, sizeof(size));
 		at += sizeof(size);
-		if (size > c->size - at)
+		if (!size || size > c->size - at)
 			return -EINVAL;
-		out = (uint16_t)demangle_short((const char *)request + at, size, clean);
+		out = (uint16_t)demangle_short((char)request[at], (const char *)request + at + 1,
+					       size - 1U, clean);
 		at += size;
 		sandbox_put(&c->reply, &out, sizeof(out));
 		sandbox_put(&c->reply, clean, out);

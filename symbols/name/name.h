@@ -75,15 +75,19 @@ struct demangler {
 };
 
 void demangler_fini(struct demangler *d);
-/* Add @name to the next call, if it may be mangled and is not in the memo. */
-void demangler_want(struct demangler *d, const char *name, size_t size);
+/*
+ * Add @name to the next call, if it may be mangled and is not in the memo. @dialect: of its image:
+ * 'h' Haskell (GHC), 'a' Ada, 'n' Nim, 'c' COBOL: their names could be of C; else 0.
+ */
+void demangler_want(struct demangler *d, char dialect, const char *name, size_t size);
 /* Demangle all wanted names. */
 void demangler_run(struct demangler *d);
 /*
  * Return the size of the demangled name and set *out to it (valid until the next call), or
  * return 0: show it raw.
  */
-size_t demangler_get(struct demangler *d, const char *name, size_t size, const char **out);
+size_t demangler_get(struct demangler *d, char dialect, const char *name, size_t size,
+		     const char **out);
 
 /* The worker: a sequence of names in, the same number of names out. */
 extern const struct sandbox_reader demangler_reader;

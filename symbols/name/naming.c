@@ -662,7 +662,8 @@ static void finish(struct naming *n, struct naming_found *f)
 
 	complete(n, f);
 	size = f->by_name && !f->plain
-		       ? demangler_get(&n->demangler, f->text.name, f->text.name_size, &clean)
+		       ? demangler_get(&n->demangler, f->symbol ? f->image->dialect : 0,
+				       f->text.name, f->text.name_size, &clean)
 		       : 0;
 	if (size) {
 		f->text.name = clean;
@@ -700,7 +701,7 @@ void naming_prepare(struct naming *n, const struct naming_question *q)
 	if (!f.symbol || symtab_find(n->symtab, &f.key) != SYMBOL_NONE)
 		return;
 	complete(n, &f);
-	demangler_want(&n->demangler, f.text.name, f.text.name_size);
+	demangler_want(&n->demangler, f.image->dialect, f.text.name, f.text.name_size);
 }
 
 void naming_ready(struct naming *n)

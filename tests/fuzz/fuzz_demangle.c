@@ -13,6 +13,23 @@
 
 #define SLOW_NS 500000000ULL
 
+/* The worker, with the first byte as dialect. */
+static int serve(const uint8_t *data, size_t size)
+{
+	uint16_t written = (uint16_t)size;
+	uint8_t *request = malloc(size + sizeof(written)); /* exact */
+	struct sandbox_call c = { .request = request, .size = size + sizeof(written) };
+
+	if (!request)
+		return 0;
+	memcpy(request, &written, sizeof(written));
+	memcpy(request + sizeof(written), data, size);
+	demangler_reader.serve(&c);
+	free(c.reply.bytes);
+	free(request);
+	return 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Of this thread: a busy machine is no finding. */
@@ -37,5 +54,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (nr >= sizeof(out) || (nr && out[nr] != '\0') || cpu_ns() - start > SLOW_NS)
 		abort();
 	free(name);
-	return 0;
+	return serve(data, MIN(size, (size_t)DEMANGLE_NAME_MAX + 2));
 }

@@ -82,7 +82,7 @@ static uint64_t demangle_all(const struct image *image)
 		size_t size;
 		const char *name = image_symbol_name(image, &image->symbols[i], buf, &size);
 
-		demangler_want(&d, name, size);
+		demangler_want(&d, 0, name, size);
 		if (d.nr - d.nr_done == NAMES_A_CALL)
 			demangler_run(&d);
 	}

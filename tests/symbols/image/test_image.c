@@ -524,6 +524,78 @@ TEST(test_order_of_many)
 	elffile_close(&f);
 }
 
+/* The image says how its compiler encodes names that could be of C; a stub of that name does not.
+ */
+TEST(test_dialects)
+{
+	static const struct {
+		const char *function;
+		char dialect;
+	} marks[] = { { "hs_main", 'h' },
+		      { "adainit", 'a' },
+		      { "NimMain", 'n' },
+		      { "SHARES__MAIN_module_init", 'c' },
+		      { "nft_flow_module_init", 0 },
+		      { "hs_main_loop", 0 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
+		struct image *image;
+		struct made m;
+
+		made_init(&m);
+		made_symbol(&m, "main", 0x100, 0x10, STB_GLOBAL, STT_FUNC);
+		made_symbol(&m, marks[i].function, 0x200, 0x10, STB_GLOBAL, STT_FUNC);
+		image = made_image(&m);
+		assert_int_equal(image->dialect, marks[i].dialect);
+		image_free(image);
+	}
+}
+
+/* A file of many functions with long names costs its size, not its square. */
+TEST(test_time_of_many)
+{
+	enum { NR = 200000, NAME = 60 };
+	const size_t size = MADE_SIZE + NR * (sizeof(Elf64_Sym) + NAME);
+	uint8_t *bytes = malloc(size);
+	Elf64_Sym *syms = (Elf64_Sym *)(bytes + MADE_SIZE);
+	char *names = (char *)(syms + NR);
+	struct image *image;
+	struct made m;
+	struct err e = { "" };
+	uint64_t begin;
+
+	assert_non_null(bytes);
+	made_init(&m);
+	made_section(&m, 1)->sh_size = NR * 16;
+	made_section(&m, 2)->sh_offset = MADE_SIZE;
+	made_section(&m, 2)->sh_size = NR * sizeof(*syms);
+	made_section(&m, 3)->sh_offset = MADE_SIZE + NR * sizeof(*syms);
+	made_section(&m, 3)->sh_size = NR * NAME;
+	memcpy(bytes, m.bytes, MADE_SIZE);
+	for (uint32_t i = 0; i < NR; i++) {
+		uint32_t at = (uint32_t)(i * 77777ULL % NR); /* in no order */
+
+		snprintf(names + (size_t)i * NAME, NAME, "%052u_%06u", 0, at);
+		syms[i] = (Elf64_Sym){ .st_name = i * NAME,
+				       .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+				       .st_shndx = 1,
+				       .st_value = TEXT_VADDR + at * 16,
+				       .st_size = 16 };
+	}
+	begin = yardstick_cpu_ns();
+	assert_int_equal(image_read_memory(&image, bytes, size, &e), 0);
+	assert_true(yardstick_within(begin, 500));
+	assert_int_equal(image->nr_symbols, NR);
+	for (uint32_t i = 0; i < NR; i += 999) {
+		char name[NAME];
+
+		snprintf(name, sizeof(name), "%052u_%06u", 0, i);
+		assert_true(name_is(image, image_find(image, TEXT_VADDR + i * 16 + 5), name));
+	}
+	image_free(image);
+	free(bytes);
+}
+
 /* A CIE and one FDE that covers TEXT_VADDR + 0x100 to 0x180; .eh_frame at AT_EH. */
 static void made_eh_frame(struct made *m)
 {

@@ -202,6 +202,111 @@ TEST(test_bounds)
 	free(exact);
 }
 
+/* Have the worker read one name, of an image of @dialect. */
+static void read_name(char dialect, const char *name, char *clean, size_t clean_size)
+{
+	char request[2048];
+	uint16_t size = (uint16_t)(strlen(name) + 1);
+	struct sandbox_call c = { .request = request, .size = size + 2U };
+
+	memcpy(request, &size, sizeof(size));
+	request[2] = dialect;
+	memcpy(request + 3, name, size - 1U);
+	assert_int_equal(demangler_reader.serve(&c), 0);
+	memcpy(&size, c.reply.bytes, sizeof(size));
+	assert_int_equal(c.reply.size, size + 2);
+	assert_true(size < clean_size);
+	memcpy(clean, c.reply.bytes + 2, size);
+	clean[size] = '\0';
+	free(c.reply.bytes);
+}
+
+/*
+ * As compilers of Debian 12 and 13 wrote them: GHC 9.0, OCaml 4.13 and 5.3, GNAT and gfortran 12,
+ * Free Pascal 3.2, Nim 1.6, GnuCOBOL 4.
+ */
+TEST(test_names_that_look_like_c)
+{
+	static const struct {
+		char dialect;
+		const char *mangled, *name; /* "": shown raw */
+	} cases[] = {
+		{ 'h', "ghczmprim_GHCziTypes_ZMZN_con_info", "GHC.Types.[]" },
+		{ 0, "ghczmprim_GHCziTypes_ZMZN_con_info", "GHC.Types.[]" },
+		{ 'h', "base_GHCziTopHandler_runMainIO1_info", "GHC.TopHandler.runMainIO1" },
+		{ 'h', "base_DataziTypeableziInternal_zdwmkTrCon_slow",
+		  "Data.Typeable.Internal.$wmkTrCon_slow" },
+		{ 'h', "ghczmprim_GHCziTuple_Z3T_con_info", "GHC.Tuple.(,,)" },
+		{ 'h', "ghczmprim_GHCziTuple_Z2H_con_info", "GHC.Tuple.(#,#)" },
+		{ 'h', "base_GHCziBase_zlzg_info", "GHC.Base.<>" },
+		{ 'h', "base_ForeignziStorable_CZCStorable_con_info",
+		  "Foreign.Storable.C:Storable" },
+		{ 'h', "Main_zlzpzg_info", "Main.<+>" },
+		{ 'h', "Main_zdwalphaSum_info", "Main.$walphaSum" },
+		{ 'h', "ZCMain_main_info", ":Main.main" },
+		{ 'h', "stg_ap_v_info", "" },
+		{ 'h', "hs_main", "" },
+		{ 0, "Main_zdwalphaSum_info", "" },
+		{ 0, "Widget_get_info", "" },
+		{ 0, "my_Widget_resize_info", "" },
+		{ 0, "camlShares__alpha_sum_81", "Shares.alpha_sum" },
+		{ 0, "camlShares.alpha_sum_270", "Shares.alpha_sum" },
+		{ 0, "camlShares__beta$27_86", "Shares.beta'" },
+		{ 0, "camlShares.$2b$21_350", "Shares.+!" },
+		{ 0, "camlShares__fun_168", "Shares.fun_168" },
+		{ 0, "camlShares.entry", "Shares.entry" },
+		{ 0, "camlStdlib__List.map_462", "Stdlib.List.map" },
+		{ 0, "caml_classify_float_unboxed", "" },
+		{ 0, "camlShares", "" },
+		{ 0, "camlShares__x$", "Shares.x$" },
+		{ 0, "__shares_MOD_alpha_sum", "shares::alpha_sum" },
+		{ 0, "__outer_MOD_subm", "outer::subm" },
+		{ 0, "__a_MOD_b.constprop.0", "a::b.constprop.0" },
+		{ 0, "___MOD_", "" },
+		{ 0, "P$SHARES$_$ALPHA_SUM$LONGINT$$LONGINT_$$_INNER$LONGINT",
+		  "SHARES.ALPHA_SUM.INNER" },
+		{ 0, "P$SHARES$_$TSHAPE_$__$$_DRAW$LONGINT", "SHARES.TSHAPE.DRAW" },
+		{ 0, "P$SHARES_$$_ALPHA_SUM$LONGINT$$LONGINT", "SHARES.ALPHA_SUM" },
+		{ 0, "WORK_$$_BETA$SHORTSTRING$LONGINT$$LONGINT", "WORK.BETA" },
+		{ 0, "WORK_$$_init$", "WORK.init" },
+		{ 0, "Outer$_$inner", "" },
+		{ 0, "$_", "" },
+		{ 0, "A$_", "" },
+		{ 'a', "_ada_shares", "shares" },
+		{ 'a', "shares__work__alpha_sum.8", "shares.work.alpha_sum" },
+		{ 'a', "shares__work__alpha_sum__inner.9", "shares.work.alpha_sum.inner" },
+		{ 'a', "shares__work__Oadd.10", "shares.work.\"+\"" },
+		{ 'a', "shares__work__box__putN.6", "shares.work.box.put" },
+		{ 'a', "shares__work__runnerTB.1", "shares.work.runner" },
+		{ 'a', "ada_main___elabb", "ada_main.elabb" },
+		{ 'a', "shares__work__box__putP___finalizer.7", "shares.work.box.putP.finalizer" },
+		{ 'a', "ada__text_io__put_line__2", "ada.text_io.put_line" },
+		{ 'a', "outerXb__inner__runXnb", "outerXb.inner.run" },
+		{ 'a', "____", "" },
+		{ 'a', "main", "" },
+		{ 0, "shares__work__alpha_sum", "" },
+		{ 'n', "alphaSum__shares_5", "shares.alphaSum" },
+		{ 'n', "plusemark___shares_155", "shares.+!" },
+		{ 'n', "dollar___shares_212", "shares.$" },
+		{ 'n', "addInt__stdZprivateZdigitsutils_120", "std/private/digitsutils.addInt" },
+		{ 'n', "NimMain", "" },
+		{ 'n', "__x_1", "" },
+		{ 0, "alphaSum__shares_5", "" },
+		{ 'c', "SHARES__MAIN_", "SHARES-MAIN_" },
+		{ 'c', "ALPHA__SUM", "ALPHA-SUM" },
+		{ 'c', "cob_display", "" },
+		/* C++ comes first in any image. */
+		{ 'h', "_ZN3foo3barEv", "foo::bar" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char clean[TEXT_MAX + 64];
+
+		read_name(cases[i].dialect, cases[i].mangled, clean, sizeof(clean));
+		assert_string_equal(clean, cases[i].name);
+	}
+}
+
 /* A name that is longer than a text has no template arguments: its end is the function. */
 TEST(test_long_names)
 {
@@ -217,13 +322,14 @@ TEST(test_long_names)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		char request[2048], clean[TEXT_MAX + 64];
-		char *p = put(request + 2, "_ZN2ns3BoxIJSt6vectorIiSaIiEE");
+		char *p = put(request + 3, "_ZN2ns3BoxIJSt6vectorIiSaIiEE");
 		struct sandbox_call c = { .request = request };
 		uint16_t size;
 
 		for (unsigned int k = 1; k < cases[i].nr; k++)
 			p = put(p, "S3_");
 		p = put(p, "EE3runIcEEvv");
+		request[2] = 0;
 		size = (uint16_t)(p - request - 2);
 		memcpy(request, &size, sizeof(size));
 		c.size = (size_t)(p - request);

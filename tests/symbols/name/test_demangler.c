@@ -25,9 +25,9 @@ static uint64_t want_names(bool chosen)
 			snprintf(name, sizeof(name), "_Z%06u_honest", i);
 		else if (!unhash_name(name, "_Z", i, hash_u64(UNHASH_SIZE + 1), 0))
 			continue;
-		demangler_want(&d, name, strlen(name));
+		demangler_want(&d, 0, name, strlen(name));
 		/* Known already. */
-		demangler_want(&d, name, strlen(name));
+		demangler_want(&d, 0, name, strlen(name));
 	}
 	assert_in_range(d.nr, CHOSEN / 2, CHOSEN);
 	demangler_fini(&d);

@@ -186,7 +186,7 @@ static bool is_right(struct demangler *d, const char *name, size_t size)
 	const char *is = NULL;
 	size_t nr = demangle(name, size, want, sizeof(want));
 
-	return demangler_get(d, name, size, &is) == nr && (!nr || !memcmp(is, want, nr));
+	return demangler_get(d, 0, name, size, &is) == nr && (!nr || !memcmp(is, want, nr));
 }
 
 TEST(test_names)
@@ -197,7 +197,7 @@ TEST(test_names)
 
 	shared->mode = HONEST;
 	for (uint32_t i = 0; i < NR_NAMES; i++)
-		demangler_want(&d, name, put_name(name, sizeof(name), i));
+		demangler_want(&d, 0, name, put_name(name, sizeof(name), i));
 	calls = shared->nr_calls;
 	demangler_run(&d);
 	assert_in_range(shared->nr_calls - calls, 1, 4); /* 64 KiB of names a call */
@@ -238,11 +238,12 @@ TEST(test_changed_names)
 		shared->mode = CHANGED;
 		shared->seed = round;
 		for (uint32_t i = 0; i < 20; i++)
-			demangler_want(&d, name, put_name(name, sizeof(name), i));
+			demangler_want(&d, 0, name, put_name(name, sizeof(name), i));
 		demangler_run(&d);
 		for (uint32_t i = 0; i < 20; i++) {
 			const char *is;
-			size_t nr = demangler_get(&d, name, put_name(name, sizeof(name), i), &is);
+			size_t nr =
+				demangler_get(&d, 0, name, put_name(name, sizeof(name), i), &is);
 
 			assert_true(nr < TEXT_MAX + 64);
 			assert_true(!nr || (is >= d.texts && is + nr <= d.texts + d.texts_size));
@@ -261,17 +262,17 @@ TEST(test_deadly_name)
 
 	shared->mode = DIES;
 	for (uint32_t i = 0; i < 500; i++) {
-		demangler_want(&d, name, put_name(name, sizeof(name), i));
+		demangler_want(&d, 0, name, put_name(name, sizeof(name), i));
 		if (i == 123)
-			demangler_want(&d, deadly, sizeof(deadly) - 1);
+			demangler_want(&d, 0, deadly, sizeof(deadly) - 1);
 	}
 	demangler_run(&d);
 	for (uint32_t i = 0; i < 500; i++)
 		assert_true(is_right(&d, name, put_name(name, sizeof(name), i)));
-	assert_int_equal(demangler_get(&d, deadly, sizeof(deadly) - 1, &is), 0);
+	assert_int_equal(demangler_get(&d, 0, deadly, sizeof(deadly) - 1, &is), 0);
 	/* Thousands of them do not keep the loader busy: at the limit names are raw. */
 	for (uint32_t i = 0; i < NR_NAMES; i++)
-		demangler_want(&d, name,
+		demangler_want(&d, 0, name,
 			       (size_t)snprintf(name, sizeof(name), "_ZN4kill4i%03uEv", i % 1000));
 	demangler_run(&d);
 	assert_in_range(d.nr_lost, 1, 70);
@@ -861,10 +862,10 @@ TEST(test_start_time)
 		const char *is;
 
 		shared->mode = DIES;
-		demangler_get(&d, "_ZN4kill2itEv", 13, &is);
+		demangler_get(&d, 0, "_ZN4kill2itEv", 13, &is);
 		shared->mode = HONEST;
 		start_ns = time_now_ns();
-		assert_int_equal(demangler_get(&d, "_ZN1a1bEv", 9, &is), 4);
+		assert_int_equal(demangler_get(&d, 0, "_ZN1a1bEv", 9, &is), 4);
 		best_ns = MIN(best_ns, time_now_ns() - start_ns);
 		demangler_fini(&d);
 	}
