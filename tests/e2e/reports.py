@@ -41,7 +41,7 @@ BUILDS = {
     "team": [["cc", "-O2", "-fopenmp", SOURCE]],
     "asan": [[cc, "-O1", "-w", "-fsanitize=address", "-fno-omit-frame-pointer", SOURCE] for cc in ("clang", "gcc")],
     "python": [["cc", "-O2", "-w", "-shared", "-fPIC", SOURCE]],
-    "fortran": [["gfortran", "-O1", "-x", "f95", "-"]],
+    "fortran": [["gfortran", "-O1", "-J", TMP, "-x", "f95", "-"]],
 }
 PYTHON = """
 import ctypes, sys
