@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "../jvm_tables.h"
+#include "../makers/jvm_tables.h"
 
 #define BLOBS	1000000UL
 #define SEGMENT 64UL
