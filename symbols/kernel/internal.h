@@ -43,7 +43,9 @@ int kallsyms_parse(struct kallsyms **out, const char *text, size_t size, struct 
  * As kallsyms_read() and kcore_read(), of any file; also the errors of untrusted_open() and
  * sandbox_call(). @root: @path is below that folder, which links do not leave; NULL: of this
  * machine.
+ * @core: the kernel itself is enough, if its list is stored.
  */
-int kernel_sandbox_list(struct kallsyms **out, const char *root, const char *path, struct err *e);
+int kernel_sandbox_list(struct kallsyms **out, const char *root, const char *path, bool core,
+			struct err *e);
 
 #endif

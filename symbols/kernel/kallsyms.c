@@ -17,8 +17,10 @@
 #include <linux/magic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -54,6 +56,9 @@ struct kallsyms {
 	char *text;	       /* as read */
 	size_t text_size, text_max;
 	uint64_t begin[2];  /* _text, _stext */
+	uint64_t base;	    /* a stored list: of its addresses; 0: they are addresses */
+	const void *stored; /* its file, mapped: symbols and text are in it; NULL: it was read */
+	size_t stored_size;
 	uint32_t nr_hidden; /* lines with address 0 */
 	uint64_t upper;	    /* half of the last address, and its digits */
 	char upper_digits[8];
@@ -157,14 +162,16 @@ static bool parse_line(struct kallsyms *k, const char *p, const char *end,
 	return p && split_rest(p, end, out);
 }
 
-/* Read the line of @s again. */
+/* Read the line of @s again. One of a stored list has no digits, and may be damaged. */
 static bool line_of(const struct kallsyms *k, const struct symbol_entry *s,
 		    struct kallsyms_line *out)
 {
 	const char *p = k->text + s->line;
 
 	out->start = s->start;
-	return split_rest(p + DIGITS, p + s->size, out);
+	if (s->line > k->text_size || s->size > k->text_size - s->line)
+		return false;
+	return split_rest(k->stored ? p : p + DIGITS, p + s->size, out);
 }
 
 /*
@@ -502,31 +509,36 @@ void kallsyms_free(struct kallsyms *k)
 {
 	if (!k)
 		return;
-	free(k->symbols);
-	free(k->text);
+	if (k->stored) {
+		munmap((void *)k->stored, k->stored_size);
+	} else {
+		free(k->symbols);
+		free(k->text);
+	}
 	free(k);
 }
 
 bool kallsyms_find(const struct kallsyms *k, uint64_t addr, struct kallsyms_symbol *out)
 {
-	uint32_t lo = search_split(k->nr, i, k->symbols[i].start <= addr), size;
+	uint64_t at = addr - k->base;
+	uint32_t lo = search_split(k->nr, i, k->symbols[i].start <= at), size;
 	const struct symbol_entry *s = lo ? &k->symbols[lo - 1] : NULL;
 	struct kallsyms_line line;
 
 	if (!s || !s->bind || !line_of(k, s, &line))
 		return false;
 	size = size_of(k, s, &line, lo < k->nr ? s + 1 : NULL);
-	if (addr - s->start >= size)
+	if (at - s->start >= size)
 		return false;
 	*out = (struct kallsyms_symbol){
-		.start = s->start,
+		.start = k->base + s->start,
 		.size = size,
 		.name = line.name,
 		.name_size = (uint32_t)line.name_size,
 		.module = line.module,
 		.module_size = (uint32_t)line.module_size,
 	};
-	assert(addr >= s->start && addr - s->start < size);
+	assert(at >= s->start && at - s->start < size);
 	return true;
 }
 
@@ -542,7 +554,202 @@ uint32_t kallsyms_nr(const struct kallsyms *k)
 
 size_t kallsyms_memory(const struct kallsyms *k)
 {
-	return sizeof(*k) + k->max * sizeof(*k->symbols) + k->text_size;
+	return sizeof(*k) + (k->stored ? 0 : k->max * sizeof(*k->symbols) + k->text_size);
+}
+
+/*
+ * The list of the kernel itself, stored: the kernel takes 30 to 40 ms to write its list, more than
+ * a replay takes without it. The file has offsets from _text, no addresses, so it is valid after a
+ * restart, for the kernel with its build-id, and tells nobody where the kernel is. Symbols of
+ * modules and of generated code are not in it: for them the kernel's list is read.
+ *
+ * Root writes it, others may use it. It is mapped: a new one replaces it, none is changed.
+ */
+
+#define STORE_MAGIC    "kernel 1"
+#define STORE_HEAD_MAX (64U << 10) /* bytes of the kernel's list until _text, to compare */
+
+static const char *store_parent = "/var/cache", *store_name = "proftop";
+
+struct store_head {
+	char magic[8];
+	uint8_t build_id[20];
+	uint32_t nr, nr_functions, text_size;
+	uint64_t stext;
+};
+
+/* Open the folder; @make: make it first. A descriptor, or -1: none that only root can change. */
+static int store_open(bool make_it)
+{
+	int parent = open(store_parent, O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
+	struct stat st;
+
+	if (parent < 0)
+		return -1;
+	if (make_it)
+		mkdirat(parent, store_name, 0755);
+	fd = openat(parent, store_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	close(parent);
+	if (fd >= 0 && !fstat(fd, &st) && !st.st_uid && !(st.st_mode & (S_IWGRP | S_IWOTH)))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* Fill the head of the running kernel; false: its build-id is unknown. */
+static bool store_begin(struct store_head *head)
+{
+	*head = (struct store_head){ .magic = STORE_MAGIC };
+	return recorded_kernel_build_id("/sys/kernel/notes", head->build_id,
+					sizeof(head->build_id)) == sizeof(head->build_id);
+}
+
+/* Map the file @fd into @k if it is one of the kernel of @want. */
+static bool store_map(struct kallsyms *k, int fd, const struct store_head *want)
+{
+	const struct store_head *head;
+	struct stat st;
+	void *map;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid ||
+	    st.st_mode & (S_IWGRP | S_IWOTH) || st.st_size < (off_t)sizeof(*head) ||
+	    st.st_size > (off_t)KALLSYMS_TEXT_MAX)
+		return false;
+	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (map == MAP_FAILED)
+		return false;
+	head = map;
+	k->stored = map;
+	k->stored_size = (size_t)st.st_size;
+	k->nr = k->max = head->nr;
+	k->nr_functions = head->nr_functions;
+	k->symbols = (struct symbol_entry *)(void *)((char *)map + sizeof(*head));
+	k->text = (char *)(k->symbols + k->nr);
+	k->text_size = head->text_size;
+	k->begin[1] = head->stext;
+	return !memcmp(head, want, offsetof(struct store_head, nr)) && k->nr &&
+	       sizeof(*head) + k->nr * sizeof(*k->symbols) + k->text_size == k->stored_size;
+}
+
+/*
+ * Find where _text is now in the list of the kernel, @text, and whether the addresses behind it in
+ * @text are also in @k.
+ */
+static bool store_place(struct kallsyms *k, const char *text, size_t size)
+{
+	const char *p = text, *end = text + size, *eol;
+	struct kallsyms now = { 0 };
+	struct kallsyms_line line;
+	uint32_t at;
+
+	for (; (eol = memchr(p, '\n', (size_t)(end - p))); p = eol + 1) {
+		if (!parse_line(&now, p, eol, &line))
+			return false;
+		note_begin(&now, &line);
+		if (!now.begin[0])
+			continue;
+		at = search_split(k->nr, i, k->symbols[i].start < line.start - now.begin[0]);
+		if (at == k->nr || k->symbols[at].start != line.start - now.begin[0])
+			return false;
+	}
+	k->base = now.begin[0];
+	return k->base;
+}
+
+/* Use the stored list for the kernel whose list is @fd. 0 or -ENOENT; then @fd is at its start. */
+static int store_take(struct kallsyms **out, int fd)
+{
+	struct kallsyms *k = calloc(1, sizeof(*k));
+	char *text = malloc(STORE_HEAD_MAX);
+	int dir = store_open(false), file = -1;
+	struct store_head head;
+	bool found = false;
+	size_t size = 0;
+	ssize_t nr;
+
+	if (dir >= 0)
+		file = openat(dir, "kernel", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (k && text && file >= 0 && store_begin(&head) && store_map(k, file, &head)) {
+		while (!found && size < STORE_HEAD_MAX &&
+		       (nr = read(fd, text + size, STORE_HEAD_MAX - size)) > 0) {
+			size += (size_t)nr;
+			found = memmem(text, size, " _text\n", 7);
+		}
+		found = found && store_place(k, text, size);
+	}
+	free(text);
+	if (file >= 0)
+		close(file);
+	if (dir >= 0)
+		close(dir);
+	if (found) {
+		k->begin[0] = k->base;
+		k->begin[1] += k->base;
+		*out = k;
+		return 0;
+	}
+	kallsyms_free(k);
+	return lseek(fd, 0, SEEK_SET) ? -EIO : -ENOENT;
+}
+
+/* Write the symbols of the kernel itself in @k, their text behind them. */
+static bool store_write(const struct kallsyms *k, struct store_head *head, FILE *file)
+{
+	uint64_t text = k->begin[0];
+	struct kallsyms_line line;
+
+	head->stext = k->begin[1] - text;
+	fseek(file, sizeof(*head), SEEK_SET);
+	for (int pass = 0; pass < 2; pass++) {
+		for (uint32_t i = 0; i < k->nr; i++) {
+			struct symbol_entry s = k->symbols[i];
+
+			if (s.start < text || !line_of(k, &s, &line) || line.module)
+				continue;
+			s.size -= DIGITS;
+			if (pass) {
+				fwrite(k->text + s.line + DIGITS, s.size, 1, file);
+				continue;
+			}
+			s.start -= text;
+			s.line = head->text_size;
+			fwrite(&s, sizeof(s), 1, file);
+			head->text_size += s.size;
+			head->nr_functions += s.bind != 0;
+			head->nr++;
+		}
+	}
+	rewind(file);
+	fwrite(head, sizeof(*head), 1, file);
+	return !fflush(file) && !ferror(file);
+}
+
+/* Store @k for the next start; without the right or the room for it none is stored. */
+static void store_put(const struct kallsyms *k)
+{
+	struct store_head head;
+	char path[32];
+	FILE *file;
+	int dir, fd;
+
+	if (geteuid() || !k->begin[0] || k->begin[1] < k->begin[0] || !store_begin(&head))
+		return;
+	dir = store_open(true);
+	fd = dir < 0 ? -1 : openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0644);
+	file = fd < 0 ? NULL : fdopen(fd, "w");
+	if (file && !fchmod(fd, 0644) && store_write(k, &head, file)) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		while (linkat(AT_FDCWD, path, dir, "kernel", AT_SYMLINK_FOLLOW) &&
+		       errno == EEXIST && !unlinkat(dir, "kernel", 0))
+			continue;
+	}
+	if (file)
+		fclose(file);
+	else if (fd >= 0)
+		close(fd);
+	if (dir >= 0)
+		close(dir);
 }
 
 /*
@@ -561,12 +768,13 @@ struct kallsyms_job {
 	struct kallsyms_job_result result;
 };
 
-static void read_list(struct kallsyms_job_result *r, const char *root, const char *path)
+static void read_list(struct kallsyms_job_result *r, const char *root, const char *path, bool core)
 {
 	uint64_t cpu_ns = time_thread_ns();
 
 	r->start_ns = time_now_ns();
-	r->rc = kernel_sandbox_list(&r->list, root, path, NULL);
+	r->rc = kernel_sandbox_list(&r->list, root, path, core, NULL);
+	r->core = !r->rc && r->list->stored;
 	r->cost_ns = time_thread_ns() - cpu_ns;
 }
 
@@ -574,7 +782,7 @@ static void run(struct job *job)
 {
 	struct kallsyms_job *j = (struct kallsyms_job *)job;
 
-	read_list(&j->result, j->root, j->path);
+	read_list(&j->result, j->root, j->path, true);
 }
 
 static void drop(struct job *job)
@@ -603,12 +811,12 @@ struct kallsyms_job *kallsyms_job_start(const char *root, const char *path, stru
 	return NULL;
 }
 
-void kallsyms_job_take(struct kallsyms_job *j, const char *root, const char *path,
+void kallsyms_job_take(struct kallsyms_job *j, const char *root, const char *path, bool core,
 		       struct kallsyms_job_result *out)
 {
 	*out = (struct kallsyms_job_result){ .rc = -ETIME, .start_ns = time_now_ns() };
 	if (!j) {
-		read_list(out, root, path);
+		read_list(out, root, path, core);
 	} else if (helpers_wait(j->helpers, &j->job, time_now_ns() + WAIT_NS)) {
 		*out = j->result;
 		j->result.list = NULL;
@@ -743,7 +951,8 @@ static int open_file(const char *root, const char *path, bool *own)
 	return rc;
 }
 
-int kernel_sandbox_list(struct kallsyms **out, const char *root, const char *path, struct err *e)
+int kernel_sandbox_list(struct kallsyms **out, const char *root, const char *path, bool core,
+			struct err *e)
 {
 	const struct kernel_sandbox_request request = { .size = 0 };
 	struct sandbox_answer a;
@@ -754,7 +963,12 @@ int kernel_sandbox_list(struct kallsyms **out, const char *root, const char *pat
 	if (rc < 0)
 		return err_set(e, rc, "cannot open the kernel symbol list");
 	if (own) {
-		rc = kallsyms_read(out, fds[0], e);
+		rc = core ? store_take(out, fds[0]) : -ENOENT;
+		if (rc) {
+			rc = kallsyms_read(out, fds[0], e);
+			if (!rc && core)
+				store_put(*out);
+		}
 		close(fds[0]);
 		return rc;
 	}

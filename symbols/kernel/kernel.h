@@ -166,13 +166,17 @@ struct kallsyms_job_result {
 	struct kallsyms *list;	    /* owned by the caller if rc is 0 */
 	int rc;			    /* result of kernel_sandbox_list(); -ETIME: it hangs */
 	uint64_t start_ns, cost_ns; /* begin; CPU time */
+	bool core;		    /* only symbols of the kernel itself are in the list */
 };
 
-/* Start to read @path below @root, as kernel_sandbox_list(). NULL: no helper is free. */
+/*
+ * Start to read @path below @root, as kernel_sandbox_list() where the kernel itself is enough.
+ * NULL: no helper is free.
+ */
 struct kallsyms_job *kallsyms_job_start(const char *root, const char *path,
 					struct helpers *helpers);
-/* Wait for the end of @job; without a job (NULL) read @path on this thread. */
-void kallsyms_job_take(struct kallsyms_job *job, const char *root, const char *path,
+/* Wait for the end of @job; without a job (NULL) read @path on this thread; @core: as there. */
+void kallsyms_job_take(struct kallsyms_job *job, const char *root, const char *path, bool core,
 		       struct kallsyms_job_result *out);
 /* Abandon @job, which may be NULL. */
 void kallsyms_job_leave(struct kallsyms_job *job);

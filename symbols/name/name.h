@@ -371,6 +371,7 @@ struct naming_kernel {
 	uint64_t loaded;      /* hash of the modules that are loaded, as the list has them */
 	uint64_t look_ns;     /* time of the last look at them */
 	bool has_changed;     /* they are others now */
+	bool core;	      /* modules are not in the list: read it whole for their addresses */
 	bool has_news;	      /* names of modules may be others */
 	atomic_ulong memory;  /* bytes of the list */
 	struct ksyms_symbol ksym;

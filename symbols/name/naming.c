@@ -292,8 +292,9 @@ static int take_kallsyms(struct naming_kernel *n, struct kallsyms **out)
 {
 	struct kallsyms_job_result result;
 
-	kallsyms_job_take(n->ahead, n->root, n->path, &result);
+	kallsyms_job_take(n->ahead, n->root, n->path, !n->read_ns, &result);
 	n->ahead = NULL;
+	n->core = result.core;
 	n->read_ns = result.start_ns; /* symbols added in between may be missing */
 	n->cost_ns = result.cost_ns;
 	*out = result.list;
@@ -373,6 +374,8 @@ static int find_in_kallsyms(struct naming_kernel *n, struct object *kernel,
 		read_kallsyms(n, kernel);
 	if (!n->kallsyms)
 		return -ENOENT;
+	if (n->core && !find_in_list(n, q->offset, out))
+		read_kallsyms(n, kernel);
 	if (find_in_list(n, q->offset, out)) {
 		if (!out->module)
 			return 0;

@@ -7,10 +7,12 @@
 #include "tests/prelude.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "symbols/base/base.h"
-#include "symbols/kernel/internal.h"
+#include "symbols/kernel/kallsyms.c"
 #include "tests/yardstick.h"
 #include "symbols/sandbox/sandbox.h"
 
@@ -106,7 +108,8 @@ TEST(test_hidden_and_empty)
 	assert_string_equal(e.text, "kptr_restrict hides kernel addresses");
 	assert_int_equal(kallsyms_parse(&k, "", 0, &e), -ENODATA);
 	assert_int_equal(kallsyms_parse(&k, "nothing\n", 8, &e), -ENODATA);
-	assert_int_equal(kernel_sandbox_list(&k, NULL, "/nonexistent/kallsyms", &e), -ENOENT);
+	assert_int_equal(kernel_sandbox_list(&k, NULL, "/nonexistent/kallsyms", false, &e),
+			 -ENOENT);
 	assert_null(k);
 }
 
@@ -277,7 +280,7 @@ TEST(test_this_kernel)
 	unsigned int nr = 0;
 	FILE *file;
 
-	if (kernel_sandbox_list(&k, NULL, "/proc/kallsyms", NULL))
+	if (kernel_sandbox_list(&k, NULL, "/proc/kallsyms", false, NULL))
 		skip_test("not permitted: /proc/kallsyms");
 	assert_true(kallsyms_nr(k) > 1000);
 	file = fopen("/proc/kallsyms", "r");
@@ -292,6 +295,96 @@ TEST(test_this_kernel)
 	}
 	fclose(file);
 	kallsyms_free(k);
+}
+
+/* Find in the list at @path with each byte changed, or cut there. @fd: the kernel's list. */
+static void damage(const char *path, int fd)
+{
+	uint8_t bytes[2048];
+	int file = open(path, O_RDWR | O_CLOEXEC);
+	ssize_t size = read(file, bytes, sizeof(bytes));
+	struct kallsyms_symbol s;
+	struct kallsyms *k;
+
+	assert_in_range(size, 100, sizeof(bytes) - 1);
+	for (ssize_t i = 0; i < 2 * size; i++) {
+		uint8_t byte = (uint8_t)(bytes[i % size] ^ (1U << i % 8 | 0x80));
+
+		if (i < size)
+			assert_int_equal(pwrite(file, &byte, 1, i), 1);
+		else
+			assert_int_equal(ftruncate(file, i - size), 0);
+		assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+		if (!store_take(&k, fd)) {
+			for (uint64_t at = 0; at < 0x500; at += 0x20)
+				kallsyms_find(k, 0xffffffff99000000 + at, &s);
+			kallsyms_free(k);
+		}
+		assert_int_equal(pwrite(file, bytes, (size_t)size, 0), size);
+	}
+	close(file);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+}
+
+/*
+ * A stored list: the same symbols as the kernel's, at its addresses now, though the kernel was
+ * elsewhere when it was stored; none that others could have changed, or of another kernel.
+ */
+TEST(test_stored)
+{
+	char list[] = "/tmp/test_kallsyms.XXXXXX", parent[] = "/tmp/test_kallsyms.d.XXXXXX",
+	     path[64];
+	struct kallsyms *was = parse("0000000000000000 A fixed_percpu_data\n"
+				     "ffffffff81000000 T _text\n"
+				     "ffffffff81000000 T _stext\n"
+				     "ffffffff81000040 T startup_64\n"
+				     "ffffffff81000100 t helper\n"
+				     "ffffffff81000200 D a_table\n"
+				     "ffffffff81000400 T _etext\n"
+				     "ffffffffc0100000 t nft_eval\t[nf_tables]\n");
+	static const char now[] = "0000000000000000 A fixed_percpu_data\n"
+				  "ffffffff99000000 T _text\n"
+				  "ffffffff99000000 T _stext\n"
+				  "ffffffff99000040 T startup_64\n";
+	static const char other[] = "ffffffff99000000 T _text\nffffffff99000048 T startup_64\n";
+	uint8_t id[20];
+	struct kallsyms *k;
+	int fd = mkstemp(list);
+
+	if (geteuid() ||
+	    recorded_kernel_build_id("/sys/kernel/notes", id, sizeof(id)) != sizeof(id))
+		skip_test("needs root and the build-id of the kernel");
+	assert_true(fd >= 0 && mkdtemp(parent));
+	snprintf(path, sizeof(path), "%s/proftop/kernel", parent);
+	store_parent = parent;
+	assert_int_equal(write(fd, now, sizeof(now) - 1), sizeof(now) - 1);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	assert_int_equal(store_take(&k, fd), -ENOENT);
+	store_put(was);
+	assert_int_equal(store_take(&k, fd), 0);
+	assert_at(k, 0xffffffff99000050, "startup_64", NULL);
+	assert_at(k, 0xffffffff990001ff, "helper", NULL);
+	assert_at(k, 0xffffffff99000250, NULL, NULL);
+	assert_at(k, 0xffffffff81000050, NULL, NULL);
+	assert_at(k, 0xffffffffc0100000, NULL, NULL);
+	assert_int_equal(kallsyms_begin(k, true), 0xffffffff99000000);
+	kallsyms_free(k);
+	store_put(was); /* another process did the same */
+	assert_int_equal(chmod(path, 0666), 0);
+	assert_int_equal(store_take(&k, fd), -ENOENT);
+	assert_int_equal(chmod(path, 0644), 0);
+	damage(path, fd);
+	assert_int_equal(ftruncate(fd, 0), 0);
+	assert_int_equal(pwrite(fd, other, sizeof(other) - 1, 0), sizeof(other) - 1);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	assert_int_equal(store_take(&k, fd), -ENOENT);
+	kallsyms_free(was);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/proftop", parent);
+	rmdir(path);
+	rmdir(parent);
+	unlink(list);
+	close(fd);
 }
 
 int main(void)

@@ -70,7 +70,7 @@ static void take_list(const struct fixture *f, struct kallsyms_job *job)
 	struct kallsyms_job_result result;
 	uint64_t before = time_now_ns();
 
-	kallsyms_job_take(job, NULL, f->list, &result);
+	kallsyms_job_take(job, NULL, f->list, false, &result);
 	assert_int_equal(result.rc, 0);
 	assert_int_equal(kallsyms_nr(result.list), NR_LINES);
 	assert_true(result.cost_ns > 0);
@@ -108,10 +108,10 @@ TEST(test_unreadable, set_up, tear_down)
 		struct kallsyms_job_result result;
 
 		assert_non_null(job);
-		kallsyms_job_take(job, NULL, cases[i].path, &result);
+		kallsyms_job_take(job, NULL, cases[i].path, false, &result);
 		assert_int_equal(result.rc, cases[i].rc);
 		assert_null(result.list);
-		kallsyms_job_take(NULL, NULL, cases[i].path, &result);
+		kallsyms_job_take(NULL, NULL, cases[i].path, false, &result);
 		assert_int_equal(result.rc, cases[i].rc);
 		assert_null(result.list);
 	}

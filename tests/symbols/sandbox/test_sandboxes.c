@@ -717,7 +717,7 @@ TEST(test_kernel_list)
 	write_copy(path, text, sizeof(text) - 1);
 	assert_int_equal(kallsyms_parse(&want, text, sizeof(text) - 1, NULL), 0);
 	shared->mode = HONEST;
-	assert_int_equal(kernel_sandbox_list(&k, NULL, path, NULL), 0);
+	assert_int_equal(kernel_sandbox_list(&k, NULL, path, false, NULL), 0);
 	assert_int_equal(kallsyms_nr(k), kallsyms_nr(want));
 	assert_int_equal(kallsyms_begin(k, false), 0xffffffff81000000);
 	walk_list(k, want);
@@ -725,7 +725,7 @@ TEST(test_kernel_list)
 	kallsyms_free(want);
 	shared->mode = CHANGED;
 	for (shared->seed = 0; shared->seed < 2 * NR_ROUNDS; shared->seed++) {
-		int rc = kernel_sandbox_list(&k, NULL, path, NULL);
+		int rc = kernel_sandbox_list(&k, NULL, path, false, NULL);
 
 		assert_true(!rc || rc == -EBADMSG);
 		nr_refused += rc != 0;
@@ -736,14 +736,14 @@ TEST(test_kernel_list)
 	}
 	assert_in_range(nr_refused, NR_ROUNDS / 2, 2 * NR_ROUNDS);
 	shared->mode = DIES;
-	assert_int_equal(kernel_sandbox_list(&k, NULL, path, NULL), -EPIPE);
+	assert_int_equal(kernel_sandbox_list(&k, NULL, path, false, NULL), -EPIPE);
 	unlink(path);
 	/* The kernel's own list needs no worker; a folder or a FIFO is no list. */
-	assert_int_not_equal(kernel_sandbox_list(&k, NULL, "/tmp", NULL), 0);
+	assert_int_not_equal(kernel_sandbox_list(&k, NULL, "/tmp", false, NULL), 0);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_int_equal(kernel_sandbox_list(&k, NULL, path, NULL), -EINVAL);
+	assert_int_equal(kernel_sandbox_list(&k, NULL, path, false, NULL), -EINVAL);
 	unlink(path);
-	if (!kernel_sandbox_list(&k, NULL, "/proc/kallsyms", NULL))
+	if (!kernel_sandbox_list(&k, NULL, "/proc/kallsyms", false, NULL))
 		kallsyms_free(k);
 }
 
@@ -770,7 +770,7 @@ static void check_fifo(const char *root, const char *path)
 	fifo_opened = false;
 	assert_int_equal(pthread_create(&writer, NULL, open_fifo, (void *)path), 0);
 	usleep(50000);
-	assert_int_equal(kernel_sandbox_list(&k, root, "/proc/kallsyms", NULL), -EINVAL);
+	assert_int_equal(kernel_sandbox_list(&k, root, "/proc/kallsyms", false, NULL), -EINVAL);
 	usleep(50000);
 	assert_false(fifo_opened);
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -799,18 +799,20 @@ TEST(test_kernel_below)
 	for (size_t i = 0; i < ARRAY_SIZE(outside); i++) {
 		assert_int_equal(symlink(outside[i], list), 0);
 		assert_int_equal(symlink(outside[i], core), 0);
-		assert_int_equal(kernel_sandbox_list(&k, root, "/proc/kallsyms", NULL), -ENOENT);
+		assert_int_equal(kernel_sandbox_list(&k, root, "/proc/kallsyms", false, NULL),
+				 -ENOENT);
 		assert_int_equal(kernel_sandbox_memory(root, "/proc/kcore", base, buf, 8), -ENOENT);
 		assert_int_equal(unlink(list), 0);
 		assert_int_equal(unlink(core), 0);
 	}
 	check_fifo(root, list);
 	if (!mknod(list, S_IFCHR | 0600, makedev(1, 3))) {
-		assert_int_equal(kernel_sandbox_list(&k, root, "/proc/kallsyms", NULL), -EINVAL);
+		assert_int_equal(kernel_sandbox_list(&k, root, "/proc/kallsyms", false, NULL),
+				 -EINVAL);
 		assert_int_equal(unlink(list), 0);
 	}
 	assert_int_equal(rename(copy, list), 0);
-	assert_int_equal(kernel_sandbox_list(&k, root, "/proc/kallsyms", NULL), 0);
+	assert_int_equal(kernel_sandbox_list(&k, root, "/proc/kallsyms", false, NULL), 0);
 	assert_int_equal(kallsyms_nr(k), 2);
 	kallsyms_free(k);
 	assert_int_equal(unlink(list), 0);
