@@ -1483,7 +1483,7 @@ static void put_haskell(struct d_name *d, char dialect, const char *name, size_t
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
 		if (ends_with(name, size, ends[i])) {
 			size -= strlen(ends[i]);
-			end = i < 4 ? "" : ends[i]; /* functions of their own */
+			end = i < 4 ? "" : ends[i]; /* other functions */
 			break;
 		}
 	}

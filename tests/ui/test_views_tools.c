@@ -494,6 +494,45 @@ TEST(test_whole)
 	bench_fini(&b);
 }
 
+/* Template arguments are left out until V. */
+static void short_in(struct bench *b)
+{
+	if (!strstr(look(b), "Box<>::run"))
+		fail_msg("whole names in view %u\n%s", b->st.view, look(b));
+	press(b, 'V');
+	if (strstr(look(b), "Box<>"))
+		fail_msg("short names in view %u\n%s", b->st.view, look(b));
+	press(b, 'V');
+}
+
+TEST(test_template_arguments)
+{
+	struct profile *p = fake_profile(4, NULL);
+	struct bench b;
+
+	for (uint32_t i = 0; i < p->nr_functions; i++)
+		p->functions[i].name = TEXT("Box<int, std::less<int> >::run");
+	p->cpus[2].hot = p->functions[3].id;
+	p->cpus[2].hot_samples = 1;
+	bench_init(&b, 160, 24, false);
+	model_take(&b.st, p);
+	press(&b, '5');
+	short_in(&b);
+	press(&b, '1');
+	short_in(&b);
+	/* A search finds the name as it is shown, and the whole one. */
+	type(&b, "/Box<>::r");
+	press(&b, K_ENTER);
+	assert_null(strstr(look(&b), "not found"));
+	type(&b, "/Box<int, std::l");
+	press(&b, K_ENTER);
+	assert_null(strstr(look(&b), "not found"));
+	type(&b, "/Box<>::q");
+	press(&b, K_ENTER);
+	assert_non_null(strstr(look(&b), "not found"));
+	bench_fini(&b);
+}
+
 TEST(test_users)
 {
 	char path[] = "/tmp/proftop-users-XXXXXX", buf[64];

@@ -192,7 +192,8 @@ enum key_group {
 	X(FOLD_RECURSION, "fold-recursion", ORDER, "", \
 	  "fold recursion in call tree and flame graph", \
 	  CTX_LIST, KEYS('X'), 0, KEYS(0)) \
-	X(FULL_NAMES, "full-names", ORDER, "", "show full names", \
+	X(FULL_NAMES, "full-names", ORDER, "", \
+	  "show full names, with template arguments (<> otherwise)", \
 	  CTX_LIST, KEYS('V'), 0, KEYS(0)) \
 	X(INTERVALS, "intervals", ORDER, "", "show the 95 % confidence interval of SELF%", \
 	  CTX_LIST, KEYS('~'), 0, KEYS(0)) \

@@ -94,13 +94,22 @@ void match_set(struct match *m, const char *text)
 }
 
 /* A name as it is shown is found also where its characters are operators: "main.(*Tree).Insert". */
-static bool finds(const struct match *m, struct safe_text t)
+static bool finds_text(const struct match *m, struct safe_text t)
 {
 	const char *pattern = m->text + m->begin;
 
 	if (m->ignore_case ? strcasestr(t.str, pattern) != NULL : strstr(t.str, pattern) != NULL)
 		return true;
 	return m->is_regex && !regexec(&m->regex, t.str, 0, NULL, 0);
+}
+
+/* The same, and a name as it is shown without its template arguments: "Box<>::run". */
+static bool finds(const struct match *m, struct safe_text t)
+{
+	char buf[TEXT_MAX];
+
+	return finds_text(m, t) || (strstr(m->text + m->begin, "<>") && strchr(t.str, '<') &&
+				    finds_text(m, text_short_name(buf, t)));
 }
 
 /* Test if @f is in the language that is searched for. */

@@ -86,12 +86,16 @@ static void draw_cycles(const struct ui_state *st, const struct row *row, struct
 
 /* "function+0x1c" */
 static struct safe_text end_text(const struct ui_state *st, uint32_t function, uint64_t offset,
-				 char *buf, size_t size)
+				 char buf[static TEXT_MAX])
 {
+	char brief[TEXT_MAX];
+	struct safe_text name;
+
 	assert(function < st->shown->nr_functions);
+	name = ui_state_name(st, brief, st->shown->functions[function].name);
 	if (offset == UINT64_MAX)
-		return st->shown->functions[function].name;
-	return text_format(buf, size, "%s+0x%" PRIx64, function_name(st, function), offset);
+		return text_sanitise(buf, TEXT_MAX, name.str, name.size);
+	return text_format(buf, TEXT_MAX, "%s+0x%" PRIx64, name.str, offset);
 }
 
 static void draw_end(const struct ui_state *st, struct canvas *c, struct view_field at,
@@ -99,7 +103,7 @@ static void draw_end(const struct ui_state *st, struct canvas *c, struct view_fi
 {
 	char buf[TEXT_MAX];
 
-	canvas_elide(c, at.row, at.col, at.cols, end_text(st, function, offset, buf, sizeof(buf)),
+	canvas_elide(c, at.row, at.col, at.cols, end_text(st, function, offset, buf),
 		     (struct style){ ROLE_VALUE, 0 });
 }
 

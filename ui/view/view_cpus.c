@@ -250,13 +250,14 @@ static void draw_hottest(const struct ui_state *st, const struct row *row, struc
 	const struct profile_function *f = hot_function_of(st, row);
 	double share = cpu->samples ? (double)cpu->hot_samples / (double)cpu->samples : 0;
 	struct pen pen = { c, at.row, at.col, at.col + at.cols };
-	char buf[FORMAT_MAX];
+	char buf[FORMAT_MAX], name[TEXT_MAX];
 
 	if (!f)
 		return;
 	pen_text(&pen, 0, format_share(buf, share), ROLE_DIM);
 	if (pen.col + 1 < pen.end)
-		canvas_elide(c, at.row, pen.col + 1, pen.end - pen.col - 1, f->name,
+		canvas_elide(c, at.row, pen.col + 1, pen.end - pen.col - 1,
+			     ui_state_name(st, name, f->name),
 			     (struct style){ theme_kind(f->kind), 0 });
 }
 

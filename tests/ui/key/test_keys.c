@@ -201,6 +201,10 @@ TEST(test_match_names)
 	assert_false(m.bad);
 	match_fini(&m);
 	assert_true(matches("^a{2}{lambda", "aa{lambda()#1}"));
+	/* Without their template arguments, as rows have them. */
+	assert_true(matches("<shop::Index<>>::in", names[0]));
+	assert_true(matches("^<shop::Index<>>::insert$", names[0]));
+	assert_false(matches("Index<>::insert", names[0]));
 }
 
 TEST(test_match)
