@@ -299,8 +299,14 @@ static bool go_stack_at(struct lang_reader *r, const struct lang_process *p,
 			continue;
 		out->other = (struct lang_other_stack){ .from = s->sp + at, .sp = high - depth };
 		out->other_bytes = read_other(&r->memory, out->other.sp, high, &out->other.size);
-		if (out->other_bytes && is_go_call(r, p, bytes_u64(out->other_bytes)))
-			return true;
+		for (uint32_t k = 0; k < 2 && out->other_bytes && out->other.size >= 8; k++) {
+			if (is_go_call(r, p, bytes_u64(out->other_bytes)))
+				return true;
+			/* Go 1.24 has saved the frame pointer by then, 1.19 has not. */
+			out->other.sp += 8;
+			out->other.size -= 8;
+			out->other_bytes += 8;
+		}
 		out->other.size = 0;
 	}
 	return false;

@@ -112,15 +112,22 @@ static void call_c(struct fixture *f, uint32_t at, uint32_t word, uint64_t depth
 	pymake_u32(&f->m, GO_CALLER - 4, (uint32_t)(GO_TEXT - GO_CALLER));
 }
 
-/* Each layout of the frame; the goroutine's stack is read from its return address to its end. */
+/*
+ * Each layout of the frame, also with a frame pointer saved below the return address; the
+ * goroutine's stack is read from that to its end.
+ */
 TEST(test_go_stack, setup, teardown)
 {
 	struct fixture *f = *state;
-	const uint32_t words[] = { 0, 5 };
+	const uint32_t words[] = { 0, 5, 0 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		memset(f->m.bytes, 0, sizeof(f->m.bytes));
 		call_c(f, 0x340, words[i], 0x288);
+		if (i == 2) {
+			pymake_u64(&f->m, f->sample.sp + 0x340, 0x290);
+			pymake_u64(&f->m, GO_END - 0x290, GO_END - 0x100);
+		}
 		/* An old return address below it. */
 		pymake_u64(&f->m, f->sample.sp + 0x40, GO_TEXT + 0x64);
 		assert_int_equal(chain(f), LANG_OK);
