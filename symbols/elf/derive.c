@@ -65,19 +65,6 @@ static uint8_t dwarf_of(const struct derive_cpu *cpu, unsigned int reg)
 	return cpu->dwarf ? cpu->dwarf[reg] : (uint8_t)reg;
 }
 
-static void begin_state(const struct derive_cpu *cpu, struct derive_state *s)
-{
-	memset(s, 0, sizeof(*s));
-	for (unsigned int r = 0; r < cpu->nr; r++)
-		s->reg[r] = derive_value(DERIVE_ENTRY, (int64_t)r);
-	s->reg[cpu->sp] = derive_value(DERIVE_CFA, cpu->sp_at_entry);
-	s->word = cpu->word;
-	if (cpu->link != DERIVE_ON_STACK)
-		return;
-	s->slot[0] = (struct derive_slot){ derive_value(DERIVE_CFA, -cpu->word), RETURN_ADDRESS };
-	s->nr_slots = 1;
-}
-
 enum {
 	LEADER = 1,    /* a block begins */
 	INSN = 2,      /* an instruction that was visited begins */
@@ -90,7 +77,7 @@ enum {
 	RETURNS = 256, /* one that may return */
 	LABEL = 512,   /* code computes its address */
 	PADDED = 1024, /* no jump leads to it behind the padding of a call */
-	OPEN = 2048,   /* a jump to a computed address is before it */
+	OPEN = 2048,   /* a jump to an address that something may have is before it */
 };
 
 /* A jump to where no table is known. */
@@ -123,6 +110,22 @@ struct piece {
 	bool asked_result;
 	struct derive_state asked_state;
 };
+
+static void begin_state(const struct piece *p, struct derive_state *s)
+{
+	const struct derive_cpu *cpu = p->cpu;
+
+	memset(s, 0, sizeof(*s));
+	s->origin = p->code.vaddr;
+	for (unsigned int r = 0; r < cpu->nr; r++)
+		s->reg[r] = derive_value(DERIVE_ENTRY, (int64_t)r);
+	s->reg[cpu->sp] = derive_value(DERIVE_CFA, cpu->sp_at_entry);
+	s->word = cpu->word;
+	if (cpu->link != DERIVE_ON_STACK)
+		return;
+	s->slot[0] = (struct derive_slot){ derive_value(DERIVE_CFA, -cpu->word), RETURN_ADDRESS };
+	s->nr_slots = 1;
+}
 
 static uint64_t at(const struct piece *p, uint32_t off)
 {
@@ -368,30 +371,43 @@ static void discover_target(struct piece *p, uint32_t off, const struct derive_i
 		push_work(p, to);
 }
 
+/* Return whether data may have the address that @i jumps to: it comes from memory. */
+static bool is_open(const struct derive_insn *i)
+{
+	enum derive_kind kind = derive_kind(i->value);
+
+	return i->flow == DERIVE_JUMP_TO && (kind == DERIVE_ADDRESS || kind == DERIVE_LOADED);
+}
+
+/* Discover the code from @off on as far as it goes on. @s: numbers that ways before it had. */
+static void discover_way(struct piece *p, uint32_t off, struct derive_state *s)
+{
+	while (off < p->code.size && !(p->flags[off] & INSN) && spend(p)) {
+		struct derive_insn i;
+
+		p->cpu->step(&p->code, at(p, off), s, &i);
+		if (i.flow == DERIVE_BAD)
+			break;
+		cover(p, off, i.size);
+		discover_target(p, off, &i);
+		off += i.size;
+		if (is_open(&i) && off < p->code.size)
+			p->flags[off] |= OPEN;
+		if (!goes_on(p, off - i.size, &i))
+			break;
+	}
+}
+
 /* Find the blocks that are reached from @off by direct jumps, and functions called. */
 static void discover(struct piece *p, uint32_t off)
 {
+	struct derive_state s = { .word = p->cpu->word, .origin = p->code.vaddr };
 	uint32_t begin = p->nr_work;
 
 	assert(off < p->code.size);
 	push_work(p, off);
-	while (p->nr_work > begin && !p->failed) {
-		off = p->work[--p->nr_work];
-		while (off < p->code.size && !(p->flags[off] & INSN) && spend(p)) {
-			struct derive_insn i;
-
-			p->cpu->step(&p->code, at(p, off), NULL, &i);
-			if (i.flow == DERIVE_BAD)
-				break;
-			cover(p, off, i.size);
-			discover_target(p, off, &i);
-			off += i.size;
-			if (i.flow == DERIVE_JUMP_TO && off < p->code.size)
-				p->flags[off] |= OPEN;
-			if (!goes_on(p, off - i.size, &i))
-				break;
-		}
-	}
+	while (p->nr_work > begin && !p->failed)
+		discover_way(p, p->work[--p->nr_work], &s);
 	p->nr_work = MIN(p->nr_work, begin);
 }
 
@@ -458,35 +474,39 @@ static uint32_t function_end(const struct piece *p, uint32_t off)
 	return off;
 }
 
+/* Return whether @pc is known to be in an instruction: no jump leads there. */
+static bool is_within(const struct piece *p, uint64_t pc)
+{
+	return (p->flags[pc - p->code.vaddr] & (COVERED | DOUBTED | INSN)) == COVERED;
+}
+
 /* Follow a jump by a table. False: it is none. */
 static bool follow_table(struct piece *p, uint32_t off, uint64_t value,
 			 const struct derive_state *s)
 {
 	enum derive_kind kind = derive_kind(value);
-	uint64_t table = (uint64_t)derive_number(value), word = p->cpu->word, lo, hi, max;
+	uint64_t table = (uint64_t)derive_number(value), base = 0, lo, hi, max;
+	uint8_t size = kind == DERIVE_ADDRESS ? p->cpu->word : kind == DERIVE_TARGET ? 4 : 2;
 	uint32_t nr = 0;
 
-	if (kind != DERIVE_TARGET && kind != DERIVE_ADDRESS)
+	if (kind != DERIVE_TARGET && kind != DERIVE_ADDRESS && kind != DERIVE_BY_SHORT)
 		return false;
+	if (kind != DERIVE_ADDRESS) {
+		base = p->code.vaddr + (uint64_t)((int64_t)table >> 32);
+		table = p->code.vaddr + (uint64_t)(int64_t)(int32_t)table;
+	}
 	/* It ends where something else begins. */
 	max = first_at(p->in->marks, p->in->nr_marks, table + 1);
-	max = max < p->in->nr_marks
-		      ? (p->in->marks[max] - table) / (kind == DERIVE_TARGET ? 4 : word)
-		      : TABLE_MAX;
+	max = max < p->in->nr_marks ? (p->in->marks[max] - table) / size : TABLE_MAX;
 	lo = at(p, function_of(p, off));
 	hi = at(p, function_end(p, off));
 	for (; nr < TABLE_MAX && nr < max; nr++) {
-		int32_t offset;
 		uint64_t to = 0;
 
-		if (kind == DERIVE_TARGET) {
-			if (!read_data(p, table + 4ULL * nr, &offset, sizeof(offset)))
-				break;
-			to = table + (uint64_t)(int64_t)offset;
-		} else if (!read_data(p, table + nr * word, &to, word)) {
+		if (!read_data(p, table + (uint64_t)nr * size, &to, size))
 			break;
-		}
-		if (to < lo || to >= hi || !inside(p, to))
+		to = base + (size == 4 ? (uint64_t)(int64_t)(int32_t)to : to);
+		if (to < lo || to >= hi || !inside(p, to) || is_within(p, to))
 			break;
 		enter(p, (uint32_t)(to - p->code.vaddr), s);
 	}
@@ -689,7 +709,7 @@ static void enter_starts(struct piece *p)
 	struct derive_state entry, root;
 	const struct derive_state *jump;
 
-	begin_state(p->cpu, &entry);
+	begin_state(p, &entry);
 	root = entry;
 	root.is_root = true;
 	for (uint32_t off = 0; off < p->code.size && !p->failed; off++) {
@@ -746,7 +766,7 @@ static bool is_inner(struct piece *p, uint32_t off)
 {
 	struct derive_state entry;
 
-	begin_state(p->cpu, &entry);
+	begin_state(p, &entry);
 	return returns_unbalanced(p, off, &entry);
 }
 

@@ -59,18 +59,14 @@ static uint64_t get(const struct derive_state *s, uint32_t reg)
 }
 
 /* Return the sum or the difference of two facts. */
-static uint64_t sum(uint64_t a, uint64_t b, bool minus)
+static uint64_t sum(const struct derive_state *s, uint64_t a, uint64_t b, bool minus)
 {
+	if (!minus && (derive_kind(b) == DERIVE_OFFSET || derive_kind(a) == DERIVE_OFFSET))
+		return derive_target(s, a, b) ?: derive_target(s, b, a);
 	if (derive_kind(b) == DERIVE_NUMBER)
 		return derive_add(a, minus ? -derive_number(b) : derive_number(b));
 	if (minus)
 		return 0;
-	if (derive_kind(a) == DERIVE_NUMBER && derive_kind(b) == DERIVE_OFFSET)
-		return derive_number(a) == derive_number(b)
-			       ? derive_value(DERIVE_TARGET, derive_number(a))
-			       : 0;
-	if (derive_kind(b) == DERIVE_OFFSET || derive_kind(a) == DERIVE_OFFSET)
-		return derive_kind(a) == DERIVE_OFFSET ? sum(b, a, false) : 0;
 	return derive_kind(a) == DERIVE_NUMBER ? derive_add(b, derive_number(a)) : 0;
 }
 
@@ -89,7 +85,7 @@ static void apply_immediate(uint32_t w, uint64_t pc, struct derive_state *s)
 		return;
 	case 2: /* add, sub; with flags, to the register of zero: cmp */
 		v = (uint64_t)bits(w, 10, 12) << (w >> 22 & 1 ? 12 : 0);
-		v = wide ? sum(s->reg[rn], number(v), w >> 30 & 1) : 0;
+		v = wide ? sum(s, s->reg[rn], number(v), w >> 30 & 1) : 0;
 		if (w >> 29 & 1)
 			set(s, rd, v);
 		else
@@ -134,10 +130,10 @@ static void apply_register(uint32_t w, struct derive_state *s)
 	/* By an extended register, which is 64 bits wide here, to or from the stack pointer. */
 	if (bits(w, 21, 8) == 0x59) {
 		if (wide && (bits(w, 13, 3) & 3) == 3 && !bits(w, 10, 3))
-			v = sum(s->reg[rn], get(s, rm), w >> 30 & 1);
+			v = sum(s, s->reg[rn], get(s, rm), w >> 30 & 1);
 		/* An entry of a table of offsets is extended here. */
 		else if (wide && bits(w, 13, 3) == 6 && !bits(w, 10, 3) && !(w >> 30 & 1))
-			v = sum(s->reg[rn], get(s, rm), false);
+			v = sum(s, s->reg[rn], get(s, rm), false);
 		if (flags)
 			set(s, rd, v);
 		else
@@ -145,7 +141,7 @@ static void apply_register(uint32_t w, struct derive_state *s)
 		return;
 	}
 	if (wide && bits(w, 24, 5) == 0xb && !(w >> 21 & 1) && !bits(w, 10, 6)) /* add, sub */
-		v = sum(get(s, rn), get(s, rm), w >> 30 & 1);
+		v = sum(s, get(s, rn), get(s, rm), w >> 30 & 1);
 	set(s, rd, v);
 }
 
@@ -203,7 +199,11 @@ static void apply_single(uint32_t w, struct derive_state *s, uint64_t at, uint64
 	else if (size == 8 && opc == 2) /* a prefetch */
 		return;
 	else
-		set(s, rt, entry ?: size == 8 && opc == 1 ? derive_load(s, at) : 0);
+		set(s, rt,
+		    entry
+			    ?: size == 8 && opc == 1
+			       ? derive_load(s, at) ?: derive_value(DERIVE_LOADED, 0)
+			       : 0);
 }
 
 /* Return the fact about an entry of a table at an address, which a load of [rn, rm] reads. */

@@ -454,17 +454,21 @@ static void drop_wrong(struct derive_elf *d)
 	free(at);
 }
 
-/* Note the addresses that the code in [@pc, @end) calls and computes; @sure: an instruction begins
- * at
- * @pc. */
+/*
+ * Note the addresses that the code in [@pc, @end) calls and computes; @sure: an instruction begins
+ * at @pc. Without tables it is followed in a line, so that some tables of jumps may not be there.
+ */
 static void sweep(struct derive_elf *d, uint64_t pc, uint64_t end, bool sure)
 {
 	const struct derive_code *code = code_at(d, pc);
+	struct derive_state s = { .word = d->cpu->word };
 
 	while (code && pc < end && d->visits++ < VISITS_MAX / 2) {
 		struct derive_insn in;
 
-		d->cpu->step(code, pc, NULL, &in);
+		d->cpu->step(code, pc, sure ? NULL : &s, &in);
+		if (in.table)
+			add(&d->marks, in.table);
 		if (in.flow == DERIVE_BAD && sure)
 			break;
 		pc += MAX(in.size, 1);

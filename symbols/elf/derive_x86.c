@@ -682,13 +682,12 @@ static void set(struct derive_state *s, uint8_t reg, uint64_t value)
 }
 
 /* Return the result of add, sub or and of registers and numbers. */
-static uint64_t arithmetic(uint8_t what, uint64_t a, uint64_t b)
+static uint64_t arithmetic(const struct derive_state *s, uint8_t what, uint64_t a, uint64_t b)
 {
-	if (what == 0 && derive_kind(a) == DERIVE_OFFSET && derive_kind(b) == DERIVE_NUMBER &&
-	    derive_number(a) == derive_number(b))
-		return derive_value(DERIVE_TARGET, derive_number(a));
-	if (what == 0 && derive_kind(b) == DERIVE_OFFSET)
-		return arithmetic(what, b, a);
+	uint64_t target = what == 0 ? derive_target(s, a, b) ?: derive_target(s, b, a) : 0;
+
+	if (target)
+		return target;
 	if (derive_kind(b) == DERIVE_NUMBER && what == 0)
 		return derive_add(a, derive_number(b));
 	if (derive_kind(b) == DERIVE_NUMBER && what == 5)
@@ -716,7 +715,8 @@ static bool apply_move(const struct x86 *i, struct derive_state *s, uint64_t nex
 		else if (i->wide)
 			set(s, i->reg,
 			    derive_load(s, address(i, s, next))
-				    ?: table_of(i, s, s->word, DERIVE_ADDRESS));
+				    ?: table_of(i, s, s->word, DERIVE_ADDRESS)
+				    ?: derive_value(DERIVE_LOADED, 0));
 		return i->wide;
 	case 0x63:
 		if (i->narrow) /* arpl */
@@ -726,7 +726,7 @@ static bool apply_move(const struct x86 *i, struct derive_state *s, uint64_t nex
 	case 0x8d:
 		/* The sum of an offset and its table, or an address. */
 		if (i->wide && i->index != NONE && i->base != NONE && i->scale == 1 && !i->disp)
-			set(s, i->reg, arithmetic(0, s->reg[i->base], s->reg[i->index]));
+			set(s, i->reg, arithmetic(s, 0, s->reg[i->base], s->reg[i->index]));
 		else
 			set(s, i->reg, i->wide && i->mod != 3 ? address(i, s, next) : 0);
 		return true;
@@ -767,7 +767,7 @@ static bool apply_sum(const struct x86 *i, struct derive_state *s)
 	switch (i->op) {
 	case 0x81:
 	case 0x83:
-		value = arithmetic(what, s->reg[i->rm], derive_value(DERIVE_NUMBER, i->imm));
+		value = arithmetic(s, what, s->reg[i->rm], derive_value(DERIVE_NUMBER, i->imm));
 		if (i->wide && what != 7)
 			set(s, i->rm, value);
 		return i->wide && what != 7;
@@ -775,7 +775,7 @@ static bool apply_sum(const struct x86 *i, struct derive_state *s)
 	case 0x29:
 	case 0x03:
 	case 0x2b:
-		value = arithmetic(i->op & 0x28 ? 5 : 0, s->reg[to], s->reg[from]);
+		value = arithmetic(s, i->op & 0x28 ? 5 : 0, s->reg[to], s->reg[from]);
 		if (i->wide && i->op & 0x28)
 			set_difference(s, to, from, value);
 		else if (i->wide)
@@ -838,11 +838,21 @@ static bool apply_stack(const struct x86 *i, struct derive_state *s, uint64_t ne
 	return true;
 }
 
+/* Apply movzx of 16 bits. False: it is another instruction. */
+static bool apply_short(const struct x86 *i, struct derive_state *s)
+{
+	if (i->map != 1 || i->op != 0xb7 || i->vex || i->p66)
+		return false;
+	set(s, i->reg, table_of(i, s, 2, DERIVE_SHORT));
+	return true;
+}
+
 static void apply(const struct x86 *i, struct derive_state *s, uint64_t next)
 {
 	uint32_t mask;
 
-	if (apply_stack(i, s, next) || (!i->map && (apply_move(i, s, next) || apply_sum(i, s))))
+	if (apply_short(i, s) || apply_stack(i, s, next) ||
+	    (!i->map && (apply_move(i, s, next) || apply_sum(i, s))))
 		return;
 	if (i->letter == 'm' || i->letter == 'M' || i->letter == 'Z')
 		store(i, s, next, 0);
@@ -904,6 +914,17 @@ static enum derive_flow flow_of(const struct x86 *i)
 	return DERIVE_ON;
 }
 
+/* Return the table that @i has read an offset of; 0: none. */
+static uint64_t table_read(const struct x86 *i, const struct derive_state *s)
+{
+	bool reads = !i->vex && (i->map ? i->map == 1 && i->op == 0xb7 : i->op == 0x63);
+	enum derive_kind kind = reads ? derive_kind(s->reg[i->reg]) : DERIVE_UNKNOWN;
+
+	return kind == DERIVE_OFFSET || kind == DERIVE_SHORT
+		       ? (uint64_t)derive_number(s->reg[i->reg])
+		       : 0;
+}
+
 static void step_in(const struct derive_code *code, uint64_t pc, struct derive_state *s,
 		    struct derive_insn *out, bool narrow)
 {
@@ -930,13 +951,16 @@ static void step_in(const struct derive_code *code, uint64_t pc, struct derive_s
 	if (!s)
 		return;
 	if (out->flow == DERIVE_JUMP_TO && (i.reg & 7) == 4)
-		out->value = i.mod == 3 ? s->reg[i.rm] : table_of(&i, s, s->word, DERIVE_ADDRESS);
+		out->value = i.mod == 3 ? s->reg[i.rm]
+					: table_of(&i, s, s->word, DERIVE_ADDRESS)
+						  ?: derive_value(DERIVE_LOADED, 0);
 	if (out->flow == DERIVE_CALL && out->target == next)
 		push(s, derive_value(DERIVE_NUMBER, (int64_t)next));
 	else if (out->flow == DERIVE_CALL || out->flow == DERIVE_CALL_TO)
 		apply_call(&i, s);
 	else
 		apply(&i, s, next);
+	out->table = table_read(&i, s);
 }
 
 static void step(const struct derive_code *code, uint64_t pc, struct derive_state *s,

@@ -112,15 +112,18 @@ int elfsym_add_named(struct elfsym *t, uint64_t vaddr, uint64_t size, const char
  */
 enum derive_kind {
 	DERIVE_UNKNOWN,
-	DERIVE_CFA,	/* the CFA + number */
-	DERIVE_AREA,	/* a stack area at an unknown distance from the CFA, + number */
-	DERIVE_ENTRY,	/* the value of a register at the entry of the function */
-	DERIVE_NUMBER,	/* this number: mostly an address */
-	DERIVE_NUMBERS, /* one of several numbers */
-	DERIVE_OFFSET,	/* an entry of the table of 32-bit offsets at that address */
-	DERIVE_TARGET,	/* such an offset, added to the address of the table */
-	DERIVE_ADDRESS, /* an entry of the table of addresses there */
-	DERIVE_DISTANCE /* from the begin of the area to the CFA + number */
+	DERIVE_CFA,	 /* the CFA + number */
+	DERIVE_AREA,	 /* a stack area at an unknown distance from the CFA, + number */
+	DERIVE_ENTRY,	 /* the value of a register at the entry of the function */
+	DERIVE_NUMBER,	 /* this number: mostly an address */
+	DERIVE_NUMBERS,	 /* one of several numbers */
+	DERIVE_OFFSET,	 /* an entry of the table of signed 32-bit offsets at that address */
+	DERIVE_TARGET,	 /* such an offset, added to an address: derive_target() */
+	DERIVE_SHORT,	 /* an entry of the table of unsigned 16-bit offsets at that address */
+	DERIVE_BY_SHORT, /* such an offset, added to an address */
+	DERIVE_ADDRESS,	 /* an entry of the table of addresses there */
+	DERIVE_LOADED,	 /* a word of other memory */
+	DERIVE_DISTANCE	 /* from the begin of the area to the CFA + number */
 };
 
 struct derive_slot {
@@ -135,6 +138,7 @@ struct derive_state {
 	uint8_t word;	  /* bytes of an address */
 	bool is_root;	  /* no function called this one */
 	uint32_t changes; /* counted: no row changes without one */
+	uint64_t origin;  /* of the code: facts about two addresses are relative to it */
 };
 
 /* Executable bytes. */
@@ -163,6 +167,7 @@ struct derive_insn {
 	bool marks_start; /* endbr64, bti c */
 	uint64_t target;  /* of a jump or call; else an address that it computes, or 0 */
 	uint64_t value;	  /* DERIVE_JUMP_TO: a fact about the address */
+	uint64_t table;	  /* of offsets that it reads, or 0 */
 };
 
 /* Facts about a CPU. */
@@ -269,6 +274,21 @@ static inline uint64_t derive_add(uint64_t v, int64_t n)
 	if (kind != DERIVE_CFA && kind != DERIVE_AREA && kind != DERIVE_NUMBER)
 		return 0;
 	return derive_value(kind, (int64_t)((uint64_t)derive_number(v) + (uint64_t)n));
+}
+
+/* Return the sum of @base and @offset, an entry of a table; 0: that is none, or too far away. */
+static inline uint64_t derive_target(const struct derive_state *s, uint64_t offset, uint64_t base)
+{
+	const bool is_short = derive_kind(offset) == DERIVE_SHORT;
+	int64_t table = (int64_t)((uint64_t)derive_number(offset) - s->origin);
+	int64_t to = (int64_t)((uint64_t)derive_number(base) - s->origin);
+
+	if ((!is_short && derive_kind(offset) != DERIVE_OFFSET) ||
+	    derive_kind(base) != DERIVE_NUMBER || table != (int32_t)table ||
+	    to != (int64_t)((uint64_t)to << 36) >> 36)
+		return 0;
+	return derive_value(is_short ? DERIVE_BY_SHORT : DERIVE_TARGET,
+			    (int64_t)((uint64_t)to << 32 | (uint32_t)table));
 }
 
 /* Note the fact @value about @size bytes at @at, which is stored there; 0: none. */

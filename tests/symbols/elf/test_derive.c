@@ -50,6 +50,20 @@ FUNCTION(d_table,
 	"jmp *%rcx\n"
 	".p2align 2\n 3: .long 4f-3b, 5f-3b\n 4: add $8, %rsp\n ret\n"
 	"5:" LABEL(d_table_second) "push %rbx" LABEL(d_table_pushed) "pop %rbx\n jmp 4b");
+FUNCTION(d_short,
+	"sub $8, %rsp\n lea 2f(%rip), %r10\n movzwl 3f-2f(%r10,%rdi,2), %ecx\n"
+	"test %esi, %esi\n jnz 2f\n xor %esi, %esi\n 2: add %r10, %rcx\n jmp *%rcx\n"
+	"3: .word 4f-2b, 5f-2b, 6f+1-2b\n 4: add $8, %rsp\n ret\n"
+	"5:" LABEL(d_short_second) "push %rbx" LABEL(d_short_pushed) "pop %rbx\n 6: call *%rsi\n"
+	LABEL(d_short_called) "jmp 4b");
+FUNCTION(d_next,
+	"ret\n .p2align 4\n endbr64\n lea 3f(%rip), %rax\n movslq (%rax,%rdi,4), %rcx\n"
+	"add %rax, %rcx\n jmp *%rcx\n"
+	".p2align 2\n 3: .long 4f-3b, 5f-3b\n 4: ret\n 5: nop\n ret\n .p2align 4"
+	LABEL(d_next_function) "push %rbx\n call *%rsi\n pop %rbx\n ret");
+FUNCTION(d_by_data,
+	"mov (%rdi,%rsi,8), %rax\n jmp *%rax\n .p2align 4" LABEL(d_by_data_label)
+	"push %rbx\n call *%rsi\n pop %rbx\n ret");
 FUNCTION(d_computed,
 	"sub $8, %rsp\n jmp *%rdi\n .p2align 4" LABEL(d_computed_to) "add $8, %rsp\n ret");
 FUNCTION(d_labels,
@@ -314,6 +328,18 @@ TEST(test_table)
 	assert_cfa(&r, AT(d_table_pushed), DERIVE_BY_REG, 7, 24, 0);
 }
 
+/* Offsets of 16 bits from another address than the table's; the last one leads into an instruction.
+ */
+TEST(test_short_table)
+{
+	struct rows r;
+
+	DERIVE(&r, d_short);
+	assert_cfa(&r, AT(d_short_second), DERIVE_BY_REG, 7, 16, 0);
+	assert_cfa(&r, AT(d_short_pushed), DERIVE_BY_REG, 7, 24, 0);
+	assert_cfa(&r, AT(d_short_called), DERIVE_BY_REG, 7, 16, 0);
+}
+
 /* Where a jump leads to is not known: code that nothing else reaches has its state, as a guess. */
 TEST(test_computed_jump)
 {
@@ -340,6 +366,18 @@ TEST(test_addresses)
 	assert_int_equal(row_at(&r, AT(d_inner_label), &guessed).cfa, DERIVE_NO_CFA);
 	derive(&r, d_within, d_within_end, 0, AT(d_within_label));
 	assert_guess(&r, AT(d_within_label), 8);
+}
+
+/* Behind a jump by a table an address of data is a function; labels of one by data look the same.
+ */
+TEST(test_next_function)
+{
+	struct rows r;
+
+	derive(&r, d_next, d_next_end, 0, AT(d_next_function));
+	assert_cfa(&r, AT(d_next_function), DERIVE_BY_REG, 7, 8, 0);
+	derive(&r, d_by_data, d_by_data_end, 0, AT(d_by_data_label));
+	assert_guess(&r, AT(d_by_data_label), 8);
 }
 
 /* endbr64 is at the begin of functions; without alignment perhaps at a landing pad. */
