@@ -652,6 +652,9 @@ static void fill_module(struct profile *p, const struct assemble_input *in, uint
 	}
 	m->language_version = atomic_load_explicit(&object->language_version, memory_order_relaxed);
 	m->nr_symbols = atomic_load_explicit(&object->nr_symbols, memory_order_relaxed);
+	m->nr_tabled = atomic_load_explicit(&object->nr_tabled, memory_order_relaxed);
+	m->nr_derived = atomic_load_explicit(&object->nr_derived, memory_order_relaxed);
+	m->nr_bare = atomic_load_explicit(&object->nr_bare, memory_order_relaxed);
 	m->permille = atomic_load_explicit(&object->permille, memory_order_relaxed);
 	m->nr_evicted = atomic_load_explicit(&object->nr_evicted, memory_order_relaxed);
 	m->memory = atomic_load_explicit(&object->memory, memory_order_relaxed);

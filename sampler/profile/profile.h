@@ -119,9 +119,11 @@ struct profile_module {
 	uint32_t language_version; /* lang_title() has it as text */
 	double self;		   /* samples in its code, in the window */
 	uint32_t nr_symbols;	   /* names it has to give */
-	uint32_t permille;	   /* share read so far, while it is loading */
-	uint32_t nr_evicted;	   /* evictions of this object */
-	uint64_t memory;	   /* bytes */
+	/* Functions of a file: with unwind tables, with derived rows, with neither. */
+	uint32_t nr_tabled, nr_derived, nr_bare;
+	uint32_t permille;   /* share read so far, while it is loading */
+	uint32_t nr_evicted; /* evictions of this object */
+	uint64_t memory;     /* bytes */
 };
 
 struct profile_process {

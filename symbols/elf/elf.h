@@ -439,10 +439,11 @@ struct image {
 	const char *source;
 	const char *trouble; /* why a source was not used; static text, mostly NULL */
 	uint8_t loop;	     /* of an interpreter: elfloop_find(); 0: none */
-	char dialect;	     /* how names are encoded that look like C's: dialect_of(); 0: as C */
-	bool complete;	     /* the symbols include all functions, not only exported ones */
-	bool away;	     /* a stub: loaded again on request */
-	uint32_t serial;     /* unique: a cache for one image is not used for another */
+	uint32_t nr_tabled, nr_derived, nr_bare; /* functions by how their callers are found */
+	char dialect;	 /* how names are encoded that look like C's: dialect_of(); 0: as C */
+	bool complete;	 /* the symbols include all functions, not only exported ones */
+	bool away;	 /* a stub: loaded again on request */
+	uint32_t serial; /* unique: a cache for one image is not used for another */
 	uint8_t build_id[20];
 	uint8_t build_id_size;
 	/* Mapped pages, which have all arrays but the CIEs of eh; NULL: each is allocated. */

@@ -149,6 +149,8 @@ struct object {
 	/* Whether lines and inlined functions are read; NULL: it has no debug information. */
 	_Atomic(const char *) debug;
 	atomic_uint nr_symbols; /* functions with a name */
+	/* Of these of a file: with unwind tables, with derived rows, with neither. */
+	atomic_uint nr_tabled, nr_derived, nr_bare;
 	atomic_uint permille;	/* part loaded in thousandths, while WANTED */
 	atomic_uint nr_evicted; /* number of evictions */
 	uint64_t load_ns;	/* how long the last load took; of the loader */

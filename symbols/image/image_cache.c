@@ -749,6 +749,9 @@ static void explain_image(struct object *object, const struct image *image)
 	static const char *const package = "install its debug symbols (-dbgsym), or build with -g";
 
 	object_credit(object, image->source, image->nr_symbols);
+	atomic_store_explicit(&object->nr_tabled, image->nr_tabled, memory_order_relaxed);
+	atomic_store_explicit(&object->nr_derived, image->nr_derived, memory_order_relaxed);
+	atomic_store_explicit(&object->nr_bare, image->nr_bare, memory_order_relaxed);
 	if (object->identity.kind == OBJECT_KERNEL)
 		object_explain(object, NULL, NULL); /* naming.c explains it */
 	else if (!image->complete && image->trouble)

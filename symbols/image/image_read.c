@@ -40,6 +40,7 @@
 struct flat {
 	uint64_t sigreturn, eh_vaddr, eh_size, names_size;
 	uint32_t nr_segments, nr_symbols, nr_fdes, nr_refused, nr_cies, derived, guessed;
+	uint32_t nr_tabled, nr_derived, nr_bare;
 	uint32_t cies[EHFRAME_CIES_MAX]; /* offsets */
 	uint32_t source, trouble;	 /* numbers of texts */
 	uint16_t machine;
@@ -117,6 +118,9 @@ static void image_flat_put(struct sandbox_reply *reply, const struct image *imag
 		.nr_symbols = image->nr_symbols,
 		.nr_fdes = image->eh.nr_fdes,
 		.nr_refused = image->eh.nr_refused,
+		.nr_tabled = image->nr_tabled,
+		.nr_derived = image->nr_derived,
+		.nr_bare = image->nr_bare,
 		.derived = image->eh.derived,
 		.guessed = image->eh.guessed,
 		.source = number_of(image->source),
@@ -247,6 +251,9 @@ static int point(struct image *image, const struct flat *f, uint8_t *bytes)
 	image->nr_segments = f->nr_segments;
 	image->symbols = (struct image_symbol *)(void *)(bytes + p.symbols);
 	image->nr_symbols = f->nr_symbols;
+	image->nr_tabled = f->nr_tabled;
+	image->nr_derived = f->nr_derived;
+	image->nr_bare = f->nr_bare;
 	image->names = (char *)bytes + p.names;
 	image->names_size = f->names_size;
 	if (!f->eh_size)
@@ -886,6 +893,37 @@ static int build(struct elf_sandbox_serve *v, const struct image_request *r, boo
 	return *image ? 0 : image_build(image, &parts);
 }
 
+/*
+ * Count the functions with unwind tables and with derived rows, which a stripped file has too, and
+ * the named ones with neither. Entries and symbols are in order.
+ */
+static void count_tables(struct image *image)
+{
+	struct ehframe_fde fde = { .size = 0 }, next;
+	uint32_t i = 0;
+
+	for (uint32_t k = 0; k < image->nr_symbols; k++) {
+		uint64_t vaddr = image->symbols[k].vaddr;
+
+		for (; i < image->eh.nr_fdes; i++) {
+			if (!ehframe_at(&image->eh, i, &next))
+				continue;
+			if (next.start > vaddr)
+				break;
+			fde = next;
+		}
+		image->nr_bare += !image->symbols[k].stub && vaddr - fde.start >= fde.size;
+	}
+	for (i = 0; i < image->eh.nr_fdes; i++) {
+		uint32_t offset = (uint32_t)image->eh.fdes[i];
+
+		if (image->eh.derived && offset >= image->eh.derived)
+			image->nr_derived++;
+		else
+			image->nr_tabled++;
+	}
+}
+
 /* Find the signal return and derive tables, or keep the image until its code is there. */
 static void finish(struct elf_sandbox_serve *v, const struct image_request *r, struct image **image)
 {
@@ -896,7 +934,9 @@ static void finish(struct elf_sandbox_serve *v, const struct image_request *r, s
 	if (elf_sandbox_serve_misses(v)) {
 		keep(*image, r->serial);
 		*image = NULL;
+		return;
 	}
+	count_tables(*image);
 }
 
 static int serve_files(struct elf_sandbox_serve *v, struct sandbox_call *c, const void *request)

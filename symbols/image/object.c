@@ -306,6 +306,9 @@ static int entry_init(struct objects *d, struct entry *entry, uint32_t id,
 	atomic_init(&entry->object.fix, NULL);
 	atomic_init(&entry->object.source, NULL);
 	atomic_init(&entry->object.nr_symbols, 0);
+	atomic_init(&entry->object.nr_tabled, 0);
+	atomic_init(&entry->object.nr_derived, 0);
+	atomic_init(&entry->object.nr_bare, 0);
 	atomic_init(&entry->object.permille, 0);
 	atomic_init(&entry->object.nr_evicted, 0);
 	atomic_init(&entry->object.memory, 0);

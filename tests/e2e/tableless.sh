@@ -87,10 +87,12 @@ print(f"replay: {good} complete or guessed, live {live}")
 sys.exit(good < 0.8 * live - 3)
 END
 
-# Little code without tables is derived as well.
+# Little code without tables is derived as well, and its module says so.
 start "$PROGRAMS/small_asm"
 run -b -n 1 -d 0.5 -F 499 -e cpu-clock -p "$last" --rows=0 --format=ndjson
 python3 -c 'import json, sys
-a = json.loads(sys.stdin.readline())["account"]
-sys.exit(2 * a["broken"] > a["taken"])' <"$TMP/out" || wrong "small_asm: $(head -c 400 "$TMP/out")"
+tick = json.loads(sys.stdin.readline())
+a, modules = tick["account"], {m["name"]: m for m in tick["modules"]}
+sys.exit(2 * a["broken"] > a["taken"] or not 2 <= modules["small_asm"]["tabled"] <= 8 or
+         not modules["small_asm"]["derived"] or modules["libc.so.6"]["tabled"] < 1000)' <"$TMP/out" || wrong "small_asm: $(head -c 400 "$TMP/out")"
 finish

@@ -342,6 +342,9 @@ static json_t *modules(const struct profile *p)
 		json_object_set_new(o, "state", json_string(profile_module_state_name(m->state)));
 		json_object_set_new(o, "source", clean(m->source));
 		json_object_set_new(o, "symbols", count(m->nr_symbols));
+		json_object_set_new(o, "tabled", count(m->nr_tabled));
+		json_object_set_new(o, "derived", count(m->nr_derived));
+		json_object_set_new(o, "bare", count(m->nr_bare));
 		json_object_set_new(o, "reason", clean(m->reason));
 		json_object_set_new(o, "fix", clean(m->fix));
 		if (m->language_reason)

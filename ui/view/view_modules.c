@@ -375,6 +375,21 @@ static void foot_symbols(const struct ui_state *st, struct foot *f, const struct
 				  .str);
 }
 
+/* How the callers of its functions are found. */
+static void foot_tables(struct foot *f, const struct profile_module *m)
+{
+	char buf[160], n[3][FORMAT_MAX];
+
+	if (m->nr_tabled + m->nr_derived + m->nr_bare)
+		foot_line(f, TEXT("Unwinding"),
+			  text_format(buf, sizeof(buf),
+				      "%s functions by tables, %s by rows derived from code, %s by "
+				      "neither",
+				      format_count(n[0], m->nr_tabled).str,
+				      format_count(n[1], m->nr_derived).str,
+				      format_count(n[2], m->nr_bare).str));
+}
+
 static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)
 {
 	const struct profile_module *m = row ? module_of(st, row) : NULL;
@@ -390,6 +405,7 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 			  text_format(buf, sizeof(buf), "%s%s%s (%s)",
 				      format_count(n, m->nr_symbols).str,
 				      m->source[0] ? " from " : "", m->source, state_of(m).str));
+	foot_tables(f, m);
 	if (m->state == PROFILE_MODULE_LOADING && m->permille)
 		foot_line(f, TEXT("Loading"),
 			  text_format(buf, sizeof(buf), "%s loaded",

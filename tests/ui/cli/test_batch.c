@@ -387,6 +387,9 @@ TEST(test_ndjson_modules)
 		.reason = "stripped",
 		.fix = "a\033debug package",
 		.nr_symbols = 7,
+		.nr_tabled = 4,
+		.nr_derived = 2,
+		.nr_bare = 1,
 	};
 	struct fixture f;
 	const json_t *list, *module;
@@ -407,6 +410,9 @@ TEST(test_ndjson_modules)
 	assert_string_equal(string(module, "reason"), "stripped");
 	assert_null(strchr(string(module, "fix"), '\033'));
 	assert_int_equal(integer(module, "symbols"), 7);
+	assert_int_equal(integer(module, "tabled"), 4);
+	assert_int_equal(integer(module, "derived"), 2);
+	assert_int_equal(integer(module, "bare"), 1);
 	json_decref(o);
 }
 
