@@ -262,8 +262,8 @@ truth-tableless: $(TOOLS) ## rows derived from code against the unwind tables of
 cases: $(B)/tests/tools/langcase ## what is read of the runtimes that make runtimes found, for test_cases, as root; a case that is there stays
 	$(Q)B=$(B) tests/tools/make_cases $(WORDS)
 
-layouts: ## NODES="path ...": rows of V8's versions from these running Node.js; CHECK=1: compare them; RUBY=FILE, PHP=php-config, LUA=FOLDER, LUAJIT=FOLDER
-	$(Q)$(if $(RUBY)$(PHP)$(LUA)$(LUAJIT),tests/tools/script_layouts RUBY='$(RUBY)' PHP='$(PHP)' LUA='$(LUA)' LUAJIT='$(LUAJIT)',tests/tools/v8_layouts $(if $(CHECK),--check) \
+layouts: ## NODES="path ...": rows of V8's versions from these running Node.js; CHECK=1: compare them; RUBY=FILE, PHP=php-config, LUA=FOLDER, LUAJIT=FOLDER, R=FOLDER
+	$(Q)$(if $(RUBY)$(PHP)$(LUA)$(LUAJIT)$(R),tests/tools/script_layouts RUBY='$(RUBY)' PHP='$(PHP)' LUA='$(LUA)' LUAJIT='$(LUAJIT)' R='$(R)',tests/tools/v8_layouts $(if $(CHECK),--check) \
 		symbols/script/v8_versions.inc $(NODES))
 
 layering: ## rooms include doors of rooms above them in tests/rooms only; curses only in term.c; once built, budgets of make figures

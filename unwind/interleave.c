@@ -42,16 +42,6 @@ static bool is_entering(const struct lang_process *p, const struct unwind_result
 	return native->ip[0] - p->eval[0].start < PROLOGUE;
 }
 
-/* Find the C frames of the loop. */
-static void find_evals(struct interleave *m, const struct lang_process *p)
-{
-	m->nr_evals = 0;
-	for (uint32_t i = 0; i < m->native->nr && m->nr_evals < LANG_FRAMES_MAX; i++) {
-		if (lang_is_eval(p, m->native->ip[i]))
-			m->eval[m->nr_evals++] = i;
-	}
-}
-
 static void find_groups(struct interleave *m)
 {
 	bool begins = true;
@@ -91,6 +81,34 @@ static uint32_t group_end(const struct interleave *m, uint32_t group)
 static uint64_t boundary_of(const struct interleave *m, uint32_t group)
 {
 	return m->slot->frames[group_end(m, group) - 1].boundary;
+}
+
+/* Return whether the end of @group is in native frame @frame, by known addresses. */
+static bool is_inside(const struct interleave *m, uint32_t group, uint32_t frame)
+{
+	const struct unwind_result *native = m->native;
+	uint64_t low = native->sp[frame], at = boundary_of(m, group);
+
+	return low && at > 1 && at >= low && frame + 1 < native->nr && at < native->sp[frame + 1];
+}
+
+/* Find the C frames of the loop. Any function of R's may run a call: those that do are told by it.
+ */
+static void find_evals(struct interleave *m, const struct lang_process *p)
+{
+	uint32_t group = 0;
+
+	m->nr_evals = 0;
+	for (uint32_t i = 0; i < m->native->nr && m->nr_evals < LANG_FRAMES_MAX; i++) {
+		bool is_eval = lang_is_eval(p, m->native->ip[i]);
+
+		if (p->kind == LANG_R) {
+			is_eval = group < m->nr_groups && is_inside(m, group, i);
+			group += is_eval;
+		}
+		if (is_eval)
+			m->eval[m->nr_evals++] = i;
+	}
 }
 
 /* Test if the end of @group is in C frame number @eval; *known: false if that cannot be decided. */
@@ -185,15 +203,6 @@ static bool align_beginning(struct interleave *m)
 	}
 	return m->nr_evals == m->nr_here ||
 	       boundary_of(m, m->nr_evals) >= native->sp[native->nr - 1];
-}
-
-/* Return whether the end of @group is in native frame @frame, by known addresses. */
-static bool is_inside(const struct interleave *m, uint32_t group, uint32_t frame)
-{
-	const struct unwind_result *native = m->native;
-	uint64_t low = native->sp[frame], at = boundary_of(m, group);
-
-	return low && at > 1 && at >= low && frame + 1 < native->nr && at < native->sp[frame + 1];
 }
 
 /*
@@ -346,7 +355,7 @@ static bool align(struct interleave *m, const struct lang_process *p, bool *begi
 		return false;
 	if (align_by_place(m)) {
 		/* C functions run in C frames of LuaJIT's loop too. */
-		m->exact = p->kind == LANG_LUAJIT && is_placed(m);
+		m->exact = (p->kind == LANG_LUAJIT || p->kind == LANG_R) && is_placed(m);
 		return true;
 	}
 	if (boundary_of(m, 0) > 1)
@@ -432,9 +441,9 @@ void interleave_stacks(const struct lang_process *p, const struct unwind_result 
 	out->verdict = INTERLEAVE_NONE;
 	if (!p->nr_eval || !native->nr || !slot->nr || slot->nr > LANG_FRAMES_MAX)
 		return;
-	find_evals(&m, p);
 	m.nr = slot->nr;
 	find_groups(&m);
+	find_evals(&m, p);
 	if (is_main_idle(&m, p)) {
 		m.nr--;
 		m.nr_groups--;

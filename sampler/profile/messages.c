@@ -759,7 +759,7 @@ static void messages_explain_guess(struct messages *n, const struct profile *p,
 {
 	static const char *const names[PROFILE_NR_LANGUAGES] = {
 		"interpreters", "Python", "PHP",    "Ruby", "Perl",
-		"JavaScript",	"Lua",	  "LuaJIT", "Java",
+		"JavaScript",	"Lua",	  "LuaJIT", "R",    "Java",
 	};
 	struct guess g = find_guess(p);
 	const char *why, *fix = explain_doubt(n, g, &why);

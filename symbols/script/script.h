@@ -408,6 +408,15 @@ struct luajit_layout {
 #undef LUAJIT_LAYOUT
 };
 
+/* The offsets of a version of R. */
+struct r_layout {
+#define R_FIELD(name, value) uint16_t name;
+#define R_LAYOUT(...)
+#include "symbols/script/r_layouts.inc"
+#undef R_FIELD
+#undef R_LAYOUT
+};
+
 /* Functions of the interpreter loop in one process: a hot part, and cold ones. */
 #define LANG_EVAL_MAX 4
 /* Functions of Perl that run code outside of subs: the main program, then that of perl_eval_pv().
@@ -442,6 +451,7 @@ struct lang_process {
 	struct ruby_layout ruby;
 	struct lua_layout lua;
 	struct luajit_layout luajit;
+	struct r_layout r;
 	/* Lua: DWARF number of the register with the instruction of the loop; 255: in none. */
 	uint8_t pc_register;
 	/* V8's builtins: code without unwind tables, at these offsets of its file. */

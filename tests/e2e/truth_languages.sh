@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# PHP, Ruby, Perl, Lua: each chain that is called certain is the one that the interpreter itself has at that very sample.
+# PHP, Ruby, Perl, Lua, R: each chain that is called certain is the one that the interpreter itself has at that very sample.
 # LANGUAGES="php ruby=ruby3.4" tries these only, by these commands, KINDS="calls fibers" these kinds of work; SECONDS_EACH=1.
 # ROOT=DIR: the interpreters, their headers and cc of another system below it (debootstrap). HEADERS="-I..." and RUN="ruby -I..."
 # are for one that is not installed. GATE=1, RIGHTS=none: see judge_truth in lib; "make truth-languages" tries both.
@@ -30,6 +30,7 @@ flags() {
 		*) echo "-I/usr/include/$2" ;;
 		esac ;;
 	perl) in_root "$2" -MExtUtils::Embed -e ccopts ;;
+	r) ;;
 	esac 2>/dev/null
 }
 
@@ -61,7 +62,7 @@ else
 fi
 mkdir -p "$ROOT$inside/tests"
 cp "$HERE/../lang_truth.h" "$HERE/../lang_truth_trap.h" "$ROOT$inside/tests"
-for entry in ${LANGUAGES:-php ruby perl lua=lua5.4 lua=luajit}; do
+for entry in ${LANGUAGES:-php ruby perl lua=lua5.4 lua=luajit r=Rscript}; do
 	language=${entry%%=*}
 	command=${entry#*=}
 	in_root sh -c "command -v $command" >/dev/null || [ -n "${RUN:-}" ] || { missing="$missing $command"; continue; }
@@ -72,7 +73,8 @@ for entry in ${LANGUAGES:-php ruby perl lua=lua5.4 lua=luajit}; do
 		{ missing="$missing $command's-headers"; continue; }
 	kinds=all
 	[ "$language" != perl ] || kinds="all begin"
-	[ "$language" = php ] || [ "$language" = lua ] || [ "${GATE:-0}" = 0 ] || kinds="$kinds threads"
+	[ "$language" != r ] || kinds="all interpreted"
+	[ "$language" = php ] || [ "$language" = lua ] || [ "$language" = r ] || [ "${GATE:-0}" = 0 ] || kinds="$kinds threads"
 	for kind in ${KINDS:-$kinds}; do
 		truth "$language" "$kind" "$command"
 	done

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Bytes laid over the memory of a made-up PHP, Ruby, Perl or Lua: chains, functions and
+ * Bytes laid over the memory of a made-up PHP, Ruby, Perl, Lua or R: chains, functions and
  * texts keep their bounds in frames, calls and sizes.
  * FUZZ: symbols
  * LIBFUZZER: -max_len=512
@@ -89,13 +89,20 @@ static void put_state(uint32_t at)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const enum lang_kind kinds[] = { LANG_PHP, LANG_RUBY, LANG_PERL, LANG_LUA };
+	static const enum lang_kind kinds[] = { LANG_PHP, LANG_RUBY, LANG_PERL, LANG_LUA, LANG_R };
 	static const struct lua_layout luas[] = {
 #define LUA_FIELD(name, value)
 #define LUA_LAYOUT(major, minor, patch, compared, ...) { __VA_ARGS__ },
 #include "symbols/script/lua_layouts.inc"
 #undef LUA_FIELD
 #undef LUA_LAYOUT
+	};
+	static const struct r_layout rs[] = {
+#define R_FIELD(name, value)
+#define R_LAYOUT(major, minor, compared, ...) { __VA_ARGS__ },
+#include "symbols/script/r_layouts.inc"
+#undef R_FIELD
+#undef R_LAYOUT
 	};
 	static const uint32_t rubies[] = { 0x03010200, 0x03030800, 0x04000600 };
 	struct lang_sample s = { .process = 1,
@@ -114,6 +121,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memory.process.kind = kinds[data[0] % ARRAY_SIZE(kinds)];
 	memory.process.ruby = ruby_version(rubies[data[0] / 4 % ARRAY_SIZE(rubies)])->layout;
 	memory.process.lua = luas[data[0] / 4 % ARRAY_SIZE(luas)];
+	memory.process.r = rs[data[0] / 4 % ARRAY_SIZE(rs)];
 	memory.process.runtime = PYMAKE_BASE + 4096;
 	/* All of the stack may be of a loop. */
 	memory.process.eval[0] = (struct lang_range){ LOOP, LOOP + 4096 };

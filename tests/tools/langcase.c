@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * langcase PID TID python|php|ruby|perl|lua|luajit|node FILE TITLE: write a case of this thread,
+ * langcase PID TID python|php|ruby|perl|lua|luajit|node|r FILE TITLE: write a case of this thread,
  * which is stopped for it, as it is described in langcase.h. Needs the right to trace it.
  */
 #include <errno.h>
@@ -305,7 +305,7 @@ int main(int argc, char **argv)
 	static const char *const languages_of[LANG_NR] = {
 		[LANG_PYTHON] = "python", [LANG_PHP] = "php", [LANG_RUBY] = "ruby",
 		[LANG_PERL] = "perl",	  [LANG_LUA] = "lua", [LANG_NODE] = "node",
-		[LANG_LUAJIT] = "luajit"
+		[LANG_LUAJIT] = "luajit", [LANG_R] = "r"
 	};
 	pid_t pid, tid;
 	int rc;

@@ -197,7 +197,7 @@ TEST(test_container)
 TEST(test_languages)
 {
 	static const char *const all[] = { "Java", "Python",	 "PHP", "Ruby",
-					   "Perl", "JavaScript", "Lua" };
+					   "Perl", "JavaScript", "Lua", "R" };
 	struct doctor_facts f = good;
 
 	(void)state;

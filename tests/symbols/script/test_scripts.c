@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * lang: chains of made-up interpreters of PHP, Ruby, Perl and Lua, true and hostile ones.
+ * lang: chains of made-up interpreters of PHP, Ruby, Perl, Lua and R, true and hostile ones.
  */
 #include "tests/prelude.h"
 
@@ -1326,6 +1326,161 @@ TEST(test_lua_being_made, setup, teardown)
 		assert_int_equal(f->chain.nr, 2);
 		expect_frame(f, 0, "f", "a.lua", 45, false);
 	}
+}
+
+/* ---- R ---- */
+
+static const struct r_layout r_rows[] = {
+#define R_FIELD(name, value)
+#define R_LAYOUT(major, minor, compared, ...) { __VA_ARGS__ },
+#include "symbols/script/r_layouts.inc"
+#undef R_FIELD
+#undef R_LAYOUT
+};
+
+enum { R_SYMBOL = 1, R_PAIR = 2, R_CLOSURE = 3, R_CALL = 6, R_BUILTIN = 8, R_CHARS = 9 };
+
+#define R_CONTEXT 480U
+
+struct r {
+	const struct r_layout *l;
+	uint64_t last; /* context */
+};
+
+/* A node with two parts. */
+static uint64_t r_node(struct fixture *f, uint8_t type, uint64_t first, uint64_t second)
+{
+	uint64_t addr = pymake_take(&f->m, 56);
+
+	*pymake_at(&f->m, addr) = type;
+	pymake_u64(&f->m, addr + 32, first);
+	pymake_u64(&f->m, addr + 40, second);
+	return addr;
+}
+
+static uint64_t r_symbol(struct fixture *f, const char *text)
+{
+	uint64_t chars = pymake_take(&f->m, 48 + (uint32_t)strlen(text) + 1);
+
+	*pymake_at(&f->m, chars) = R_CHARS;
+	pymake_u64(&f->m, chars + 32, strlen(text));
+	memcpy(pymake_at(&f->m, chars + 48), text, strlen(text));
+	return r_node(f, R_SYMBOL, chars, 0);
+}
+
+/* "LEFT::NAME", as code. */
+static uint64_t r_pair(struct fixture *f, const char *left, const char *op, const char *name)
+{
+	uint64_t last = r_node(f, R_PAIR, r_symbol(f, name), 0);
+
+	return r_node(f, R_CALL, r_symbol(f, op), r_node(f, R_PAIR, r_symbol(f, left), last));
+}
+
+/* Begin a context at @at of the stack. */
+static void r_put(struct fixture *f, struct r *u, uint64_t addr, uint32_t flag, uint64_t function,
+		  uint64_t called)
+{
+	pymake_u64(&f->m, addr + u->l->next, u->last);
+	pymake_u32(&f->m, addr + u->l->flag, flag);
+	pymake_u64(&f->m, addr + u->l->function, function);
+	pymake_u64(&f->m, addr + u->l->call, r_node(f, R_CALL, called, 0));
+	u->last = addr;
+	pymake_u64(&f->m, f->m.process.runtime, addr);
+}
+
+static uint64_t r_closure(struct fixture *f)
+{
+	return r_node(f, R_CLOSURE, 0, r_node(f, R_CALL, 0, 0));
+}
+
+static void r_begin(struct fixture *f, struct r *u, const struct r_layout *l)
+{
+	memset(&f->m, 0, sizeof(f->m));
+	f->m.end = PYMAKE_BASE + 4096;
+	f->m.process.kind = LANG_R;
+	f->m.process.r = *l;
+	f->m.process.runtime = pymake_take(&f->m, 64);
+	f->m.process.code_type = LOOP;
+	f->sample.pc = LOOP + 4096;
+	f->sample.is_main = true;
+	f->sample.process++;
+	*u = (struct r){ .l = l };
+	/* That of the top level is none of the stack. */
+	r_put(f, u, pymake_take(&f->m, R_CONTEXT), 0, 0, 0);
+}
+
+/* Calls by symbols, by `::` and `$`, without a name; of built-in functions and loops; inlined. */
+TEST(test_r, setup, teardown)
+{
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(r_rows); i++) {
+		uint64_t sp = f->sample.sp, fib, inlined;
+		struct r u;
+
+		r_begin(f, &u, &r_rows[i]);
+		fib = r_closure(f);
+		r_put(f, &u, sp + 3504, 12, r_closure(f), r_pair(f, "stats", "::", "lm"));
+		r_put(f, &u, sp + 3000, 12, r_closure(f), r_pair(f, "self", "$", "run"));
+		r_put(f, &u, sp + 2504, 12, r_node(f, R_BUILTIN, 0, 0), r_symbol(f, "eval"));
+		r_put(f, &u, sp + 2000, 3, 0, 0);
+		r_put(f, &u, sp + 1504, 20, fib, r_symbol(f, "fib"));
+		for (int n = 0; n < 2; n++) {
+			inlined = pymake_take(&f->m, R_CONTEXT);
+			pymake_u64(&f->m, inlined + u.l->place, sp + 1104);
+			r_put(f, &u, inlined, 12, fib, r_symbol(f, n ? "FUN" : "fib"));
+		}
+		r_put(f, &u, sp + 200, 12, r_closure(f), r_node(f, R_CALL, fib, 0));
+		for (int round = 0; round < 2; round++) {
+			f->m.nr_calls = 0;
+			assert_int_equal(chain(f), LANG_OK);
+			assert_int_equal(f->chain.nr, 6);
+			assert_int_equal(f->chain.broken, false);
+			expect_frame(f, 0, "<anonymous>", "?", LANG_NO_INSTR, true);
+			expect_frame(f, 1, "FUN", "?", LANG_NO_INSTR, false);
+			expect_frame(f, 2, "fib", "?", LANG_NO_INSTR, true);
+			expect_frame(f, 3, "fib", "?", LANG_NO_INSTR, true);
+			expect_frame(f, 4, "self$run", "?", LANG_NO_INSTR, true);
+			expect_frame(f, 5, "stats::lm", "?", LANG_NO_INSTR, true);
+			assert_int_equal(f->chain.frames[0].boundary, sp + 200);
+			assert_int_equal(f->chain.frames[2].boundary, sp + 1104);
+			assert_int_equal(f->chain.frames[3].boundary, sp + 1504);
+		}
+		assert_in_range(f->m.nr_calls, 1, 6);
+		/* While a context is made, nothing is a fact. */
+		f->sample.pc = LOOP + 100;
+		assert_int_equal(chain(f), LANG_OK);
+		assert_int_equal(f->chain.broken, true);
+	}
+}
+
+/* Chains without an end, parts of other types, another thread. */
+TEST(test_r_hostile, setup, teardown)
+{
+	struct fixture *f = *state;
+	uint64_t sp = f->sample.sp;
+	struct r u;
+
+	r_begin(f, &u, &r_rows[0]);
+	assert_int_equal(chain(f), LANG_NO_FRAMES);
+	r_put(f, &u, sp + 1000, 12, r_closure(f), r_symbol(f, "f"));
+	f->sample.is_main = false;
+	assert_int_equal(chain(f), LANG_NO_FRAMES);
+	f->sample.is_main = true;
+	/* A cycle on the stack, then one of contexts that are inlined. */
+	pymake_u64(&f->m, sp + 1000 + u.l->next, sp + 1000);
+	assert_int_equal(chain(f), LANG_BAD_CHAIN);
+	u.last = pymake_take(&f->m, R_CONTEXT);
+	r_put(f, &u, u.last, 12, r_closure(f), r_symbol(f, "f"));
+	assert_int_equal(chain(f), LANG_OK);
+	assert_int_equal(f->chain.nr, LANG_FRAMES_MAX);
+	assert_int_equal(f->chain.deep, true);
+	/* What is called is no call. */
+	pymake_u64(&f->m, u.last + u.l->call, r_closure(f));
+	assert_int_equal(chain(f), LANG_BAD_CHAIN);
+	pymake_u64(&f->m, u.last + u.l->function, 3);
+	assert_int_equal(chain(f), LANG_BAD_CHAIN);
+	expect_bounded(f);
 }
 
 /* ---- LuaJIT ---- */
