@@ -560,8 +560,8 @@ size_t kallsyms_memory(const struct kallsyms *k)
 /*
  * The list of the kernel itself, stored: the kernel takes 30 to 40 ms to write its list, more than
  * a replay takes without it. The file has offsets from _text, no addresses, so it is valid after a
- * restart, for the kernel with its build-id, and tells nobody where the kernel is. Symbols of
- * modules and of generated code are not in it: for them the kernel's list is read.
+ * restart, for the kernel with its build-id, and does not tell the address of the kernel. Symbols
+ * of modules and of generated code are not in it: for them the kernel's list is read.
  *
  * Root writes it, others may use it. It is mapped: a new one replaces it, none is changed.
  */

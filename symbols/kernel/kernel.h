@@ -170,7 +170,7 @@ struct kallsyms_job_result {
 };
 
 /*
- * Start to read @path below @root, as kernel_sandbox_list() where the kernel itself is enough.
+ * Start to read @path below @root, as kernel_sandbox_list() if the kernel itself is enough.
  * NULL: no helper is free.
  */
 struct kallsyms_job *kallsyms_job_start(const char *root, const char *path,
