@@ -24,7 +24,7 @@ BUDGET = {
     "files": 234,
     "headers": 65,
     "headers used by other folders": 39,
-    "exported functions": 1917,
+    "exported functions": 1912,
     "exported for one other file": 1161,
     "files in call circles": 0,
     "own headers, p90": 32,

@@ -201,24 +201,11 @@ const struct task *tasks_at(const struct tasks *t, uint32_t id);
 #define ENDED_MAX	 4096u
 #define ENDED_PLACED_MAX (ENDED_MAX / 4 * 3) /* with cgroup and container */
 
-/* NULL when out of memory. */
-struct ended *ended_new(void);
-void ended_free(struct ended *e);
-
 /* Ids that no other task or process has: the caller gives two, and learns whether they are used. */
 struct ended_ids {
 	uint32_t process, number;
 	bool process_used, number_used;
 };
-
-/*
- * Return the task in @to that @task, with its cgroup and container in @known, is part of; its pid
- * is -1. TASK_UNKNOWN: there are too many, or @to has no room.
- */
-uint32_t ended_task(struct ended *e, struct tasks *to, const struct task *task,
-		    const struct process_details *known, struct ended_ids *ids);
-/* Get user, cgroup and container of @process, an id from above. False: it is none. */
-bool ended_details(const struct ended *e, uint32_t process, struct process_details *out);
 
 /*
  * Loader or set-up: read /proc/PID/{maps,status,task}. 0 or -errno (ESRCH, EACCES

@@ -127,11 +127,6 @@ static inline bool lang_memory_is_pointer(uint64_t addr)
 
 /* The layout of @version (as Py_Version), or NULL. */
 const struct py_layout *pylayout_of(uint32_t version);
-/*
- * From 3.13 on: copy the offsets of @words, the first of _PyRuntime, to @layout.
- * NULL, or static words why not.
- */
-const char *pylayout_debug(struct py_layout *layout, const uint64_t words[PY_DEBUG_OFFSETS_WORDS]);
 
 /*
  * Ruby's line tables: from a position in the instructions to its line.

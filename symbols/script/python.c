@@ -868,7 +868,12 @@ static bool is_sane(const struct py_layout *l)
 	       l->frame_globals + 8U <= l->frame_size;
 }
 
-const char *pylayout_debug(struct py_layout *layout, const uint64_t words[PY_DEBUG_OFFSETS_WORDS])
+/*
+ * From 3.13 on: copy the offsets of @words, the first of _PyRuntime, to @layout.
+ * NULL, or static words why not.
+ */
+static const char *pylayout_debug(struct py_layout *layout,
+				  const uint64_t words[PY_DEBUG_OFFSETS_WORDS])
 {
 	uint32_t column = layout->minor - FIRST_MINOR;
 

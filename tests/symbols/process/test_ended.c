@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "symbols/process/internal.h"
+#include "symbols/process/maps.c"
 #include "tests/unhash.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"

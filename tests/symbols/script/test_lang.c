@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "symbols/script/internal.h"
+#include "symbols/script/python.c"
 #include "tests/makers/cpython.h"
 
 #define TID 4711
