@@ -66,18 +66,19 @@ static uint8_t dwarf_of(const struct derive_cpu *cpu, unsigned int reg)
 }
 
 enum {
-	LEADER = 1,    /* a block begins */
-	INSN = 2,      /* an instruction that was visited begins */
-	COVERED = 4,   /* a byte of one */
-	START = 8,     /* a function begins */
-	NUMBERED = 16, /* its row is known */
-	DOUBTED = 32,  /* reached by a guess only */
-	REACHED = 64,  /* perhaps by a jump to where no table is known */
-	ENDLESS = 128, /* a function that never returns begins */
-	RETURNS = 256, /* one that may return */
-	LABEL = 512,   /* code computes its address */
-	PADDED = 1024, /* no jump leads to it behind the padding of a call */
-	OPEN = 2048,   /* a jump to an address that something may have is before it */
+	LEADER = 1,	/* a block begins */
+	INSN = 2,	/* an instruction that was visited begins */
+	COVERED = 4,	/* a byte of one */
+	START = 8,	/* a function begins */
+	NUMBERED = 16,	/* its row is known */
+	DOUBTED = 32,	/* reached by a guess only */
+	REACHED = 64,	/* perhaps by a jump to where no table is known */
+	ENDLESS = 128,	/* a function that never returns begins */
+	RETURNS = 256,	/* one that may return */
+	LABEL = 512,	/* code computes its address */
+	PADDED = 1024,	/* no jump leads to it behind the padding of a call */
+	OPEN = 2048,	/* a jump to an address that something may have is before it */
+	IN_LINE = 4096, /* an instruction begins, if the function has nothing else in between */
 };
 
 /* A jump to where no table is known. */
@@ -474,11 +475,19 @@ static uint32_t function_end(const struct piece *p, uint32_t off)
 	return off;
 }
 
-/* Return whether @pc is known to be in an instruction: no jump leads there. */
-static bool is_within(const struct piece *p, uint64_t pc)
+/* Note the instructions from @off to @end. */
+static void mark_line(struct piece *p, uint32_t off, uint32_t end)
 {
-	return (p->flags[pc - p->code.vaddr] & (COVERED | DOUBTED | INSN)) == COVERED;
+	struct derive_insn i;
+
+	for (; off < end && !(p->flags[off] & IN_LINE) && spend(p); off += MAX(i.size, 1)) {
+		p->flags[off] |= IN_LINE;
+		p->cpu->step(&p->code, at(p, off), NULL, &i);
+	}
 }
+
+/* Entries of 16 bits before the ones that are used, as the least index is not 0. */
+#define SHORTS_BEFORE 3
 
 /* Follow a jump by a table. False: it is none. */
 static bool follow_table(struct piece *p, uint32_t off, uint64_t value,
@@ -488,6 +497,7 @@ static bool follow_table(struct piece *p, uint32_t off, uint64_t value,
 	uint64_t table = (uint64_t)derive_number(value), base = 0, lo, hi, max;
 	uint8_t size = kind == DERIVE_ADDRESS ? p->cpu->word : kind == DERIVE_TARGET ? 4 : 2;
 	uint32_t nr = 0;
+	bool any = false;
 
 	if (kind != DERIVE_TARGET && kind != DERIVE_ADDRESS && kind != DERIVE_BY_SHORT)
 		return false;
@@ -498,19 +508,29 @@ static bool follow_table(struct piece *p, uint32_t off, uint64_t value,
 	/* It ends where something else begins. */
 	max = first_at(p->in->marks, p->in->nr_marks, table + 1);
 	max = max < p->in->nr_marks ? (p->in->marks[max] - table) / size : TABLE_MAX;
+	max += size == 2 ? SHORTS_BEFORE : 0;
 	lo = at(p, function_of(p, off));
 	hi = at(p, function_end(p, off));
+	if (size == 2)
+		mark_line(p, (uint32_t)(lo - p->code.vaddr), (uint32_t)(hi - p->code.vaddr));
+	if (size == 2)
+		mark_line(p, off, (uint32_t)(hi - p->code.vaddr));
 	for (; nr < TABLE_MAX && nr < max; nr++) {
 		uint64_t to = 0;
 
 		if (!read_data(p, table + (uint64_t)nr * size, &to, size))
 			break;
 		to = base + (size == 4 ? (uint64_t)(int64_t)(int32_t)to : to);
-		if (to < lo || to >= hi || !inside(p, to) || is_within(p, to))
+		if (to < lo || to >= hi || !inside(p, to) ||
+		    (size == 2 && !(p->flags[to - p->code.vaddr] & IN_LINE))) {
+			if (size == 2 && nr < SHORTS_BEFORE && !any)
+				continue;
 			break;
+		}
+		any = true;
 		enter(p, (uint32_t)(to - p->code.vaddr), s);
 	}
-	return nr > 0;
+	return any;
 }
 
 /* Follow a jump to an address that the function has computed. False: it is none. */
@@ -842,6 +862,7 @@ static bool find_more(struct piece *p, bool sure)
 			continue;
 		}
 		p->cpu->step(&p->code, at(p, off), NULL, &i);
+		ended |= sure && at(p, off) % 16 == 0 && is_return(p, at(p, off) - p->cpu->align);
 		if (i.flow != DERIVE_BAD && off % p->cpu->align == 0 &&
 		    begins(p, off, &i, sure, ended, open)) {
 			lead(p, off);

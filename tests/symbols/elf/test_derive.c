@@ -53,7 +53,7 @@ FUNCTION(d_table,
 FUNCTION(d_short,
 	"sub $8, %rsp\n lea 2f(%rip), %r10\n movzwl 3f-2f(%r10,%rdi,2), %ecx\n"
 	"test %esi, %esi\n jnz 2f\n xor %esi, %esi\n 2: add %r10, %rcx\n jmp *%rcx\n"
-	"3: .word 4f-2b, 5f-2b, 6f+1-2b\n 4: add $8, %rsp\n ret\n"
+	"3: .word 6f+1-2b, 4f-2b, 5f-2b, 6f+1-2b\n 4: add $8, %rsp\n ret\n"
 	"5:" LABEL(d_short_second) "push %rbx" LABEL(d_short_pushed) "pop %rbx\n 6: call *%rsi\n"
 	LABEL(d_short_called) "jmp 4b");
 FUNCTION(d_next,
@@ -61,6 +61,12 @@ FUNCTION(d_next,
 	"add %rax, %rcx\n jmp *%rcx\n"
 	".p2align 2\n 3: .long 4f-3b, 5f-3b\n 4: ret\n 5: nop\n ret\n .p2align 4"
 	LABEL(d_next_function) "push %rbx\n call *%rsi\n pop %rbx\n ret");
+FUNCTION(d_behind_return,
+	"ret\n .p2align 4\n endbr64\n lea 3f(%rip), %rax\n movslq (%rax,%rdi,4), %rcx\n"
+	"add %rax, %rcx\n jmp *%rcx\n"
+	".p2align 2\n 3: .long 4f-3b, 5f-3b\n 4: ret\n 5: mov $1, %eax\n"
+	".p2align 4, 0xc3" LABEL(d_behind_return_function)
+	"push %rbx\n call *%rsi\n pop %rbx\n ret");
 FUNCTION(d_by_data,
 	"mov (%rdi,%rsi,8), %rax\n jmp *%rax\n .p2align 4" LABEL(d_by_data_label)
 	"push %rbx\n call *%rsi\n pop %rbx\n ret");
@@ -328,7 +334,7 @@ TEST(test_table)
 	assert_cfa(&r, AT(d_table_pushed), DERIVE_BY_REG, 7, 24, 0);
 }
 
-/* Offsets of 16 bits from another address than the table's; the last one leads into an instruction.
+/* Offsets of 16 bits from another address than the table's; the first and the last one are others'.
  */
 TEST(test_short_table)
 {
@@ -376,6 +382,8 @@ TEST(test_next_function)
 
 	derive(&r, d_next, d_next_end, 0, AT(d_next_function));
 	assert_cfa(&r, AT(d_next_function), DERIVE_BY_REG, 7, 8, 0);
+	derive(&r, d_behind_return, d_behind_return_end, 0, AT(d_behind_return_function));
+	assert_cfa(&r, AT(d_behind_return_function), DERIVE_BY_REG, 7, 8, 0);
 	derive(&r, d_by_data, d_by_data_end, 0, AT(d_by_data_label));
 	assert_guess(&r, AT(d_by_data_label), 8);
 }
