@@ -1054,7 +1054,7 @@ static void set_window(struct sampler *s, const struct control *c)
 		return;
 	s->config.window_ns = c->window.span_ns;
 	history_keep(s->store.history, s->config.window_ns, s->config.history_ns,
-		     s->config.history_ns ? s->config.history_memory : 0);
+		     s->store.history_memory);
 	if (s->collect.due_ns != UINT64_MAX)
 		history_extend(s->store.history, 2 * (s->collect.due_ns - s->collect.begin_ns));
 }

@@ -784,6 +784,7 @@ struct store_caps {
 	/* Of more tasks, ended ones that are in the total alone are merged (ended_task());
 	 * 0: never. */
 	uint32_t apart;
+	uint32_t places_soon; /* above this number places are replaced sooner */
 };
 
 struct store {
@@ -799,6 +800,7 @@ struct store {
 	struct counts *counts;
 	struct sampler_thread_shared *shared; /* borrowed */
 	struct store_caps caps;
+	size_t history_memory;		   /* --history-memory, or the usual */
 	struct pairs *branches, *accesses; /* of a recording that has them; else NULL */
 	struct waits *waits;		   /* NULL: not measured */
 	uint32_t tasks_kept, places_kept;  /* by the last change of generation */

@@ -213,7 +213,7 @@ struct sampler_config {
 	enum profile_frames shown_frames;
 	/* Slices are kept for this time, in this many bytes; 0: the window's only, one a tick. */
 	uint64_t history_ns;
-	size_t history_memory;
+	size_t history_memory; /* bytes of the past; 0: the usual */
 	uint32_t languages;   /* frames of these are shown: bits of config_language() */
 	bool no_inline;	      /* no inlined functions, no source lines */
 	bool no_lines;	      /* no source lines */

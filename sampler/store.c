@@ -3,8 +3,11 @@
 #include "sampler/internal.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <regex.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -24,6 +27,7 @@
 #include "sampler/profile/profile.h"
 #include "sampler/waits/waits.h"
 #include "symbols/base/base.h"
+#include "symbols/base/file.h"
 #include "symbols/base/table.h"
 #include "symbols/base/text.h"
 #include "symbols/base/thread.h"
@@ -64,6 +68,9 @@
 /* From one renewal to the next, if there are not twice the kept ones. */
 #define PLACES_NS 600000000000ULL
 
+/* The same for more than the memory has room for. */
+#define PLACES_SOON_NS 60000000000ULL
+
 /* Swapped and read ten times a second. */
 #define CELLS_START (1u << 13)
 
@@ -71,18 +78,110 @@
 #define CELLS_MAX (1u << 21)
 
 /*
+ * The memory of a live session: 3 % of the machine's, or of the least that a cgroup of proftop may
+ * have, shared by what grows. A quarter is left for the tables and workers that have limits apart.
+ * Below BUDGET_MIN no screen is useful; a smaller machine gives half of what it has.
+ */
+
+#define BUDGET_MIN	 ((uint64_t)96 << 20)
+#define IMAGES_MAX	 ((uint64_t)512 << 20)
+#define IMAGES_IDLE	 ((uint64_t)48 << 20)
+#define HISTORY_MAX	 ((uint64_t)64 << 20)
+#define BYTES_OF_A_PLACE 256 /* with rules, names, lines, and inlined functions of some */
+#define CGROUPS		 "/sys/fs/cgroup"
+
+struct store_budget {
+	size_t images, images_idle; /* at most; while none is missed */
+	size_t history, stacks;
+	uint32_t places; /* more are renewed soon */
+};
+
+static struct store_budget store_share(uint64_t machine)
+{
+	uint64_t all = MAX(machine / 100 * 3, MIN(BUDGET_MIN, machine / 2));
+
+	return (struct store_budget){
+		.images = (size_t)MIN(all / 2, IMAGES_MAX),
+		.images_idle = (size_t)MIN(all / 4, IMAGES_IDLE),
+		.history = (size_t)MIN(all / 8, HISTORY_MAX),
+		.stacks = (size_t)all / 8,
+		.places = (uint32_t)MIN(all / 8 / BYTES_OF_A_PLACE, MAX_PLACES),
+	};
+}
+
+/* Return the number in the file memory.max of the cgroup @path; UINT64_MAX: there is no limit. */
+static uint64_t memory_max(const char *path, size_t size)
+{
+	char name[PATH_MAX], *text;
+	uint64_t max = UINT64_MAX;
+	size_t nr;
+	int fd;
+
+	snprintf(name, sizeof(name), "%.*s/memory.max", (int)size, path);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return max;
+	if (!untrusted_read(fd, 64, &text, &nr)) {
+		if (isdigit((unsigned char)*text))
+			max = strtoull(text, NULL, 10);
+		free(text);
+	}
+	close(fd);
+	return max;
+}
+
+/*
+ * Return the bytes that this machine has, or the least that the cgroup in @own, the text of
+ * /proc/self/cgroup, or one above it may have; they are in the folder @root.
+ */
+static uint64_t store_machine(const char *root, const char *own)
+{
+	uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	const char *line = strncmp(own, "0::/", 4) ? strstr(own, "\n0::/") : own - 1;
+	char path[PATH_MAX];
+	size_t size;
+
+	if (!line)
+		return machine;
+	line += 4;
+	snprintf(path, sizeof(path), "%s%.*s", root, (int)strcspn(line, "\n"), line);
+	for (size = strlen(path); size >= strlen(root); size--) {
+		if (path[size] == '/' || !path[size])
+			machine = MIN(machine, memory_max(path, size));
+		if (!size)
+			break;
+	}
+	return machine;
+}
+
+static struct store_budget store_budget(void)
+{
+	struct store_budget budget;
+	char *own = NULL;
+	size_t size;
+
+	if (untrusted_read_proc(getpid(), "cgroup", 65536, &own, &size))
+		own = NULL;
+	budget = store_share(store_machine(CGROUPS, own ? own : ""));
+	free(own);
+	return budget;
+}
+
+/*
  * Return the usual caps for @nr_cpus, enough for a window of @nr_samples, each with another stack;
  * 0 CPUs: a recording, which has all its samples in one tick.
  */
-static struct store_caps store_choose_caps(uint32_t nr_cpus, double nr_samples)
+static struct store_caps store_choose_caps(uint32_t nr_cpus, double nr_samples,
+					   const struct store_budget *budget)
 {
-	struct store_caps caps = { STACKS_MAX, MEMORY_MAX, TASKS_RENEWED, 0, 0, 0 };
-	double memory = MAX((double)(MEMORY_LIVE + nr_cpus * MEMORY_PER_CPU),
-			    MEMORY_PER_SAMPLE * nr_samples);
+	struct store_caps caps = { STACKS_MAX, MEMORY_MAX, TASKS_RENEWED, 0, 0, 0, 0 };
+	size_t usual = MIN(MEMORY_LIVE + nr_cpus * MEMORY_PER_CPU, budget->stacks);
+	double memory = MAX((double)usual, MEMORY_PER_SAMPLE * nr_samples);
 
 	if (nr_cpus) {
 		caps.memory = (size_t)MIN(memory, (double)MEMORY_MAX);
 		caps.places = PLACES_RENEWED;
+		caps.places_soon = budget->places;
 		caps.used = caps.memory / 4;
 		caps.apart = TASKS_APART;
 	}
@@ -110,10 +209,16 @@ int store_open(struct store *st, const struct sampler_config *config, struct err
 {
 	uint32_t nr_cpus = config->replay ? 0 : (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
 	uint64_t slices_ns = config->replay && !config->follow ? SLICES_ALL : config->window_ns;
+	const struct store_budget budget = store_budget();
 	int code = objects_new(&st->objects);
 
-	st->caps = store_choose_caps(nr_cpus, config->hz * nr_cpus * config->nr_events *
-						      (double)config->window_ns / 1e9);
+	st->history_memory = config->history_memory ? config->history_memory
+			     : nr_cpus		    ? budget.history
+						    : (size_t)HISTORY_MAX;
+	st->caps = store_choose_caps(nr_cpus,
+				     config->hz * nr_cpus * config->nr_events *
+					     (double)config->window_ns / 1e9,
+				     &budget);
 	if (!code)
 		code = maps_new(&st->maps, st->objects, MAX_TASKS);
 	if (!code)
@@ -130,15 +235,19 @@ int store_open(struct store *st, const struct sampler_config *config, struct err
 		code = history_new(&st->history, slices_ns, HALF_LIFE_NS, LONG_CELLS_MAX);
 	if (code)
 		return err_set(e, code, "no memory for the tables: %s", strerror(-code));
-	if (config->history_ns)
-		history_keep(st->history, slices_ns, config->history_ns, config->history_memory);
+	if (nr_cpus || config->history_ns)
+		history_keep(st->history, slices_ns, config->history_ns, st->history_memory);
 	code = symbols_new(&st->symbols, st->places, st->objects, st->maps, e);
 	if (!code && symbols_details(st->symbols))
 		details_keep(symbols_details(st->symbols), config->history_ns);
 	if (!code)
 		symbols_configure(st->symbols,
 				  &(struct symbols_config){
-					  .memory_max = config->symbol_memory,
+					  .memory_max = config->symbol_memory
+								? config->symbol_memory
+							: nr_cpus ? budget.images
+								  : 0,
+					  .memory_idle = budget.images_idle,
 					  .no_inline = config->no_inline,
 					  .no_lines = config->no_lines,
 					  .no_java = !(config->languages & CONFIG_JAVA),
@@ -247,7 +356,10 @@ static bool store_has_old_stacks(const struct store *st)
 static bool store_has_old_places(const struct store *st)
 {
 	/* The history moves with them: seldom, unless the table doubles. */
-	bool lately = st->places_ns && time_now_ns() - st->places_ns < PLACES_NS;
+	bool lately =
+		st->places_ns &&
+		time_now_ns() - st->places_ns <
+			(places_nr(st->places) < st->caps.places_soon ? PLACES_NS : PLACES_SOON_NS);
 	uint32_t most = st->places_kept + (lately ? st->places_kept : st->places_kept / 4);
 
 	return st->caps.places &&

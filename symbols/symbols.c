@@ -1155,6 +1155,8 @@ void symbols_configure(struct symbols *s, const struct symbols_config *config)
 	assert(!s->loader.started);
 	if (config->memory_max)
 		s->images.memory_max = config->memory_max;
+	if (config->memory_idle)
+		s->images.memory_idle = config->memory_idle;
 	s->lines.off = config->no_inline;
 	s->lines.no_lines = config->no_lines;
 	s->naming.jit.hotspots.off = config->no_java;

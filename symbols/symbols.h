@@ -110,10 +110,11 @@ int symbols_new(struct symbols **out, struct places *places, struct objects *obj
 		struct maps *maps, struct err *e);
 
 struct symbols_config {
-	size_t memory_max; /* bytes of images (--symbol-memory); 0: the usual */
-	bool no_inline;	   /* read no debug information (--no-inline) */
-	bool no_lines;	   /* read no source lines, only inlined functions */
-	bool no_java;	   /* read no code cache of a JVM */
+	size_t memory_max;  /* bytes of images (--symbol-memory); 0: the usual */
+	size_t memory_idle; /* above this, images without samples leave sooner; 0: the usual */
+	bool no_inline;	    /* read no debug information (--no-inline) */
+	bool no_lines;	    /* read no source lines, only inlined functions */
+	bool no_java;	    /* read no code cache of a JVM */
 };
 
 /* Before the start. */

@@ -34,10 +34,73 @@
 
 #define SMALL 4096u
 
+static const struct store_budget large = { .stacks = 128 << 20, .places = MAX_PLACES };
+
+/* All shares are at most 3 % of the machine together, of a small one what proftop needs. */
+TEST(test_memory_of_the_machine)
+{
+	static const struct {
+		uint64_t machine, least, most; /* MiB */
+	} cases[] = {
+		{ 64, 16, 32 },	   { 512, 60, 96 },	{ 1024, 60, 96 },
+		{ 4096, 80, 122 }, { 24576, 400, 737 }, { 1024000, 600, 1700 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct store_budget b = store_share(cases[i].machine << 20);
+		const struct store_caps caps = store_choose_caps(2, 0, &b);
+		uint64_t sum =
+			b.images + b.history + caps.memory + (uint64_t)b.places * BYTES_OF_A_PLACE;
+
+		assert_in_range(sum >> 20, cases[i].least, cases[i].most);
+		assert_true(b.images_idle <= b.images / 2);
+		assert_true(caps.used && caps.used <= caps.memory / 4);
+		assert_int_equal(caps.places_soon, b.places);
+	}
+}
+
+/* A cgroup may have less than the machine, and so may one above it. */
+TEST(test_memory_of_a_cgroup)
+{
+	char root[] = "/tmp/test_generation.XXXXXX", folder[64], file[96];
+	const uint64_t all = store_machine("/none", "");
+	static const struct {
+		const char *name, *text;
+	} files[] = { { "a/b", "max\n" }, { "a", "1073741824\n" }, { "", "2147483648\n" } };
+
+	assert_non_null(mkdtemp(root));
+	snprintf(folder, sizeof(folder), "%s/a", root);
+	assert_int_equal(mkdir(folder, 0700), 0);
+	snprintf(folder, sizeof(folder), "%s/a/b", root);
+	assert_int_equal(mkdir(folder, 0700), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		FILE *f;
+
+		snprintf(file, sizeof(file), "%s/%s/memory.max", root, files[i].name);
+		f = fopen(file, "w");
+		assert_non_null(f);
+		fputs(files[i].text, f);
+		fclose(f);
+	}
+	assert_true(all >= 3ULL << 30);
+	assert_int_equal(store_machine(root, "1:cpu:/a\n0::/a/b\n"), 1 << 30);
+	assert_int_equal(store_machine(root, "0::/a"), 1 << 30);
+	assert_int_equal(store_machine(root, "0::/\n"), 2ULL << 30);
+	assert_int_equal(store_machine(root, "0::/gone\n"), 2ULL << 30);
+	assert_int_equal(store_machine(root, "1:memory:/a\n"), all);
+	assert_int_equal(store_machine(root, ""), all);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		snprintf(file, sizeof(file), "%s/%s/memory.max", root, files[i].name);
+		unlink(file);
+		snprintf(file, sizeof(file), "%s/%s", root, files[i].name);
+		rmdir(file);
+	}
+}
+
 static void open_session(struct store *s, uint32_t max_cells)
 {
 	memset(s, 0, sizeof(*s));
-	s->caps = (struct store_caps){ 8 * SMALL, 8 << 20, 256, 0, 0, 0 };
+	s->caps = (struct store_caps){ 8 * SMALL, 8 << 20, 256, 0, 0, 0, 0 };
 	assert_int_equal(objects_new(&s->objects), 0);
 	assert_int_equal(maps_new(&s->maps, s->objects, 4096), 0);
 	maps_no_proc(s->maps);
@@ -128,7 +191,7 @@ static void check(const struct store *s, enum profile_window window, uint32_t nr
 /* In a process of so little memory; returns false when it all went in. */
 static bool fails_within(rlim_t more)
 {
-	const struct store_caps caps = store_choose_caps(2, 0);
+	const struct store_caps caps = store_choose_caps(2, 0, &large);
 	pid_t pid = fork();
 	int status;
 
@@ -211,7 +274,7 @@ TEST(test_room_while_moving)
 	uint32_t task;
 
 	open_session(&s, 1 << 18);
-	s.caps = (struct store_caps){ 1 << 17, 64 << 20, 256, 0, 0, 0 };
+	s.caps = (struct store_caps){ 1 << 17, 64 << 20, 256, 0, 0, 0, 0 };
 	stacks_free(s.stacks);
 	counts_free(s.counts);
 	assert_int_equal(store_new_tables(&s.caps, &s.stacks, &s.counts), 0);
@@ -567,12 +630,20 @@ TEST(test_places_beside_the_kept)
 	assert_true(store_has_old_places(&s));
 	s.places_ns = time_now_ns();
 	assert_false(store_has_old_places(&s));
+	/* More than the memory has room for need no ten minutes. */
+	s.places_ns = time_now_ns() - PLACES_SOON_NS;
+	s.caps.places_soon = MAX_PLACES;
+	assert_false(store_has_old_places(&s));
+	s.caps.places_soon = KEPT;
+	assert_true(store_has_old_places(&s));
+	s.places_ns = time_now_ns();
+	assert_false(store_has_old_places(&s));
 	for (uint32_t i = 0; i < KEPT + 10; i++)
 		places_intern(s.places, OBJECT_ID_KERNEL, 2 * OUTER + i);
 	assert_true(store_has_old_places(&s));
 	close_places(&s);
-	assert_int_equal(store_choose_caps(0, 1e9).places, 0);
-	assert_int_not_equal(store_choose_caps(2, 1e9).places, 0);
+	assert_int_equal(store_choose_caps(0, 1e9, &large).places, 0);
+	assert_int_not_equal(store_choose_caps(2, 1e9, &large).places, 0);
 }
 
 /* Intern stacks that no count has, until @size bytes are in use. */
@@ -611,8 +682,9 @@ TEST(test_stacks_at_twice_the_kept)
 	fill_past(&s, 2 * kept);
 	assert_true(store_has_old_stacks(&s));
 	close_places(&s);
-	assert_int_equal(store_choose_caps(0, 1e9).used, 0);
-	assert_in_range(store_choose_caps(2, 0).used, 1, store_choose_caps(2, 0).memory / 4);
+	assert_int_equal(store_choose_caps(0, 1e9, &large).used, 0);
+	assert_in_range(store_choose_caps(2, 0, &large).used, 1,
+			store_choose_caps(2, 0, &large).memory / 4);
 }
 
 /* Return all counts of a window. */

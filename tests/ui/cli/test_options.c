@@ -290,7 +290,7 @@ TEST(test_history)
 		assert_int_equal(time_parse(bad[i], strlen(bad[i]), &ns), -EINVAL);
 	parse(&l, "");
 	assert_int_equal(l.o.config.history_ns, 600000000000);
-	assert_int_equal(l.o.config.history_memory, 64 << 20);
+	assert_int_equal(l.o.config.history_memory, 0);
 	done(&l);
 	parse(&l, "--history 1h --history-memory 8M");
 	assert_int_equal(l.o.config.history_ns, 3600000000000);
