@@ -103,6 +103,8 @@ static void find_evals(struct interleave *m, const struct lang_process *p)
 		bool is_eval = lang_is_eval(p, m->native->ip[i]);
 
 		if (p->kind == LANG_R) {
+			while (group < m->nr_groups && boundary_of(m, group) < m->native->sp[i])
+				group++;
 			is_eval = group < m->nr_groups && is_inside(m, group, i);
 			group += is_eval;
 		}
@@ -281,11 +283,17 @@ static void put_all(struct interleave *m, bool cut)
 		put_group(m, next);
 }
 
-/* Return whether the stack is the sample's beyond the innermost C frame of the loop. */
-static bool is_same(const struct interleave *m)
+/*
+ * Return whether the stack is the sample's beyond the innermost C frame of the loop. That of R's
+ * compiled code has 9 KiB: up to the address in it.
+ */
+static bool is_same(const struct interleave *m, const struct lang_process *p)
 {
 	uint32_t i = m->nr_evals ? m->eval[0] : 0;
 
+	if (p->kind == LANG_R)
+		return m->nr_evals && m->group[0] != UINT32_MAX &&
+		       m->slot->same > boundary_of(m, m->group[0]);
 	return m->nr_evals && i + 1 < m->native->nr && m->native->sp[i + 1] &&
 	       m->slot->same >= m->native->sp[i + 1];
 }
@@ -468,7 +476,7 @@ void interleave_stacks(const struct lang_process *p, const struct unwind_result 
 	out->doubts = (is_whole(&m, beginning) ? 0 : INTERLEAVE_CUT) |
 		      (m.exact ? 0 : INTERLEAVE_UNALIGNED) |
 		      (!m.entering || slot->settled ? 0 : INTERLEAVE_ENTERING) |
-		      interleave_doubts(p, slot) | (is_same(&m) ? 0 : INTERLEAVE_CHANGED);
+		      interleave_doubts(p, slot) | (is_same(&m, p) ? 0 : INTERLEAVE_CHANGED);
 	out->verdict = out->doubts ? INTERLEAVE_GUESSED : INTERLEAVE_CERTAIN;
 }
 

@@ -1124,7 +1124,7 @@ static void put_slot(struct langreader_loop *r, const struct record_sample *s, u
 		     bool timely)
 {
 	const struct lang_chain *c = &r->chain;
-	const struct lang_slot slot = {
+	struct lang_slot slot = {
 		.time_ns = s->time_ns,
 		.pid = s->pid,
 		.tid = s->tid,
@@ -1142,7 +1142,11 @@ static void put_slot(struct langreader_loop *r, const struct record_sample *s, u
 		.other = c->other,
 	};
 
-	frame_channel_put(&r->feed, &slot, c->frames, c->other_bytes);
+	/* Where there is no room for the stack, the frames are worth more. */
+	if (!frame_channel_put(&r->feed, &slot, c->frames, c->other_bytes) && slot.other.size) {
+		slot.other = (struct lang_other_stack){ .size = 0 };
+		frame_channel_put(&r->feed, &slot, c->frames, NULL);
+	}
 	atomic_store_explicit(&r->share->memory, script_functions_memory(r->lang.codes),
 			      memory_order_relaxed);
 }

@@ -103,6 +103,27 @@ TEST(test_entering)
 	expect("0a1", INTERLEAVE_GUESSED);
 }
 
+/* Of R the C frames are those that groups end in; others of its functions may be about to call. */
+TEST(test_r)
+{
+	static const struct lang_process r = { .kind = LANG_R,
+					       .eval = { { LOOP, LOOP + 0x10000 } },
+					       .nr_eval = 1 };
+
+	interpreter = &r;
+	make_native("lnlnln");
+	make_slot(".134");
+	expect("01ab23c4d5", INTERLEAVE_CERTAIN);
+	native.stop = UNWIND_TRUNCATED;
+	make_slot("39");
+	expect("0123a45b", INTERLEAVE_CERTAIN);
+	native.stop = UNWIND_COMPLETE;
+	expect("0123a45", INTERLEAVE_GUESSED);
+	make_slot("?3");
+	expect("0123b45", INTERLEAVE_GUESSED);
+	interpreter = &python;
+}
+
 /* One group is missing, or one is too many: the other groups are aligned. */
 #define MAIN 0x600000ULL
 
