@@ -341,6 +341,7 @@ void rates_read(struct rates *r, struct counters *counters, uint32_t index, uint
 {
 	struct rates_cpu *rc = &r->cpus[index];
 
+	assert(nr_events <= EVENTS_MAX);
 	rc->written = ring_written(&counters_cpu(counters, index)->data);
 	for (uint32_t i = 0; i < nr_events; i++)
 		rc->known[i] = !counters_read(counters, index, i, &rc->now[i]);

@@ -451,6 +451,7 @@ static uint32_t move_total_task(void *ctx, uint32_t task)
 {
 	struct move *move = ctx;
 
+	assert(move->tasks);
 	if (!move->texts || task >= move->nr_tasks || move->tasks[task])
 		return move_task(ctx, task);
 	move->tasks[task] = maps_merge_task(move->to->maps, move->from->tasks, task, move->details,

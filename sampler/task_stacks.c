@@ -9,6 +9,7 @@
  */
 #include "sampler/internal.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -123,6 +124,7 @@ const char *task_stacks_state_name(enum task_stacks_state state)
 {
 	static const char *const names[] = { "complete", "guessed", "cut", "none" };
 
+	assert((unsigned int)state < ARRAY_SIZE(names));
 	return names[state];
 }
 

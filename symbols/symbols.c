@@ -714,6 +714,7 @@ static void tidy(struct process_readers *r)
 /* Put the reader aside that hangs in @pid since @since_ns. False: it does not any more. */
 static bool leave(struct process_readers *r, uint32_t at, pid_t pid, uid_t user, uint64_t since_ns)
 {
+	assert(at < PROC_HUNG_MAX && !r->left[at]);
 	if (!proc_watch_leave(&r->now->watch, since_ns))
 		return false;
 	r->left[at] = r->now;

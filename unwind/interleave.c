@@ -7,6 +7,8 @@
  */
 #include "unwind/unwind.h"
 
+#include <assert.h>
+
 #include "symbols/script/script.h"
 #include "symbols/process/process.h"
 
@@ -75,6 +77,7 @@ static bool is_main_idle(const struct interleave *m, const struct lang_process *
 
 static uint32_t group_end(const struct interleave *m, uint32_t group)
 {
+	assert(group < m->nr_groups);
 	return group + 1 < m->nr_groups ? m->begin[group + 1] : m->nr;
 }
 
@@ -89,6 +92,7 @@ static bool is_inside(const struct interleave *m, uint32_t group, uint32_t frame
 	const struct unwind_result *native = m->native;
 	uint64_t low = native->sp[frame], at = boundary_of(m, group);
 
+	assert(frame < native->nr);
 	return low && at > 1 && at >= low && frame + 1 < native->nr && at < native->sp[frame + 1];
 }
 
@@ -247,6 +251,7 @@ static void put(struct interleave *m, uint32_t frame, uint64_t place)
 
 static void put_group(struct interleave *m, uint32_t group)
 {
+	assert(group < m->nr_groups);
 	for (uint32_t i = m->begin[group]; i < group_end(m, group); i++)
 		put(m, INTERLEAVE_LANG | i,
 		    i || !m->compiled ? lang_place(&m->slot->frames[i])
@@ -397,6 +402,7 @@ static bool is_beyond(const struct interleave *m, uint32_t nr)
 	const struct unwind_result *native = m->native;
 	uint64_t sp = native->sp[nr - 1], group = boundary_of(m, 0);
 
+	assert(nr && nr <= native->nr);
 	return !m->slot->deep && m->nr_here == m->nr_groups && (!m->nr_evals || m->eval[0] >= nr) &&
 	       (!native->nr_guessed || native->guessed_by + 1 >= nr) && sp && group > 1 &&
 	       group >= sp && m->slot->same > group;
@@ -543,6 +549,7 @@ static bool put_compiled(struct interleave_v8_merge *m, uint32_t frame,
 	struct v8_inlined call;
 	struct v8_entry e;
 
+	assert(frame < m->slot->nr);
 	if (!t || !t->compiled || !v8table_find(t->table, t->table_size, at, &e))
 		return false;
 	/* Each call is in one of a lower number, so this ends. */
@@ -567,6 +574,7 @@ static void put_function(struct interleave_v8_merge *m, uint32_t frame, uint64_t
 {
 	const struct lang_frame *f = &m->slot->frames[frame];
 
+	assert(frame < m->slot->nr);
 	for (uint32_t i = 0; i < LANG_COMPILED; i++) {
 		const struct lang_compiled *c = &f->compiled[i];
 
@@ -585,6 +593,7 @@ static bool goes_on(const struct interleave_v8_merge *m, uint32_t v8)
 {
 	const struct unwind_result *native = m->native;
 
+	assert(v8 < native->nr_v8);
 	return v8 + 1 < native->nr_v8 && native->v8[v8 + 1].fp == native->v8[v8].fp &&
 	       native->v8[v8 + 1].frame == native->v8[v8].frame + 1;
 }
@@ -613,6 +622,7 @@ static void put_v8(struct interleave_v8_merge *m, uint32_t index)
 	bool whole = put_innermost(m, v8);
 	uint32_t frame;
 
+	assert(index < m->native->nr_v8);
 	if (goes_on(m, index) || !v8->javascript) {
 		if (whole)
 			interleave_v8_put(m, v8->frame);

@@ -1274,6 +1274,7 @@ static int close_first(struct moments *m, uint32_t nr)
 {
 	int code = 0;
 
+	assert(nr <= m->nr);
 	for (uint32_t i = 0; i < nr; i++) {
 		struct open_slice *slice = &m->list[i];
 		int failed = slices_add(m->past, slice->counts, slice->nr, &slice->about);

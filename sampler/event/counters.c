@@ -662,6 +662,7 @@ void counters_each_attr(const struct counters *c, counters_attr_fn fn, void *ctx
 /* Get the events of tasks one by one: the side-band's, then slots 0 to nr_slots - 1. */
 static inline struct slot *counters_slot(struct counters *c, uint32_t at)
 {
+	assert(at <= c->nr_slots);
 	return at ? &c->slots[at - 1] : &c->side;
 }
 
@@ -1541,6 +1542,7 @@ static bool same_group(const struct counters *c, uint32_t at, const struct event
 {
 	uint32_t group = c->slots[at].event.group;
 
+	assert(at < c->nr_slots);
 	if ((nr > 1) != !!group || at + nr > c->nr_slots || in_group(c, at + nr, group) ||
 	    (at && in_group(c, at - 1, group)))
 		return false;

@@ -613,6 +613,7 @@ static int parse_one(const char *root, struct event *events, uint32_t *nr, uint3
 {
 	char name[EVENT_NAME_MAX];
 
+	assert(*nr <= max);
 	if (size >= sizeof(name))
 		return err_set(e, -EINVAL,
 			       "event name too long (%zu characters)\n"
@@ -762,6 +763,7 @@ int event_parse_list(struct event *events, uint32_t *nr, uint32_t max, const cha
 
 uint32_t event_group_first(const struct event *events, uint32_t at)
 {
+	assert(events);
 	while (at && events[at].group && events[at - 1].group == events[at].group)
 		at--;
 	return at;
@@ -771,6 +773,7 @@ uint32_t event_group_nr(const struct event *events, uint32_t nr, uint32_t first)
 {
 	uint32_t n = 1;
 
+	assert(first < nr);
 	while (events[first].group && first + n < nr &&
 	       events[first + n].group == events[first].group)
 		n++;

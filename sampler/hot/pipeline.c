@@ -775,6 +775,7 @@ static void put_merged(struct pipeline *p, uint32_t first)
 {
 	const struct interleave_result *m = &p->merged;
 
+	assert(first + m->nr <= ARRAY_SIZE(p->frames));
 	for (uint32_t i = 0; i < m->nr; i++) {
 		uint32_t frame = m->frame[i];
 
@@ -882,6 +883,7 @@ static void add_language(struct pipeline *p, const struct record_sample *s,
 /* Merged frame @i as it is recorded. */
 static uint64_t recorded_entry(const struct interleave_result *m, uint32_t i)
 {
+	assert(i < m->nr);
 	if (!(m->frame[i] & INTERLEAVE_LANG))
 		return m->frame[i];
 	return lang_entry(lang_place_code(m->place[i]), lang_place_instr(m->place[i]));

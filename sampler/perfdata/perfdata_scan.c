@@ -682,6 +682,7 @@ static struct perfdata_scan *scans[PERFDATA_READERS];
 
 static void close_scan(uint32_t slot)
 {
+	assert(slot < ARRAY_SIZE(scans));
 	if (!scans[slot])
 		return;
 	perfdata_scan_fini(scans[slot]);
@@ -691,6 +692,7 @@ static void close_scan(uint32_t slot)
 
 static struct perfdata_scan *new_scan(uint32_t slot)
 {
+	assert(slot < ARRAY_SIZE(scans) && !scans[slot]);
 	close_scan(slot);
 	scans[slot] = xcalloc(1, sizeof(*scans[slot]));
 	perfdata_scan_init(scans[slot]);
@@ -720,6 +722,7 @@ static void put_event(struct sandbox_reply *reply, const struct perfdata_events 
 		.group = t->events[i].event.group,
 	};
 
+	assert(i < t->nr);
 	memcpy(ev.name, t->events[i].event.name, sizeof(ev.name));
 	sandbox_put(reply, &ev, sizeof(ev));
 }

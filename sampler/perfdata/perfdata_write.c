@@ -395,6 +395,7 @@ static bool is_new(const struct perfdata_attrs *attrs, uint32_t at, char system[
 {
 	char other_system[128], other[128];
 
+	assert(at < attrs->nr);
 	if (attrs->events[at].attr.type != PERF_TYPE_TRACEPOINT ||
 	    !split_name(attrs->events[at].name, system, event))
 		return false;

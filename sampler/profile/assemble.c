@@ -312,6 +312,7 @@ static bool is_compiled(const struct assemble_work *w, const struct shown *s, ui
 	enum assemble_frame frame = ASSEMBLE_NAMELESS;
 	uint32_t end = MIN(s->nr, i + NAMELESS_MAX);
 
+	assert(i < s->nr);
 	while (frame == ASSEMBLE_NAMELESS && ++i < end)
 		frame = assemble_spot_at(w, s->places[i])->frame;
 	return frame == ASSEMBLE_SCRIPT || frame == ASSEMBLE_INTERPRETER;
@@ -320,6 +321,7 @@ static bool is_compiled(const struct assemble_work *w, const struct shown *s, ui
 static bool is_left_out(const struct assemble_work *w, struct left_out out, const struct shown *s,
 			uint32_t i)
 {
+	assert(i < s->nr);
 	switch (assemble_spot_at(w, s->places[i])->frame) {
 	case ASSEMBLE_SCRIPT:
 		return out.script;

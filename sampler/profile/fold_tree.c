@@ -173,6 +173,7 @@ static uint32_t add_node(struct builder *b, uint32_t parent)
 {
 	struct fold_tree *out = b->out;
 
+	assert(parent == NONE || parent < out->nr_nodes);
 	if (out->nr_nodes == b->capacity) {
 		uint32_t capacity = b->capacity ? b->capacity * 2 : 1024;
 		void *nodes = reallocarray(out->nodes, capacity, sizeof(*out->nodes));

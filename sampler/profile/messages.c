@@ -926,6 +926,7 @@ static const char *broken_fix(unsigned int stop, const struct profile_module *in
 				   "--pid=host, hostPID: true",
 	};
 
+	assert(stop < ARRAY_SIZE(fix));
 	/* Not of a file: nobody can build it again. */
 	if (stop == UNWIND_NO_CFI && in && in->name.str[0] == '[')
 		return "none: code generated at run time has no tables; its callers are unknown";

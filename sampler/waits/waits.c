@@ -1064,6 +1064,7 @@ static void add_part(struct waits *w, struct wait_task *task, uint32_t class, ui
 	uint32_t i = task->parts[class], id = (uint32_t)(task - w->tasks);
 	struct part *last = i < w->nr_parts ? &w->parts[i] : NULL;
 
+	assert(class < CLASS_ALL && task >= w->tasks);
 	if (last && last->task == id && last->class == class &&
 	    (!w->nr_queues || last->time_ns / COUNTS_SLICE_NS == time_ns / COUNTS_SLICE_NS)) {
 		last->ns += ns;
@@ -1118,6 +1119,7 @@ static uint32_t bare_stack(struct waits *w, const struct waits_tables *t, struct
 {
 	uint32_t stack = task->last[class];
 
+	assert(class < CLASS_NR);
 	if (class == CLASS_QUEUE)
 		return waits_stack_of_kind(w, t, stack, WAIT_QUEUE);
 	if (stack == STACK_NONE) {

@@ -7,6 +7,7 @@
  */
 #include "symbols/code/internal.h"
 
+#include <assert.h>
 #include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -82,6 +83,7 @@ static int add_bytes(struct listing *l, const struct disasm_code *c, uint32_t at
 	char text[8 + 5 * BYTES_A_LINE + 1];
 	int n;
 
+	assert(at + size <= c->nr_bytes);
 	if (!insn)
 		return -ENOMEM;
 	n = snprintf(text, sizeof(text), ".byte  ");

@@ -1072,6 +1072,7 @@ static void take_part(const struct dwarf *d, struct section *out, unsigned int n
 	const Elf_Data *data = dwarf_open_section(d->main.dw, names[name]);
 	uint64_t end = data ? data->d_size : 0;
 
+	assert(name < ARRAY_SIZE(names));
 	for (uint32_t i = 0; i < d->nr_units; i++) {
 		uint64_t is = name == ADDR ? d->units[i].addr_base : d->units[i].ranges_base;
 

@@ -7,6 +7,7 @@
  */
 #include "symbols/dwarf/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -445,6 +446,7 @@ static const struct image_symbol *tail_at(const struct image *image, uint64_t va
 static uint32_t add_tails(struct lines *l, const struct object *object, const struct lines_job *j,
 			  uint32_t i, struct symbol_frame *out)
 {
+	assert(i < j->nr);
 	/* Acquire: pairs with the release of publish(); only this thread removes it. */
 	const struct image *image = atomic_load_explicit(&object->image, memory_order_acquire);
 	const uint64_t *tails = j->tails[i], bias = j->vaddrs[i] - j->offsets[i];
@@ -507,6 +509,7 @@ static void keep(struct lines *l, const struct object *object, const struct line
 	struct symbol_frame all[DWARF_FRAMES_MAX + TAIL_CALLS_MAX], *out = all;
 	uint32_t nr = (uint32_t)MAX(j->chains.nr_frames[at], 0), id = j->places[at];
 
+	assert(at < j->nr);
 	out += add_tails(l, object, j, at, all);
 	for (uint32_t i = 0; i < nr; i++) {
 		out[i].symbol = SYMBOL_NONE;
@@ -926,6 +929,7 @@ const struct symbol_frame *inlines_at(const struct inlines *c, uint32_t place, u
 	const struct chain *chain;
 	struct chunk *chunk;
 
+	assert(nr);
 	*nr = 0;
 	if (place >> CHUNK_BITS >= NR_CHUNKS)
 		return NULL;

@@ -62,6 +62,7 @@ static bool join(struct derive_state *to, const struct derive_state *from)
 
 static uint8_t dwarf_of(const struct derive_cpu *cpu, unsigned int reg)
 {
+	assert(reg < DERIVE_REGS);
 	return cpu->dwarf ? cpu->dwarf[reg] : (uint8_t)reg;
 }
 
@@ -276,6 +277,7 @@ static bool is_padding(const struct piece *p, uint32_t off, uint8_t *size)
 {
 	struct derive_insn i;
 
+	assert(off < p->code.size);
 	if (p->cpu->align == 1 && !p->code.bytes[off]) {
 		*size = 1;
 		return true;
@@ -801,6 +803,7 @@ static bool is_shown(struct piece *p, uint32_t off, const struct derive_insn *i,
 	const struct derive_state *jump = off && ended ? join_jumps(p, off) : NULL;
 	bool address = ended && has(p->in->maybe, p->in->nr_maybe, at(p, off));
 
+	assert(off < p->code.size);
 	/* An address for the end of a stack: the last function of a fiber returns to it. */
 	if (p->flags[off] & LABEL && !returns(p, at(p, off), 0))
 		return true;
@@ -813,6 +816,7 @@ static bool is_shown(struct piece *p, uint32_t off, const struct derive_insn *i,
 /* Return whether code begins at @off, as a guess, behind the end of other code if @ended. */
 static bool is_likely(struct piece *p, uint32_t off, bool ended)
 {
+	assert(off < p->code.size);
 	if (!ended)
 		return false;
 	if (off && join_jumps(p, off)) {
@@ -1004,6 +1008,7 @@ static uint32_t number_of(struct piece *p, const struct derive_state *s, uint32_
 {
 	struct derive_row row;
 
+	assert(last <= p->nr_rows);
 	row_of(p, s, &row);
 	if (row.cfa != DERIVE_NO_CFA && row.cfa != DERIVE_END)
 		add_saved(p, s, &row);
@@ -1050,6 +1055,7 @@ static void number_block(struct piece *p, uint32_t off)
 
 static bool same_row(const struct piece *p, uint32_t a, uint32_t b)
 {
+	assert(a < p->code.size && b < p->code.size);
 	return a == b ||
 	       (p->row_at[a] && p->row_at[b] &&
 		!memcmp(&p->rows[p->row_at[a] - 1], &p->rows[p->row_at[b] - 1], sizeof(*p->rows)));

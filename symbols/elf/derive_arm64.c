@@ -7,6 +7,7 @@
  */
 #include "symbols/elf/internal.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define SP   31u /* or zero, by the kind of the operand */
@@ -55,6 +56,7 @@ static void set_or_sp(struct derive_state *s, uint32_t reg, uint64_t value)
 
 static uint64_t get(const struct derive_state *s, uint32_t reg)
 {
+	assert(reg <= SP);
 	return reg == SP ? number(0) : s->reg[reg];
 }
 
@@ -150,6 +152,7 @@ static uint64_t indexed(struct derive_state *s, uint32_t rn, int64_t offset, uns
 {
 	uint64_t at = s->reg[rn], moved = derive_add(at, offset);
 
+	assert(rn < DERIVE_REGS);
 	/* Lower first: the words are above the stack pointer. */
 	if (mode == 1 || mode == 3)
 		set_or_sp(s, rn, moved);

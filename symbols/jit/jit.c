@@ -203,6 +203,7 @@ static bool is_before(const struct jitcode *c, uint32_t id, uint32_t layer, uint
 {
 	const struct jitcode_function *f = &c->functions[id];
 
+	assert(id < c->nr);
 	return f->layer != layer ? f->layer < layer : f->start <= addr;
 }
 
@@ -265,6 +266,7 @@ static int insert(struct jitcode *c, uint32_t id)
 	struct leaf *leaf;
 	int rc;
 
+	assert(id < c->nr);
 	if (!c->nr_leaves) {
 		rc = array_reserve(&c->leaves, &c->max_leaves, 1) ? 0 : -ENOMEM;
 		if (rc)
@@ -294,6 +296,7 @@ static void take_out(struct jitcode *c, uint32_t id)
 	struct spot spot = spot_after(c, f->layer, f->start);
 	struct leaf *leaf = c->leaves[spot.leaf];
 
+	assert(id < c->nr);
 	spot.index--;
 	leaf->nr--;
 	memmove(&leaf->ids[spot.index], &leaf->ids[spot.index + 1],
@@ -325,6 +328,7 @@ static bool is_same(const struct jitcode *c, uint32_t id, const struct jitcode_l
 {
 	const struct jitcode_function *f = &c->functions[id];
 
+	assert(id < c->nr);
 	return f->start == load->start && f->size == load->size && f->serial == load->serial &&
 	       f->name_size == load->name_size &&
 	       !memcmp(c->texts + f->name, load->name, load->name_size);

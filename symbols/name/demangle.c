@@ -143,6 +143,7 @@ static size_t demangle_rust(char *name, size_t size, char *buf, size_t buf_size)
 	char dot = name[size];
 	size_t out;
 
+	assert(size && buf_size);
 	name[size] = '\0';
 	out = run(rust_demangle_callback, DMGL_ANSI, name, buf, buf_size);
 	name[size] = dot;

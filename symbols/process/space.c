@@ -223,6 +223,7 @@ static bool split(struct space_tree *t, struct space_node *parent, uint32_t i, u
 	struct space_child *c = &space_node_children(parent)[i], right;
 	struct space_node *left = own(t, &c->node, 0);
 
+	assert(i < parent->nr);
 	right.node = left ? node_new(t, left->level, SPACE_NODE_MAX) : NULL;
 	if (!right.node)
 		return false;
@@ -299,6 +300,7 @@ static void join(struct space_tree *t, struct space_node *parent, uint32_t i)
 	uint32_t nr = c[0].node->nr + c[1].node->nr;
 	struct space_node *left = nr <= JOIN_MAX ? own(t, &c[0].node, nr) : NULL;
 
+	assert(i < parent->nr);
 	if (!left)
 		return;
 	append_items(left, c[1].node, 0);

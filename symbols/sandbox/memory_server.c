@@ -7,6 +7,7 @@
  */
 #include "symbols/sandbox/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/capability.h>
 #include <poll.h>
@@ -213,6 +214,7 @@ static uint64_t reader_cpu_ns(uint32_t slot)
 	uint64_t cpu_ns =
 		cpu_ns_of(atomic_load_explicit(&server.readers[slot], memory_order_relaxed));
 
+	assert(slot < ARRAY_SIZE(server.readers));
 	if (cpu_ns <= was_ns)
 		return was_ns;
 	atomic_store_explicit(&server.cpu_ns[slot], cpu_ns, memory_order_relaxed);

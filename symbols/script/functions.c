@@ -144,6 +144,7 @@ static struct lang_text *text_of(struct lang_work *w, uint32_t i)
 {
 	struct lang_function *f = &w->functions[i / 3];
 
+	assert(i / 3 < LANG_FRAMES_MAX);
 	return i % 3 == 0 ? &f->scope : i % 3 == 1 ? &f->name : &f->file;
 }
 
@@ -442,6 +443,7 @@ void script_functions_free(struct script_functions *c)
 
 static const struct code_text **text_at(const struct script_functions *c, uint32_t id)
 {
+	assert(id >> CHUNK_BITS < NR_CHUNKS);
 	/* Stored before the release of nr that made the id known. */
 	return &atomic_load_explicit(&c->chunks[id >> CHUNK_BITS],
 				     memory_order_relaxed)[id & (CHUNK_SIZE - 1)];
@@ -582,6 +584,7 @@ static bool reserve(struct script_functions *c, uint32_t id)
 {
 	const struct code_text **chunk;
 
+	assert(id >> CHUNK_BITS < NR_CHUNKS);
 	if (!grow_chains(c, id))
 		return false;
 	if (atomic_load_explicit(&c->chunks[id >> CHUNK_BITS], memory_order_relaxed))
@@ -872,6 +875,7 @@ static void enter(struct script_log *l, uint32_t i)
 {
 	const struct code_key *key = &l->entries[i]->key;
 
+	assert(i < l->nr);
 	hashset_add(&l->by_key, code_key_hash(&l->secret, key), i);
 	++*nr_of(l, key->process);
 }

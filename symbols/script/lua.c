@@ -10,6 +10,7 @@
  */
 #include "symbols/script/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -349,6 +350,7 @@ static uint32_t argument_a(const struct lua_layout *l, uint32_t insn)
 /* Return whether call @i is by an instruction of its caller, which is the call that follows. */
 static bool is_called(const struct walk *w, uint32_t i)
 {
+	assert(i < w->nr);
 	return w->calls[i].adjacent && i + 1 < w->nr && is_call(w->l, insn_of(w, &w->calls[i + 1]));
 }
 
@@ -362,6 +364,7 @@ static bool is_made(const struct walk *w, uint32_t i, const uint8_t *proto)
 	const struct call *c = &w->calls[i], *caller = &w->calls[i + 1];
 	uint64_t slot = caller->base + VALUE_SIZE * (uint64_t)argument_a(w->l, insn_of(w, caller));
 
+	assert(i + 1 < w->nr);
 	return c->slot == slot ||
 	       (w->l->ci_base == NONE && proto[w->l->proto_variable] && c->slot > slot);
 }
@@ -534,6 +537,7 @@ static enum lang_status chain(struct lang_reader *r, const struct lang_process *
 static const uint8_t *proto_at(const struct lang_memory *m, const struct lang_work *k,
 			       uint32_t code)
 {
+	assert(code < k->nr_codes);
 	return lang_memory_piece(m, k->script_functions_of[code].header);
 }
 
@@ -598,6 +602,7 @@ static void set_stamp(const struct lang_memory *m, struct lang_work *k, const st
 	struct lang_function *f = &k->functions[i];
 	uint64_t s = hash_u64(bytes_u64(proto + l->proto_source));
 
+	assert(i < k->nr_codes);
 	file = f->file.size ? lang_memory_piece(m, f->file.piece) : NULL;
 	f->name.piece = -1;
 	f->first_line = bytes_u32(proto + l->proto_line);

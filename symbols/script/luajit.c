@@ -10,6 +10,7 @@
  */
 #include "symbols/script/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -664,6 +665,7 @@ static enum lang_status chain(struct lang_reader *r, const struct lang_process *
 static const uint8_t *proto_at(const struct lang_memory *m, const struct lang_work *k,
 			       uint32_t code)
 {
+	assert(code < k->nr_codes);
 	return lang_memory_piece(m, k->script_functions_of[code].header);
 }
 
@@ -729,6 +731,7 @@ static void set_stamp(const struct lang_memory *m, struct lang_work *k,
 	struct lang_function *f = &k->functions[i];
 	uint64_t s = hash_u64(bytes_u64(proto + l->proto_source));
 
+	assert(i < k->nr_codes);
 	file = f->file.size ? lang_memory_piece(m, f->file.piece) : NULL;
 	f->name.piece = -1;
 	f->first_line = bytes_u32(proto + l->proto_line);

@@ -8,6 +8,7 @@
  */
 #include "symbols/script/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +127,7 @@ static bool has_statement(const struct php_layout *l, const uint8_t *func, uint6
 static const uint8_t *func_of(const struct lang_memory *m, const struct lang_work *w,
 			      uint32_t frame)
 {
+	assert(frame < w->nr && w->code[frame] < w->nr_codes);
 	return lang_memory_piece(m, w->script_functions_of[w->code[frame]].header);
 }
 
@@ -137,6 +139,7 @@ static void join_root(const struct lang_memory *m, struct lang_work *w, uint32_t
 {
 	uint32_t i = nr;
 
+	assert(nr && nr <= w->nr);
 	while (i > first && func_of(m, w, i - 1)[FUNC_TYPE] == TYPE_INTERNAL)
 		i--;
 	if (i == first || i == nr)

@@ -479,6 +479,7 @@ static uint64_t frame_end(const struct lang_reader *r, const struct py_layout *l
 {
 	const struct lang_work *w = &r->work;
 
+	assert(w->code[i] < w->nr_codes);
 	return w->base[i] + l->frame_size + 8ULL * w->script_functions_of[w->code[i]].words;
 }
 

@@ -958,6 +958,7 @@ static void insert_sorted(struct lang_ahead *pieces, uint8_t *idle, uint32_t nr)
 	struct lang_ahead last = pieces[nr - 1];
 	uint32_t at = search_split(nr - 1, i, pieces[i].addr <= last.addr);
 
+	assert(nr);
 	memmove(pieces + at + 1, pieces + at, (nr - 1 - at) * sizeof(*pieces));
 	memmove(idle + at + 1, idle + at, nr - 1 - at);
 	pieces[at] = last;

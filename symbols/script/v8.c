@@ -160,6 +160,7 @@ static uint64_t v8code_identity(const struct lang_reader *r, const struct lang_p
 	const uint8_t *script = lang_memory_piece(&r->memory, c->hash);
 	uint64_t s;
 
+	assert(code < r->work.nr_codes);
 	s = hash_u64(bytes_u64(f + n[V8_SHARED_FLAGS])); /* and the number behind it */
 	if (bytes_u64(f + n[V8_SHARED_FLAGS]) >> 63 || !script) {
 		s = hash_u64(s ^ bytes_u64(f + n[V8_SHARED_NAME]));
@@ -968,6 +969,7 @@ static bool set_code(struct lang_reader *r, const struct lang_process *p, uint32
 	struct code about;
 	uint64_t stamp;
 
+	assert(which < LANG_COMPILED);
 	*c = (struct lang_compiled){ .code = CODE_NONE };
 	if (!parse_code(&r->memory, p, t, piece, &about) || (which && !about.baseline))
 		return false;

@@ -173,6 +173,7 @@ static uint32_t split(struct lang_memory *m, const struct lang_process *p, struc
 	uint64_t first = bytes_u64(head + p->v8.number[V8_CONS_FIRST]);
 	uint64_t second = bytes_u64(head + p->v8.number[V8_CONS_SECOND]);
 
+	assert(i + 1 < V8_ROPE_MAX);
 	v8objects_want_head(m, first, V8_HEAD, &rope->head[i]);
 	if (rope->nr == V8_ROPE_MAX) {
 		rope->nr = i + 1;
@@ -848,6 +849,7 @@ bool v8script_is_whole(const struct lang_work *w, uint32_t code)
 {
 	uint8_t i = w->v8.script_of[code];
 
+	assert(code < w->nr_codes);
 	return i == NO_SCRIPT || !w->v8.scripts[i].is_script || w->v8.scripts[i].text;
 }
 
@@ -858,6 +860,7 @@ uint32_t v8script_line(const struct lang_work *w, uint32_t code, uint32_t positi
 	uint32_t line = text && position < INT32_MAX ? line_ends_line(text, position) : 0;
 	int64_t shown = line ? (int64_t)line + w->v8.scripts[i].line_offset : 0;
 
+	assert(code < w->nr_codes);
 	return shown > 0 && shown <= INT32_MAX ? (uint32_t)shown : 0;
 }
 

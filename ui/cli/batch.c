@@ -110,6 +110,7 @@ static void swap_rows(struct batch_row *a, struct batch_row *b)
 /* Sift the row at @at down in a heap with the worst row on top. */
 static void sink(struct batch_row *rows, uint32_t nr, uint32_t at, enum ui_config_sort *sort)
 {
+	assert(at < nr);
 	for (uint32_t below; (below = 2 * at + 1) < nr; at = below) {
 		if (below + 1 < nr && compare_rows(&rows[below + 1], &rows[below], sort) > 0)
 			below++;
@@ -506,6 +507,7 @@ static int put_frame(struct script *s, const struct sampler_sample *sample, uint
 	char address[17] = "\t";
 	struct batch_script_line *line;
 
+	assert(i < sample->nr_frames);
 	if (id >= s->nr_lines)
 		grow_lines(s, id);
 	line = &s->lines[id];

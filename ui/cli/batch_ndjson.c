@@ -7,6 +7,7 @@
  */
 #include "ui/cli/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -90,6 +91,7 @@ static json_t *cpu_events(const struct profile *p, uint32_t cpu)
 {
 	json_t *list = json_array();
 
+	assert(cpu < p->nr_cpus);
 	for (uint32_t i = 0; i < p->nr_events; i++) {
 		const struct profile_cpu_event *ev = &p->cpu_events[cpu * p->nr_events + i];
 		json_t *o = json_object();
@@ -410,6 +412,7 @@ static json_t *process_times(const struct profile *p, uint32_t process, const st
 	json_t *o = json_object(), *threads = json_array();
 	double sums[WAIT_NR] = { 0 };
 
+	assert(process < p->nr_processes);
 	for (uint32_t next = by->first[process]; next; next = by->next[next - 1]) {
 		uint32_t i = next - 1;
 		json_t *t = json_object();

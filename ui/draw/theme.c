@@ -325,6 +325,7 @@ static struct colours colours_of(enum theme theme, enum ground ground, enum them
 						       : NULL;
 	unsigned int box = role - ROLE_BOX_USER;
 
+	assert((unsigned int)ground < GROUNDS && (unsigned int)role < ROLE_NR);
 	if (role >= ROLE_BOX_USER && box % 2 && nr < 16)
 		return colours_of(theme, ground, (enum theme_role)text_of_boxes[box / THEME_HUES],
 				  nr);

@@ -7,6 +7,7 @@
  */
 #include "ui/export/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -182,6 +183,7 @@ static uint32_t file_of(const struct snapshot *s, uint32_t function)
 	const struct profile *p = s->profile;
 	uint32_t line = s->lines[function];
 
+	assert(function < s->profile->nr_functions);
 	return line < p->nr_lines && p->lines[line].file < p->nr_files ? p->lines[line].file
 								       : UINT32_MAX;
 }
@@ -232,6 +234,7 @@ static void put_thread(struct out *o, const struct tables *t, uint32_t first, ui
 	const struct profile_process *process = snapshot_process_of(s, task);
 	double time = 0;
 
+	assert(nr && first + nr <= s->nr_stacks);
 	out_text(o, "{\"processType\":\"default\",\"processName\":");
 	json_put(o, process ? process->comm : TEXT("?"));
 	out_text(o, ",\"processStartupTime\":0,\"processShutdownTime\":null,\"registerTime\":0,"

@@ -271,6 +271,7 @@ static void put_location(struct writing *w, uint32_t first, uint32_t last)
 	struct safe_text type = frame_type(fn);
 	uint64_t mapping = 0;
 
+	assert(first <= last && last < s->nr_calls);
 	if (fn->module_index < s->profile->nr_modules)
 		mapping = mapping_of(w, fn->module_index);
 	if (type.size)

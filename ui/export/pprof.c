@@ -181,6 +181,7 @@ static void put_location(struct writing *w, uint64_t id, uint32_t first, uint32_
 	const struct snapshot *s = w->s;
 	const struct profile_function *fn = snapshot_function(s, s->calls[first]);
 
+	assert(first <= last && last < s->nr_calls);
 	wire_number(&w->part, LOCATION_ID, id);
 	if (fn->module_index < s->profile->nr_modules)
 		wire_number(&w->part, LOCATION_MAPPING, fn->module_index + 1ull);

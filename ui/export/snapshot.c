@@ -81,6 +81,7 @@ static bool passes(const struct making *m, const struct profile_stack *stack)
 
 static void tally(struct making *m, uint32_t function, uint32_t stamp, bool leaf, double weight)
 {
+	assert(function < m->s->profile->nr_functions);
 	if (leaf)
 		m->self[function] += weight;
 	if (m->stamps[function] == stamp)

@@ -1049,6 +1049,7 @@ static void join(struct folds_groups *g, const struct profile *p, const struct n
 {
 	uint32_t process = list[nr - 1].process;
 
+	assert(nr);
 	g->leaders[process] = process;
 	/* By chance a hash may be of more than one name. */
 	for (uint32_t i = 0; i + 1 < nr; i++) {
@@ -1128,6 +1129,7 @@ static uint32_t task_id(const struct profile *p, const struct folds_tree *t, uin
 /* Return the id of a process, or of its group. */
 static uint64_t process_id(const struct profile *p, const struct folds_tree *t, uint32_t process)
 {
+	assert(process < p->nr_processes);
 	return t->config.ids ? hash_u64(t->config.ids[process])
 			     : 1ull << 33 | p->processes[process].id;
 }
@@ -1274,6 +1276,7 @@ static struct safe_text process_text(const struct ui_state *st, uint32_t process
 	const struct folds_groups *groups = folds_groups(st, st->shown, folds_of_shown(st));
 	char name[TEXT_MAX];
 
+	assert(process < st->shown->nr_processes);
 	if (groups && (groups->sizes[process] > 1 || groups->by != GROUPING_NAME))
 		return text_format(buf, size, "%s x%u", folds_group_name(groups->by, p, name).str,
 				   groups->sizes[process]);

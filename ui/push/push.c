@@ -577,6 +577,7 @@ static struct outbox_request *outbox_take(struct outbox *o)
 
 static void drop(struct outbox *o, struct outbox_request *r, enum pushed_drop why)
 {
+	assert((unsigned int)why < PUSHED_DROP_NR);
 	move(&o->pushed.queued, &o->pushed.dropped[why], r);
 	outbox_request_free(r);
 }

@@ -485,6 +485,7 @@ static bool is_gone(const struct folds_tree *old, uint32_t n, const struct folds
 	uint32_t parent = to_now[node->parent];
 	double light;
 
+	assert(n < old->fold.nr_nodes);
 	if (parent == BASELINE_NONE || to_now[n] != BASELINE_NONE)
 		return false;
 	light = now->fold.nodes[parent].nr_hidden ? now->config.limit : 0;
@@ -502,6 +503,7 @@ static struct safe_text gone_name(const struct ui_state *st, const struct folds_
 	struct safe_text name = folds_text(st, &nodes[n], text, sizeof(text));
 	uint32_t top = n;
 
+	assert(n < old->fold.nr_nodes);
 	while (nodes[top].depth > 1)
 		top = nodes[top].parent;
 	if (top == n || nodes[top].function != FOLD_NONE)

@@ -800,6 +800,7 @@ static struct safe_text tab_text(const struct ui_state *st, enum view_id id, str
 	bool here = id == st->view, named = here || (int)id < form.named;
 	char key[8];
 
+	assert((unsigned int)id < ARRAY_SIZE(actions));
 	return text_format(buf, size,
 			   here		? "%s[%s:%s]"
 			   : form.apart ? "%s %s:%s "

@@ -622,6 +622,7 @@ static bool may_take(const struct order *o, uint32_t i, uint32_t slot)
 {
 	const struct order_place *at = &o->at[i];
 
+	assert(i < o->nr);
 	if (at->placed || at->nr_over)
 		return false;
 	return slot || !is_over(o, &o->at[o->first], at, INTERVAL_Z);
@@ -673,6 +674,7 @@ static uint32_t choose(struct order *o, uint32_t slot)
 
 static void put(struct order *o, uint32_t slot, uint32_t i)
 {
+	assert(i < o->nr && !o->at[i].placed);
 	o->new_order[slot] = i;
 	o->at[i].placed = true;
 	for (uint32_t k = 0; k < o->nr; k++)

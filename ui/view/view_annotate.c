@@ -139,6 +139,7 @@ static const char *base_name(const struct listing *l, uint32_t file)
 {
 	const char *path = listing_text(l, l->files[file].path), *slash = strrchr(path, '/');
 
+	assert(file < l->nr_files);
 	return slash ? slash + 1 : path;
 }
 
@@ -298,6 +299,7 @@ static struct jump *collect(const struct listing *l, uint32_t *nr)
 
 static bool is_free(const struct arrows *a, uint32_t low, uint32_t high, unsigned int lane)
 {
+	assert(low <= high && high < a->nr && lane < ARROW_LANES);
 	for (uint32_t i = low; i <= high; i++)
 		if (a->cells[i][lane])
 			return false;
@@ -901,6 +903,7 @@ static void view_annotate_mode(struct ui_state *st, enum annotate_mode mode)
 	uint32_t file, line;
 	bool known = row && annotate_source(st, row, &file, &line);
 
+	assert((unsigned int)mode < ARRAY_SIZE(said));
 	if (l && l->script) {
 		ui_state_say(st, false, "source only: no instructions (O: editor)");
 		return;

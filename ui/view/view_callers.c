@@ -9,6 +9,7 @@
  */
 #include "ui/view/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +68,7 @@ static int add_part(const struct ui_state *st, struct list *list, enum part part
 	uint32_t *order = calloc(nr + 1ull, sizeof(*order));
 	int rc = siblings && order ? 0 : -ENOMEM;
 
+	assert(!nr || neighbours);
 	for (uint32_t i = 0; i < nr && !rc; i++)
 		siblings[i] = (struct order_sibling){ id_of(st, part, &neighbours[i]),
 						      all > 0 ? neighbours[i].weight / all : 0,

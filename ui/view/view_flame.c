@@ -590,6 +590,7 @@ static bool is_kept(const bool *keep, uint32_t n)
 /* Return node @n or its first sibling after it that is kept; FOLD_NONE: none. */
 static uint32_t first_kept(const struct layout *l, uint32_t n)
 {
+	assert(n == FOLD_NONE || n < l->t->nr_nodes);
 	while (n != FOLD_NONE && !is_kept(l->keep, n))
 		n = l->t->nodes[n].next;
 	return n;
@@ -627,6 +628,7 @@ static bool add_box(struct layout *l, struct flame_box *box)
 /* Find the child with almost the weight @total: a cell at most is missing. FOLD_NONE: none. */
 static uint32_t same_width(const struct layout *l, uint32_t n, double total)
 {
+	assert(n < l->t->nr_nodes);
 	for (n = first_kept(l, l->t->nodes[n].child); n != FOLD_NONE;
 	     n = first_kept(l, l->t->nodes[n].next))
 		if (total - l->t->nodes[n].total < l->least)
@@ -645,6 +647,7 @@ static struct flame_box child_box(const struct layout *l, uint32_t n, uint32_t l
 	};
 	uint32_t nr = 0, end = n;
 
+	assert(n < l->t->nr_nodes);
 	/* A process has a box. */
 	if (!l->chains || l->t->nodes[n].function == FOLD_NONE)
 		return box;
@@ -671,6 +674,7 @@ static bool add_children(struct layout *l, uint32_t i)
 	double at = above.start;
 	bool ok = true;
 
+	assert(i < l->nr);
 	if (above.rest)
 		return true;
 	for (uint32_t n = first_kept(l, node->child); n != FOLD_NONE && ok;
@@ -777,6 +781,7 @@ static double offset_of(const struct layout *l, uint32_t n)
 	bool before = true;
 	double sum = 0;
 
+	assert(n < l->t->nr_nodes);
 	for (uint32_t i = first_kept(l, nodes[nodes[n].parent].child); i != FOLD_NONE;
 	     i = first_kept(l, nodes[i].next)) {
 		before &= i != n;

@@ -368,6 +368,7 @@ static int by_ratio(uint32_t n, const struct row *a, const struct row *b)
 {
 	float x = a->ratios[n], y = b->ratios[n];
 
+	assert(n < RATIOS_MAX);
 	if (isnan(x) || isnan(y))
 		return isnan(y) - isnan(x);
 	return COMPARE(x, y);

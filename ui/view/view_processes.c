@@ -49,6 +49,7 @@ static const enum wait_kind time_kinds[] = { WAIT_RUNNING, WAIT_QUEUE, WAIT_LOCK
 /* Return the time of one column where all kinds have one. */
 static double group_of(const float *waits, enum wait_kind kind)
 {
+	assert((unsigned int)kind < WAIT_NR);
 	if (kind == WAIT_OTHER)
 		return (double)waits[WAIT_OTHER] + (double)waits[WAIT_FAULT] +
 		       (double)waits[WAIT_CHILD];
@@ -157,6 +158,7 @@ static void process_times_draw(const struct ui_state *st, const struct row *row,
 /* Return process or ancestor @i of the profile. */
 static const struct profile_process *process_tree_at(const struct profile *p, uint32_t i)
 {
+	assert(i < p->nr_processes + p->nr_ancestors);
 	return i < p->nr_processes ? &p->processes[i] : &p->ancestors[i - p->nr_processes];
 }
 
@@ -504,6 +506,7 @@ static struct folds_member *members_of(const struct ui_state *st, const struct f
 static void add_thread(const struct profile *p, struct list *list, struct row *row, uint32_t task,
 		       const struct fold_task *sums)
 {
+	assert(task < p->nr_tasks);
 	row->self += sums[task].weight;
 	row->cpu_ns += p->tasks[task].cpu_ns;
 	row->count += sums[task].count;

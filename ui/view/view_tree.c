@@ -55,6 +55,7 @@ static bool is_hot(const struct fold_tree *t, uint32_t n)
 /* Return whether the node is open. @deep: an ancestor was opened with all below it. */
 static bool is_open(const struct folds *s, const struct folds_tree *t, uint32_t n, bool deep)
 {
+	assert(n < t->fold.nr_nodes);
 	switch (folds_mark_of(s, t->ids[n])) {
 	case MARK_OPEN:
 	case MARK_DEEP:
