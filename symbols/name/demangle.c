@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utf8proc.h>
 
 #include "symbols/base/base.h"
 #include "symbols/base/table.h"
@@ -1436,16 +1437,32 @@ static void put_pascal(struct d_name *d, const char *name, size_t size)
 	d->size = nr > 1 ? d->size : 0;
 }
 
+/* Write the character that "z25b0U" is, by its code point; else "z". Return what follows. */
+static const char *put_z_code_point(struct d_name *d, const char *at)
+{
+	char *end = (char *)at + 1, utf8[4];
+	unsigned long code = isdigit((unsigned char)*end) ? strtoul(end, &end, 16) : 0;
+
+	if (*end != 'U' || code < 0x80 || code > 0x10ffff ||
+	    !utf8proc_codepoint_valid((utf8proc_int32_t)code)) {
+		put(d, at, 1);
+		return at + 1;
+	}
+	put(d, utf8,
+	    (size_t)utf8proc_encode_char((utf8proc_int32_t)code, (utf8proc_uint8_t *)utf8));
+	return end + 1;
+}
+
 /* GHC's z-encoding: "zd" is $, "ZMZN" is [], "Z3T" a tuple of three, "z25b0U" a code point. */
 static void put_z_decoded(struct d_name *d, const char *at, const char *end)
 {
-	static const char lower[][2] = { "a&", "b|", "c^", "d$", "e=", "g>", "h#",
+	static const char lower[][3] = { "a&", "b|", "c^", "d$", "e=", "g>", "h#",
 					 "i.", "l<", "m-", "n!", "p+", "q'", "r\\",
 					 "s/", "t*", "u_", "v%", "zz" };
-	static const char upper[][2] = { "L(", "R)", "M[", "N]", "C:", "ZZ" };
+	static const char upper[][3] = { "L(", "R)", "M[", "N]", "C:", "ZZ" };
 
 	while (at < end) {
-		const char(*table)[2] = *at == 'z' ? lower : upper;
+		const char(*table)[3] = *at == 'z' ? lower : upper;
 		size_t nr = *at == 'z' ? ARRAY_SIZE(lower) : ARRAY_SIZE(upper), i = 0;
 		const char *digits = at + 1;
 
@@ -1468,7 +1485,7 @@ static void put_z_decoded(struct d_name *d, const char *at, const char *end)
 			put(d, unboxed ? "#)" : ")", unboxed ? 2 : 1);
 			at = digits + (digits < end);
 		} else {
-			put(d, at++, 1);
+			at = put_z_code_point(d, at);
 		}
 	}
 }

@@ -232,6 +232,8 @@ TEST(test_names_that_look_like_c)
 		const char *mangled, *name; /* "": shown raw */
 	} cases[] = {
 		{ 'h', "ghczmprim_GHCziTypes_ZMZN_con_info", "GHC.Types.[]" },
+		{ 'h', "Main_z3b1U_info", "Main.α" },
+		{ 'h', "Main_zz3b1U_info", "Main.z3b1U" },
 		{ 0, "ghczmprim_GHCziTypes_ZMZN_con_info", "GHC.Types.[]" },
 		{ 'h', "base_GHCziTopHandler_runMainIO1_info", "GHC.TopHandler.runMainIO1" },
 		{ 'h', "base_DataziTypeableziInternal_zdwmkTrCon_slow",
