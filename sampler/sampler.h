@@ -214,11 +214,11 @@ struct sampler_config {
 	/* Slices are kept for this time, in this many bytes; 0: the window's only, one a tick. */
 	uint64_t history_ns;
 	size_t history_memory; /* bytes of the past; 0: the usual */
-	uint32_t languages;   /* frames of these are shown: bits of config_language() */
-	bool no_inline;	      /* no inlined functions, no source lines */
-	bool no_lines;	      /* no source lines */
-	size_t symbol_memory; /* bytes that images of objects may take; 0: the default */
-	const char *replay;   /* perf.data file, "-": stdin; NULL: live */
+	uint32_t languages;    /* frames of these are shown: bits of config_language() */
+	bool no_inline;	       /* no inlined functions, no source lines */
+	bool no_lines;	       /* no source lines */
+	size_t symbol_memory;  /* bytes that images of objects may take; 0: the default */
+	const char *replay;    /* perf.data file, "-": stdin; NULL: live */
 	/* Called 10 times a second while a pipe is replayed; NULL: read to its end. */
 	sampler_reading_fn reading;
 	bool follow;	    /* replay of a pipe: make profiles while it is written */

@@ -79,8 +79,8 @@
 
 /*
  * The memory of a live session: 3 % of the machine's, or of the least that a cgroup of proftop may
- * have, shared by what grows. A quarter is left for the tables and workers that have limits apart.
- * Below BUDGET_MIN no screen is useful; a smaller machine gives half of what it has.
+ * have, shared by all tables. A quarter is left for the tables and workers that have limits apart.
+ * Below BUDGET_MIN no screen is useful; a smaller machine gives half of its memory.
  */
 
 #define BUDGET_MIN	 ((uint64_t)96 << 20)

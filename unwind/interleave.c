@@ -96,7 +96,7 @@ static bool is_inside(const struct interleave *m, uint32_t group, uint32_t frame
 	return low && at > 1 && at >= low && frame + 1 < native->nr && at < native->sp[frame + 1];
 }
 
-/* Find the C frames of the loop. Any function of R's may run a call: those that do are told by it.
+/* Find the C frames of the loop. Any function of R's may run a call: it says which ones do.
  */
 static void find_evals(struct interleave *m, const struct lang_process *p)
 {

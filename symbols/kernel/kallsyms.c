@@ -657,7 +657,7 @@ static bool store_place(struct kallsyms *k, const char *text, size_t size)
 	return k->base;
 }
 
-/* Use the stored list for the kernel whose list is @fd. 0 or -ENOENT; then @fd is at its start. */
+/* Use the stored list for the kernel of the list @fd. 0 or -ENOENT; then @fd is at its start. */
 static int store_take(struct kallsyms **out, int fd)
 {
 	struct kallsyms *k = calloc(1, sizeof(*k));

@@ -1514,7 +1514,8 @@ static void put_haskell(struct d_name *d, char dialect, const char *name, size_t
 			part[nr++] = name + i + 1;
 	}
 	part[nr] = name + size + 1;
-	/* Without a library of GHC in the image only what no other has: a package and "zi". */
+	/* Without a library of GHC in the image only the marks that no other has: a package and
+	 * "zi". */
 	if (nr < 2 || !isupper((unsigned char)*part[nr - 2]) || part[nr - 1] == name + size ||
 	    (dialect != 'h' && (nr != 3 || name[size] != '_' || !strstr(name, "zi"))))
 		return;

@@ -135,7 +135,7 @@ static enum lang_status keep_closures(struct walk *w)
 			continue;
 		if (type_of(c) != TYPE_CALL)
 			return LANG_BAD_CHAIN;
-		/* A function has another name where it is called by another one. */
+		/* A function has another name if another one calls it. */
 		k->address[nr] = hash_u64(bytes_u64(f + w->l->node_second)) ^
 				 bytes_u64(c + w->l->node_first);
 		k->function[nr] = (uint64_t)call[i];
@@ -143,7 +143,7 @@ static enum lang_status keep_closures(struct walk *w)
 		w->place[nr++] = w->place[i];
 	}
 	k->nr = nr;
-	/* Calls without a C frame of their own have the same place as the ones around them. */
+	/* Calls without a C frame have the same place as the ones around them. */
 	for (uint32_t i = 0; i < nr; i++)
 		k->boundary[i] = i + 1 < nr && w->place[i] == w->place[i + 1] ? 0
 				 : is_on_stack(w->s, w->place[i])	      ? w->place[i]
@@ -197,7 +197,7 @@ static const uint8_t *node_of(const struct lang_memory *m, int piece, uint32_t t
 }
 
 /*
- * Read what is called: a symbol, or a call of `::` or `$` with two. Of a part that is no symbol, as
+ * Read the callee: a symbol, or a call of `::` or `$` with two. Of a part that is no symbol, as
  * in "f()$g()", and of a function without a name no symbol is kept.
  */
 static bool read_called(struct lang_memory *m, struct lang_work *k, const struct r_layout *l,
@@ -266,7 +266,7 @@ static void put_name(const struct lang_memory *m, struct lang_work *k, const str
 	k->functions[i].name.fixed = used ? out : "<anonymous>";
 }
 
-/* Read the texts of the symbols of new functions; those that are no symbols have none. */
+/* Read the texts of the symbols of new functions; another object has none. */
 static bool read_names(struct lang_memory *m, struct lang_work *k, const struct r_layout *l,
 		       struct naming names[static LANG_FRAMES_MAX])
 {

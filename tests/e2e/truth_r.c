@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Calls of R by its contexts, whose structure no header has: the first members, as the sources
+ * Calls of R by its contexts; no header has their structure: the first members, as the sources
  * of 4.2 to 4.6 declare them, with the jmp_buf of this machine. See tests/lang_truth_trap.h.
  *
  * R is started by a shell, which has none of its symbols.

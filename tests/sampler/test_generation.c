@@ -36,7 +36,7 @@
 
 static const struct store_budget large = { .stacks = 128 << 20, .places = MAX_PLACES };
 
-/* All shares are at most 3 % of the machine together, of a small one what proftop needs. */
+/* All shares are at most 3 % of the machine together, of a small one the need of proftop. */
 TEST(test_memory_of_the_machine)
 {
 	static const struct {

@@ -103,7 +103,8 @@ TEST(test_entering)
 	expect("0a1", INTERLEAVE_GUESSED);
 }
 
-/* Of R the C frames are those that groups end in; others of its functions may be about to call. */
+/* Of R the C frames are the ones that groups end in; others of its functions may be about to call.
+ */
 TEST(test_r)
 {
 	static const struct lang_process r = { .kind = LANG_R,

@@ -1475,7 +1475,7 @@ TEST(test_r_hostile, setup, teardown)
 	assert_int_equal(chain(f), LANG_OK);
 	assert_int_equal(f->chain.nr, LANG_FRAMES_MAX);
 	assert_int_equal(f->chain.deep, true);
-	/* What is called is no call. */
+	/* The callee is no call. */
 	pymake_u64(&f->m, u.last + u.l->call, r_closure(f));
 	assert_int_equal(chain(f), LANG_BAD_CHAIN);
 	pymake_u64(&f->m, u.last + u.l->function, 3);
