@@ -1427,8 +1427,8 @@ static int options_check(struct options_parse *p, const struct argp_state *state
 		return REFUSE(p, EXIT_USAGE,
 			      "--ring: %zu bytes are too few for two samples with stacks of %u "
 			      "bytes\n"
-			      "  give at least %llu (a power of two), or a smaller --stack-size",
-			      c->ring_size, stack, (unsigned long long)need);
+			      "  give at least %llu, or a smaller --stack-size",
+			      c->ring_size, stack, 1ULL << (64 - __builtin_clzll(need - 1)));
 	/* Batch output has ticks of a fixed length, and a file one size. */
 	if (!is_given(p->o, "stack-size") && !p->o->batch && !p->o->script && !c->record &&
 	    !c->replay)

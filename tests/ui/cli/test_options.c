@@ -436,6 +436,7 @@ static const struct bad {
 	{ "--filter=(", EXIT_USAGE, { "--filter=(", "regular expression" } },
 	{ "--ring 3000", EXIT_USAGE, { "3000", "power of two" } },
 	{ "--ring 100K", EXIT_USAGE, { "100K", "power of two" } },
+	{ "--ring 16K --stack-size 16K", EXIT_USAGE, { "16384", "at least 65536," } },
 	{ "--ring 1T", EXIT_USAGE, { "1T" } },
 	{ "--ring 512M", EXIT_USAGE, { "256M" } },
 	{ "--ring K", EXIT_USAGE, { "K" } },
