@@ -47,7 +47,7 @@ def check_rows(tick, where):
         for key, kind in ROW.items():
             if not isinstance(row[key], kind) or isinstance(row[key], bool):
                 fail(f"{where}: {key} of {row}")
-        if row["kind"] not in "ukjvyhrlanJw?":
+        if row["kind"] not in "ukjvyhrlanJRw?":
             fail(f"{where}: kind of {row}")
         if not 0 <= row["self"] <= row["total"] or not 0 <= row["self_pct"] <= row["total_pct"] <= 100.01:
             fail(f"{where}: shares of {row}")
