@@ -636,7 +636,7 @@ static enum unwind_stop unwind_user(struct pipeline *p, const struct record_samp
 	p->other = in.interrupted;
 	p->far = in.interrupted.size && !in.interrupted.from;
 	if (p->user.stop == UNWIND_TRUNCATED || p->user.stop == UNWIND_GAP ||
-	    p->user.stop == UNWIND_BAD_FRAME)
+	    p->user.stop == UNWIND_SWITCHED || p->user.stop == UNWIND_BAD_FRAME)
 		ask_far(p, s, hit);
 	/* During an exec: the old program counter with the new address space. */
 	if (p->user.stop == UNWIND_NO_MAP && !s->stack_dyn) {

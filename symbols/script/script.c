@@ -457,6 +457,24 @@ static uint32_t far_pieces(const struct far_parts *f, struct lang_piece *pieces,
 	return nr;
 }
 
+/*
+ * The byte at @addr cannot be read, which ends a read: end its part before it. False: it is
+ * the last part, of which the bytes before are enough.
+ */
+static bool far_cut(struct far_parts *f, uint64_t addr)
+{
+	uint32_t i = 0;
+
+	while (i < f->nr && addr - f->at[i].begin >= f->at[i].end - f->at[i].begin)
+		i++;
+	if (i + 1 >= f->nr)
+		return false;
+	f->at[i].end = addr;
+	if (addr == f->at[i].begin)
+		memmove(&f->at[i], &f->at[i + 1], (--f->nr - i) * sizeof(f->at[0]));
+	return true;
+}
+
 /* Put the heads between the parts, of which @left bytes were read, behind @begin in the memory. */
 static void far_heads(struct lang_memory *m, const struct far_parts *f, uint64_t left,
 		      uint32_t begin, struct lang_chain *out)
@@ -512,8 +530,10 @@ static void far_stack(struct lang_reader *r, const struct lang_sample *s, struct
 	first = (again != 0) + both;
 	if (both)
 		pieces[1] = (struct lang_piece){ s->sp, again, m->used_bytes + again };
-	nr = first + far_pieces(&parts, pieces + first, m->used_bytes + again * first);
-	whole = m->read(m->ctx, pieces, nr, m->bytes);
+	do {
+		nr = first + far_pieces(&parts, pieces + first, m->used_bytes + again * first);
+		whole = m->read(m->ctx, pieces, nr, m->bytes);
+	} while (whole >= (int)first && whole < (int)nr && far_cut(&parts, pieces[whole].addr));
 	lang_chain_need(s, pieces[0].addr + again - s->sp);
 	if (whole <= (int)first)
 		return;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * deep_frame [SECONDS]: run for SECONDS (default: until killed), then print the CPU time per
- * caller, as "six NS three NS one NS" of both threads.
+ * caller, as "six NS three NS one NS" of all threads.
  *
  * Each calls an assembler function without unwind tables, with a frame of 40 KiB that is never
  * touched: the kernel's copy of the stack ends at its pages, whatever its size is. Under each is
- * some recursion. Two threads, the first of which has its stack from the kernel.
+ * some recursion. Three threads: the first has its stack from the kernel; the third works on a
+ * stack of its own, as OCaml 5 does, and the functions before are on the thread's.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -84,21 +85,52 @@ static void *work(void *arg)
 	return NULL;
 }
 
+#if defined(__x86_64__)
+/* Call @fn on the stack that ends at @end; the caller's is found by a word on top of it. */
+void on_heap(void *(*fn)(void *), void *arg, char *end);
+__asm__(".text\n.p2align 4\n.globl on_heap\n.type on_heap,@function\non_heap:\n.cfi_startproc\n"
+	"	sub $8, %rsp\n.cfi_def_cfa_offset 16\n"
+	"	mov %rsp, -16(%rdx)\n	lea -16(%rdx), %rsp\n"
+	".cfi_escape 0x0f, 5, 0x77, 0, 0x06, 0x23, 16\n"
+	"	mov %rdi, %rax\n	mov %rsi, %rdi\n	call *%rax\n"
+	"	mov (%rsp), %rsp\n.cfi_def_cfa %rsp, 16\n"
+	"	add $8, %rsp\n.cfi_def_cfa_offset 8\n	ret\n"
+	".cfi_endproc\n.size on_heap, .-on_heap\n");
+#else
+static void on_heap(void *(*fn)(void *), void *arg, char *end)
+{
+	(void)end;
+	fn(arg);
+}
+#endif
+
+static NOINLINE void *work_elsewhere(void *arg)
+{
+	static _Alignas(16) char stack[1 << 18];
+
+	on_heap(work, arg, stack + sizeof(stack));
+	__asm__ volatile("" ::: "memory");
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
 	struct timespec now;
-	struct run r[2] = { 0 };
-	pthread_t thread;
+	struct run r[3] = { 0 };
+	pthread_t thread[2];
+	uint64_t spent_ns[3] = { 0 };
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	r[0].end = r[1].end = now.tv_sec + (argc > 1 ? atoi(argv[1]) : 1000000);
-	if (pthread_create(&thread, NULL, work, &r[1]))
+	r[0].end = r[1].end = r[2].end = now.tv_sec + (argc > 1 ? atoi(argv[1]) : 1000000);
+	if (pthread_create(&thread[0], NULL, work, &r[1]) ||
+	    pthread_create(&thread[1], NULL, work_elsewhere, &r[2]))
 		return 1;
 	work(&r[0]);
-	pthread_join(thread, NULL);
-	printf("six %llu three %llu one %llu\n",
-	       (unsigned long long)(r[0].spent_ns[0] + r[1].spent_ns[0]),
-	       (unsigned long long)(r[0].spent_ns[1] + r[1].spent_ns[1]),
-	       (unsigned long long)(r[0].spent_ns[2] + r[1].spent_ns[2]));
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	for (int i = 0; i < 9; i++)
+		spent_ns[i % 3] += r[i / 3].spent_ns[i % 3];
+	printf("six %llu three %llu one %llu\n", (unsigned long long)spent_ns[0],
+	       (unsigned long long)spent_ns[1], (unsigned long long)spent_ns[2]);
 	return 0;
 }

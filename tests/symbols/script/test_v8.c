@@ -499,7 +499,7 @@ TEST(test_source, setup, teardown)
 	pymake_u32(v->m, wide + 12, 20);
 	memcpy(pymake_at(v->m, wide + 16), "a\0\r\0\n\0\x28\x20\x29\x20\r\0", 12);
 	pymake_u64(v->m, f->script + 8, wide + 1);
-	pymake_u64(v->m, f->script + 24, v8make_smi(100)); /* lines in front of it */
+	pymake_u64(v->m, f->script + 24, v8make_smi(100)); /* lines before it */
 	assert_int_equal(chain(f), LANG_OK);
 	expect_frame(f, 0, "leaf", "/srv/a.js", fp);
 	assert_int_equal(text_of(f, 0)->first_line, 105);
