@@ -357,32 +357,24 @@ static const struct r_version {
 #undef R_LAYOUT
 };
 
-/* Return where the number behind "@word\0" is, within the first @size bytes; NULL: nowhere. */
-static const char *number_behind(const char *text, size_t size, const char *word)
-{
-	const char *at = memmem(text, size, word, strlen(word) + 1);
-
-	return at ? at + strlen(word) + 1 : NULL;
-}
-
 /*
  * Find the version among the parts of R.version: "minor", "2.2", "year", "2022". The major version,
- * a text of one character, is elsewhere; the year tells that it is 4.
+ * a text of one character, is elsewhere; the year tells that it is 4. A NUL follows the text.
  */
 static uint32_t find_version(const char *text, size_t size)
 {
-	const char *minor = number_behind(text, size, "major"), *year = NULL;
+	static const char first[] = "major\0minor", second[] = "year";
+	const char *minor = memmem(text, size, first, sizeof(first)), *year;
 	uint32_t numbers[2] = { 0 };
 	char *end;
 
-	if (minor && !memcmp(minor, "minor", sizeof("minor")))
-		minor += sizeof("minor");
-	else
-		minor = NULL;
-	if (minor)
-		year = number_behind(minor, MIN(NEAR, size - (size_t)(minor - text)), "year");
+	if (!minor)
+		return 0;
+	minor += sizeof(first);
+	year = memmem(minor, MIN(NEAR, size - (size_t)(minor - text)), second, sizeof(second));
 	if (!year)
 		return 0;
+	year += sizeof(second);
 	numbers[0] = (uint32_t)(strtoul(minor, &end, 10) & 255);
 	if (*end == '.')
 		numbers[1] = (uint32_t)(strtoul(end + 1, NULL, 10) & 255);
