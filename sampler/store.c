@@ -137,13 +137,13 @@ static uint64_t memory_max(const char *path, size_t size)
 static uint64_t store_machine(const char *root, const char *own)
 {
 	uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-	const char *line = strncmp(own, "0::/", 4) ? strstr(own, "\n0::/") : own - 1;
+	const char *line = strncmp(own, "0::/", 4) ? strstr(own, "\n0::/") : own;
 	char path[PATH_MAX];
 	size_t size;
 
 	if (!line)
 		return machine;
-	line += 4;
+	line = strchr(line, '/');
 	snprintf(path, sizeof(path), "%s%.*s", root, (int)strcspn(line, "\n"), line);
 	for (size = strlen(path); size >= strlen(root); size--) {
 		if (path[size] == '/' || !path[size])
