@@ -40,6 +40,8 @@ truth() {
 	run=$3
 	# Code that its JIT made is guessed.
 	[ "$3" != luajit ] || run="luajit -joff"
+	# R has a folder that it leaves when it is killed.
+	[ "$1" != r ] || run="env TMPDIR=$inside $run"
 	# shellcheck disable=SC2086
 	start ${ROOT:+chroot "$ROOT"} env LD_PRELOAD="$inside/truth_$1.so" TRUTH_FILE="$inside/truth" ${RUN:-$run} \
 		"$inside/truth_work.$1" "$2" $((SECONDS_EACH + 120)) >"$TMP/ready" 2>/dev/null
