@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 #include "sampler/count/count.h"
@@ -685,6 +686,13 @@ enum assemble_frame {
 	ASSEMBLE_NAMELESS /* code made at run time: as that, if one of these two is its caller */
 };
 
+/* By these a program begins, whatever it interprets: they are shown, as of one that is a stub. */
+static inline bool assemble_begins(const struct symbol *symbol)
+{
+	return symbol && !symbol->made_up &&
+	       (!strcmp(symbol->name.str, "main") || !strcmp(symbol->name.str, "_start"));
+}
+
 /* @symbol: of @place; NULL: it has none yet. */
 static inline enum assemble_frame assemble_frame_of(const struct assemble_input *in,
 						    const struct place *place,
@@ -698,7 +706,7 @@ static inline enum assemble_frame assemble_frame_of(const struct assemble_input 
 		return ASSEMBLE_SCRIPT;
 	/* Relaxed: set once. */
 	if (atomic_load_explicit(&object->interpreter, memory_order_relaxed))
-		return ASSEMBLE_INTERPRETER;
+		return assemble_begins(symbol) ? ASSEMBLE_OTHER : ASSEMBLE_INTERPRETER;
 	return object->identity.kind == OBJECT_ANON && (!symbol || symbol->made_up)
 		       ? ASSEMBLE_NAMELESS
 		       : ASSEMBLE_OTHER;

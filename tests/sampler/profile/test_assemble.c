@@ -315,6 +315,32 @@ TEST(test_frames_of_languages)
 	tables_fini(&t);
 }
 
+/* The functions by which a program begins are shown, also of one that is an interpreter. */
+TEST(test_begin_of_interpreter)
+{
+	struct tables t;
+	const struct place *place;
+	struct symbol symbol = { .kind = 'u' };
+
+	tables_init(&t);
+	place = places_at(t.places, places_intern(t.places, file_of(&t, "/usr/bin/python3"), 2));
+	atomic_store(&objects_at(t.objects, place->object)->interpreter, true);
+	for (size_t i = 0; i < 4; i++) {
+		const struct assemble_input in = { .objects = t.objects };
+		const char *name = (const char *[]){ "_start", "main", "mainly", "main" }[i];
+
+		symbol.name.str = name;
+		symbol.name.size = (uint32_t)strlen(name);
+		symbol.made_up = i == 3;
+		assert_int_equal(assemble_frame_of(&in, place, &symbol),
+				 i < 2 ? ASSEMBLE_OTHER : ASSEMBLE_INTERPRETER);
+	}
+	assert_int_equal(assemble_frame_of(&(struct assemble_input){ .objects = t.objects }, place,
+					   NULL),
+			 ASSEMBLE_INTERPRETER);
+	tables_fini(&t);
+}
+
 static uint32_t made_place(struct tables *t, uint64_t at)
 {
 	const struct object_identity made = { .kind = OBJECT_ANON, .owner = 1 };
