@@ -260,6 +260,7 @@ static void run_signal_on(void *stack, size_t size)
 	if (timer_create(CLOCK_MONOTONIC, &ev, &timer) || timer_settime(timer, 0, &every, NULL))
 		exit(1);
 	interrupted();
+	timer_delete(timer); /* the functions before are not those of the mode */
 	KEEP();
 }
 
