@@ -241,7 +241,7 @@ def main():
             print(f"not tried, no compiler for it: {mode}")
             modes.remove(mode)
     running = [start(mode) for mode in modes]
-    bad, late = modes, time.monotonic() + 100
+    bad, late, tries = modes, time.monotonic() + 100, 3
     seen = {mode: [] for mode in modes}
     try:
         time.sleep(1)
@@ -256,6 +256,10 @@ def main():
             if not bad:
                 break
             print("wrong:", *bad)
+            # Files that are read late on a busy machine; a fault that is seen now and then is one.
+            tries -= 1
+            if not tries:
+                break
             seen = {mode: [] for mode in modes}
     finally:
         for process in running:
