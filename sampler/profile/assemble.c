@@ -211,7 +211,7 @@ static int add_frames(struct assemble_work *w, uint32_t id, uint32_t function, u
 	return w->nr_frames > nr_before ? 0 : add_frame(w, function, PROFILE_NO_LINE);
 }
 
-/* Note what it is code of. */
+/* Set the kind of the code at @place. */
 static void classify(const struct assemble_work *w, struct assemble_spot *spot,
 		     const struct place *place, const struct symbol *symbol)
 {

@@ -678,7 +678,7 @@ struct assemble_input { /* all borrowed */
 	struct assemble_sizes *sizes;		 /* NULL: not known */
 };
 
-/* What a frame is to the functions of languages in its stack. */
+/* The kind of a frame, in a stack with functions of languages. */
 enum assemble_frame {
 	ASSEMBLE_OTHER,
 	ASSEMBLE_SCRIPT,      /* one of these functions */

@@ -1348,8 +1348,8 @@ static bool older_write(const char *name, char *out, size_t size)
 
 /*
  * Names of compilers that encode theirs as identifiers of C: OCaml, Fortran and Pascal by their
- * form, the others as their image says. As each language writes them, without what is no part of
- * the name: packages, stamps, types of parameters.
+ * form, the others as their image says. Each is written as in its language; packages, stamps and
+ * types of parameters are left out.
  *
  * The name is hostile: all steps go forward, all output is by put().
  */

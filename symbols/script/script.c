@@ -458,8 +458,8 @@ static uint32_t far_pieces(const struct far_parts *f, struct lang_piece *pieces,
 }
 
 /*
- * The byte at @addr cannot be read, which ends a read: end its part before it. False: it is
- * the last part, of which the bytes before are enough.
+ * End the part that has @addr before it: that byte cannot be read, and a read stops there. False:
+ * it is the last part, of which the bytes before are enough.
  */
 static bool far_cut(struct far_parts *f, uint64_t addr)
 {
