@@ -337,8 +337,8 @@ bench: $(B)/proftop $(B)/tests/bench_replay $(B)/tests/bench_cpus $(B)/tests/ben
 # What proftop can use, and no more; with GROUP only its members may run it (proftop(1), ACCESS).
 CAPS := cap_perfmon,cap_sys_ptrace,cap_syslog,cap_ipc_lock,cap_sys_nice
 
-man: $(B)/proftop ## write the KEYS section of doc/proftop.1 from the program's key table
-	$(Q)doc/man-keys $(B)/proftop doc/proftop.1
+man: $(B)/proftop ## write the lists of options and keys in doc/proftop.1 from the program's tables
+	$(Q)doc/man-lists $(B)/proftop doc/proftop.1
 
 install: $(B)/proftop ## PREFIX=/usr/local DESTDIR= SETCAP=1 (for users other than root) GROUP=
 	install -D -m $(if $(GROUP),750 -g $(GROUP),755) $(B)/proftop $(DESTDIR)$(PREFIX)/bin/proftop
