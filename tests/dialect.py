@@ -17,8 +17,8 @@ PHRASES = {
     "person, people": (0.8, r"persons?|people"),
     "anew": (0, r"anew"),
     "meanwhile": (0, r"meanwhile"),
-    ", too": (0, r", too(?=[.,;:)]|$| \()"),
-    "cannot be.": (0, r"cannot be(?=[.,;:)]|$)"),
+    ", too": (0, r", too(?=[.,;:)\0]|$| \()"),
+    "cannot be.": (0, r"cannot be(?=[.,;:)\0]|$)"),
     "is called": (0.8, r"(?:is|are) called(?! (?:by|with|from|in|on|when|once|at|for|to|after|before))"),
     "come, came": (2.8, r"comes?|came|coming"),
     "by itself": (0.9, r"by (?:itself|themselves)"),
@@ -45,5 +45,5 @@ PATTERNS = {
 
 def count(texts):
     """Return the uses of each phrase in a list of texts."""
-    text = "\n".join(texts)
+    text = "\0".join(texts)
     return {name: len(pattern.findall(text)) for name, (_, pattern) in PATTERNS.items()}

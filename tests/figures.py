@@ -159,15 +159,16 @@ def not_built(sources):
 
 def calls(sources):
     """Return ({exported symbol: file}, {file: symbols of other files}) by nm(1) of the objects below $B."""
-    defined, needed = {}, {}
-    for path, obj in objects(sources):
-        needed[path] = set()
-        for line in subprocess.run(["nm", "-P", obj], capture_output=True, text=True, check=True).stdout.splitlines():
-            name, kind = line.split()[:2]
-            if kind == "U":
-                needed[path].add(name)
-            elif kind == "T":
-                defined[name] = path
+    paths = {str(obj): path for path, obj in objects(sources)}
+    defined, needed = {}, {path: set() for path in paths.values()}
+    out = subprocess.run(["nm", "-P", "-A", *paths], capture_output=True, text=True, check=True).stdout
+    for line in out.splitlines():
+        where, name, kind = line.split()[:3]
+        path = paths[where.rstrip(":")]
+        if kind == "U":
+            needed[path].add(name)
+        elif kind == "T":
+            defined[name] = path
     return defined, needed
 
 
