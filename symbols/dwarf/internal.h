@@ -51,7 +51,7 @@ void dwarf_close(struct dwarf *d);
  */
 int dwarf_chain(struct dwarf *d, uint64_t vaddr, struct dwarf_frame out[DWARF_FRAMES_MAX]);
 
-/* Return the linkage name, which is unique; NULL: there is none. */
+/* Return the linkage name, unique if it is external; NULL: there is none. */
 static inline const char *dwarf_linkage_name(Dwarf_Die *die)
 {
 	static const unsigned int linkage[] = { DW_AT_linkage_name, DW_AT_MIPS_linkage_name };

@@ -493,11 +493,25 @@ static uint32_t info_abstract(struct info *i, uint32_t unit, const char *name, u
 	return at;
 }
 
-/* Add a unit at @start with functions run, run, alone, and put of two lines; where each is inlined.
+/* Add the same with a linkage name. */
+static uint32_t info_linked(struct info *i, uint32_t unit, uint8_t abbreviation, const char *name,
+			    uint8_t line)
+{
+	uint32_t at = i->size - unit;
+
+	info_name(i, abbreviation, name);
+	info_put(i, 1, 1);
+	info_put(i, line, 1);
+	return at;
+}
+
+/*
+ * Add a unit at @start with functions run, run, alone, put of two lines, and, with linkage names,
+ * near of this file and far of all; where each is inlined.
  */
 static void info_unit(struct info *i, uint64_t start, bool twins)
 {
-	uint32_t unit = i->size, functions[5], order[] = { 0, 1, 0, 2, 3, 2, 4 }, size;
+	uint32_t unit = i->size, functions[7], order[] = { 0, 1, 0, 2, 3, 2, 4, 5, 6 }, size;
 
 	info_put(i, 0, 4);
 	info_put(i, 4, 2);
@@ -511,6 +525,8 @@ static void info_unit(struct info *i, uint64_t start, bool twins)
 	functions[2] = info_abstract(i, unit, "put", 10);
 	functions[3] = info_abstract(i, unit, "put", 20);
 	functions[4] = info_abstract(i, unit, "alone", 0);
+	functions[5] = info_linked(i, unit, 6, "_ZL4nearv", twins ? 30 : 31);
+	functions[6] = info_linked(i, unit, 7, "_Z3farv", twins ? 40 : 41);
 	info_put(i, 4, 1);
 	info_put(i, start, 8);
 	info_put(i, 0x1000, 4);
@@ -526,11 +542,13 @@ static void info_unit(struct info *i, uint64_t start, bool twins)
 }
 
 static const uint8_t abbreviations[] = {
-	1, 0x11, 1, 0x11, 1,	0x12, 6,   0,	 0,	    /* compile_unit: low_pc, high_pc */
-	2, 0x2e, 0, 3,	  8,	0x20, 0xb, 0,	 0,	    /* subprogram: name, inline */
-	3, 0x2e, 0, 3,	  8,	0x20, 0xb, 0x3b, 0xb, 0, 0, /* the same with decl_line */
-	4, 0x2e, 1, 0x11, 1,	0x12, 6,   0,	 0,	    /* subprogram: low_pc, high_pc */
-	5, 0x1d, 0, 0x31, 0x13, 0x11, 1,   0x12, 6,   0, 0, /* inlined_subroutine */
+	1, 0x11, 1, 0x11, 1,	0x12, 6,   0,	 0,	       /* compile_unit: low_pc, high_pc */
+	2, 0x2e, 0, 3,	  8,	0x20, 0xb, 0,	 0,	       /* subprogram: name, inline */
+	3, 0x2e, 0, 3,	  8,	0x20, 0xb, 0x3b, 0xb, 0,    0, /* the same with decl_line */
+	4, 0x2e, 1, 0x11, 1,	0x12, 6,   0,	 0,	       /* subprogram: low_pc, high_pc */
+	5, 0x1d, 0, 0x31, 0x13, 0x11, 1,   0x12, 6,   0,    0, /* inlined_subroutine */
+	6, 0x2e, 0, 0x6e, 8,	0x20, 0xb, 0x3b, 0xb, 0,    0, /* subprogram: linkage_name, ... */
+	7, 0x2e, 0, 0x6e, 8,	0x20, 0xb, 0x3b, 0xb, 0x3f, 0x19, 0, 0, /* and external */
 	0,
 };
 
@@ -588,6 +606,10 @@ TEST(test_twins)
 	assert_true(put_later == inlined_at(d, 0x3410, "put", 20));
 	assert_true(alone == inlined_at(d, 0x3610, "alone", 0));
 	assert_true(inlined_at(d, 0x3010, "run", 0) != other);
+	/* Another file's function with the same linkage name, as clang has it. */
+	assert_true(inlined_at(d, 0x1710, "_ZL4nearv", 30) !=
+		    inlined_at(d, 0x3710, "_ZL4nearv", 31));
+	assert_true(inlined_at(d, 0x1810, "_Z3farv", 40) == inlined_at(d, 0x3810, "_Z3farv", 41));
 	dwarf_close(d);
 	elffile_close(&f);
 	elfmake_fini(&m);
