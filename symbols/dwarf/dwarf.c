@@ -1561,7 +1561,7 @@ static uint64_t identity_of(struct dwarf *d, struct unit *u, Dwarf_Die *die, Dwa
 	Dwarf_Die origin = *die;
 	uint64_t hash;
 
-	/* clang has linkage names of functions of one file, too: two files may have the same. */
+	/* clang names functions of one file so as well: two files may have the same name. */
 	if (dwarf_linkage_name(die) && dwarf_hasattr_integrate(die, DW_AT_external))
 		return 0;
 	if (dwarf_attr(die, DW_AT_abstract_origin, &attr))
