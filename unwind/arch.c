@@ -139,6 +139,9 @@ const struct arch_ops arch_x86_64 = {
 /* DWARF: EAX ECX EDX EBX ESP EBP ESI EDI EIP */
 static const uint8_t arch_i386_dwarf_of_perf[] = { 0, 3, 1, 2, 6, 7, 5, 4, 8 };
 
+/* struct sigcontext_32 from edi on: EDI ESI EBP ESP EBX EDX ECX EAX, trapno, err, EIP */
+static const uint8_t i386_sig_regs[] = { 7, 6, 5, 4, 3, 2, 1, 0, NONE, NONE, 8 };
+
 const struct arch_ops arch_i386 = {
 	.name = "i386",
 	.machine = EM_386,
@@ -154,6 +157,9 @@ const struct arch_ops arch_i386 = {
 	.unavailable = 0,
 	.record_tells_sp = true,
 	.java_bcp = ARCH_NO_REG,
+	.sig_regs = i386_sig_regs,
+	.nr_sig_regs = sizeof(i386_sig_regs),
+	.sig_offset = -12, /* from the word with ESP, which the table of the vdso tells */
 	.call_reg = ARCH_NO_REG,
 };
 

@@ -29,7 +29,7 @@
  * Any thread; no state. Invariant: one step per opcode byte, so it ends.
  */
 
-enum { OP_DEREF = 0x06, OP_PLUS_UCONST = 0x23, OP_BREG0 = 0x70, OP_BREG31 = 0x8f };
+enum { OP_DEREF = 0x06, OP_PLUS_UCONST = 0x23, OP_LIT0 = 0x30, OP_BREG0 = 0x70, OP_BREG31 = 0x8f };
 
 /* Operand forms, by opcode; 0: refused. */
 enum form { REFUSED, PLAIN, FIXED1, FIXED2, FIXED4, FIXED8, ULEB, SLEB, SIZE, BREG, BREGX };
@@ -153,6 +153,21 @@ static bool cfi_expr_is_word(const struct arch_ops *arch, const uint8_t *bytes, 
 			   !r.bad && r.pos == r.end);
 }
 
+/*
+ * Return whether an accepted expression is that of linkers for the PLT of i386: sp + 4, and 4 more
+ * from byte *@pushed of its entries of 16 bytes on.
+ */
+static bool cfi_expr_is_plt(const uint8_t *bytes, size_t size, int64_t *pushed)
+{
+	/* breg4 4, breg8 0, lit15, and, lit11, ge, lit2, shl, plus; also with another lit11 */
+	static const uint8_t plt[] = { 0x74, 4, 0x78, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x32, 0x24, 0x22 };
+
+	if (size != sizeof(plt) || memcmp(bytes, plt, 6) || memcmp(bytes + 7, plt + 7, 4))
+		return false;
+	*pushed = bytes[6] - OP_LIT0;
+	return *pushed >= 0 && *pushed < 16;
+}
+
 #define CFI_EXPRESSION_MAX 256u /* bytes */
 #define CFI_DEPTH_MAX	   8	/* remembered states */
 
@@ -180,7 +195,7 @@ static bool cfi_expr_is_word(const struct arch_ops *arch, const uint8_t *bytes, 
 
 enum cfi_rule_where { RULE_SAME, RULE_AT_CFA, RULE_AT_FP, RULE_UNDEFINED, RULE_OTHER };
 
-enum cfa_where { CFA_NONE, CFA_REGISTER, CFA_WORD, CFA_EXPRESSION };
+enum cfa_where { CFA_NONE, CFA_REGISTER, CFA_WORD, CFA_PLT, CFA_EXPRESSION };
 
 struct cfi_saved {
 	uint8_t where;
@@ -269,6 +284,15 @@ static void make_row(const struct cfi_run *run, struct cfi_row *row)
 
 	memset(row, 0, sizeof(*row));
 	row->kind = CFI_COMPLEX;
+	if (s->cfa_where == CFA_PLT && s->ra.where == RULE_AT_CFA) {
+		row->kind = CFI_PLT;
+		row->cfa_off = (int32_t)s->cfa_off;
+	}
+	if (run->cie->signal && arch->word == 4 && s->cfa_where == CFA_WORD &&
+	    s->cfa_reg == arch->sp && !s->cfa_above && fits(s->cfa_off)) {
+		row->kind = CFI_SIGNAL;
+		row->cfa_off = (int32_t)s->cfa_off;
+	}
 	if (run->cie->signal)
 		return;
 	if (s->ra.where == RULE_UNDEFINED) {
@@ -603,6 +627,8 @@ static void define_cfa_by_expression(struct cfi_run *run)
 	    cfi_expr_is_word(run->arch, bytes, size, &reg, &s->cfa_off, &s->cfa_above)) {
 		s->cfa_where = CFA_WORD;
 		s->cfa_reg = (uint8_t)reg;
+	} else if (bytes && run->arch->word == 4 && cfi_expr_is_plt(bytes, size, &s->cfa_off)) {
+		s->cfa_where = CFA_PLT;
 	}
 }
 

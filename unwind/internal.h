@@ -71,7 +71,7 @@ struct arch_ops {
 	 * this order. */
 	const uint8_t *sig_regs; /* DWARF numbers */
 	uint8_t nr_sig_regs;
-	uint16_t sig_offset;
+	int16_t sig_offset;
 	/* A register that has the number of a system call while the kernel executes it, and the
 	 * number of rt_sigreturn(2); ARCH_NO_REG: perf samples no such register. */
 	uint8_t call_reg, sig_call;
@@ -138,6 +138,8 @@ enum cfi_kind {
 	CFI_ROW,     /* CFA = sp or fp + number, or from the word there; slots below the CFA */
 	CFI_END,     /* the return address is undefined: the root */
 	CFI_SWITCH,  /* so is sp: the stack goes on elsewhere */
+	CFI_SIGNAL,  /* of i386: the caller's registers are around the word at sp + cfa_off */
+	CFI_PLT,     /* of i386: CFA = sp + 4, and 4 more from byte cfa_off of each 16 on */
 	CFI_COMPLEX, /* expressions, other registers, signal frames */
 };
 

@@ -697,19 +697,24 @@ static int by_rows(struct walk *w, uint64_t row)
 	return next;
 }
 
-/* Return from a signal handler: the kernel saved all registers of the interrupted frame. */
-static int by_signal(struct walk *w)
+/*
+ * Return from a signal handler: the kernel saved all registers of the interrupted frame, some
+ * at sp + @offset.
+ */
+static int by_signal(struct walk *w, int64_t offset)
 {
 	const struct arch_ops *arch = w->u->arch;
 	const struct arch_frame from = w->f;
-	uint64_t at = from.reg[arch->sp] + arch->sig_offset, value;
+	uint64_t at = from.reg[arch->sp] + (uint64_t)offset, value;
 
 	if (!arch_has(&from, arch->sp))
 		return UNWIND_BAD_REGS;
 	w->f.valid = 0;
-	for (unsigned int i = 0; i < arch->nr_sig_regs; i++) {
-		if (!stack_copy_read(&w->copy, at + 8 * i, &value)) {
-			w->out->wanted = at + 8 * i;
+	for (unsigned int i = 0; i < arch->nr_sig_regs; i++, at += arch->word) {
+		if (arch->sig_regs[i] == ARCH_NO_REG)
+			continue;
+		if (!read_slot(arch, &w->copy, at, &value)) {
+			w->out->wanted = at;
 			return stop_beyond(w);
 		}
 		arch_set(&w->f, arch->sig_regs[i], value);
@@ -833,6 +838,17 @@ static uint64_t derived_flags(const struct ehframe *eh, const struct ehframe_fde
 	return ROW_DERIVED | (eh->guessed && fde->offset >= eh->guessed ? ROW_GUESS : 0);
 }
 
+/* Return the row of an entry of the PLT of i386, which pushes a word before it jumps on. */
+static uint64_t plt_row(const struct cfi_row *rule, uint64_t vaddr)
+{
+	const struct cfi_row row = { .kind = CFI_ROW,
+				     .cfa_off = vaddr % 16 >= (uint64_t)rule->cfa_off ? 8 : 4,
+				     .ra_where = CFI_AT_CFA,
+				     .ra_off = -4 };
+
+	return row_pack(&row);
+}
+
 /*
  * Unwind by the rule as proftop reads it, where libunwind cannot. A place with a rule that no row
  * expresses is guessed, from then on without a look into the CFI.
@@ -849,7 +865,9 @@ static int by_cfi(struct walk *w, const struct step_input *in)
 		rows_put(u->rows, w->place, ROW_REFUSED);
 	if (result != STEP_CALLER)
 		return stop_of(w, result);
-	word = row_pack(&rule->row);
+	if (rule->row.kind == CFI_SIGNAL)
+		return by_signal(w, (int64_t)rule->row.cfa_off + u->arch->sig_offset);
+	word = rule->row.kind == CFI_PLT ? plt_row(&rule->row, in->vaddr) : row_pack(&rule->row);
 	if (doubt != CFI_SURE && row_kind(word) == ROW_SIMPLE)
 		return by_doubtful_row(w, word, doubt);
 	if (row_kind(word) == ROW_SIMPLE)
@@ -1123,6 +1141,15 @@ static bool spend_segments(const struct walk *w, const struct image *image)
 	       step_spend(w->u->step, image->nr_segments / SEGMENTS_A_READ);
 }
 
+/*
+ * Return whether the kernel may execute a system call of the vdso, as the return from a signal
+ * handler of a 32-bit process, behind which its code ends.
+ */
+static bool in_kernel_call(const struct walk *w)
+{
+	return w->word == 4 && w->exact && w->mapping->object->identity.kind == OBJECT_VDSO;
+}
+
 /* No row: unwind by the object's tables. */
 static int by_object(struct walk *w)
 {
@@ -1150,9 +1177,10 @@ static int by_object(struct walk *w)
 	if (image->machine == w->u->arch->machine && image_vaddr(image, w->offset, &vaddr)) {
 		if (is_sigreturn(image, vaddr + !w->exact) || is_sigreturn(image, vaddr)) {
 			rows_put(w->u->rows, w->place, ROW_SIGNAL);
-			return by_signal(w);
+			return by_signal(w, w->u->arch->sig_offset);
 		}
-		found = ehframe_find(&image->eh, vaddr, &fde);
+		found = ehframe_find(&image->eh, vaddr, &fde) ||
+			(in_kernel_call(w) && ehframe_find(&image->eh, --vaddr, &fde));
 		if (!found && !w->exact && begins_behind(image, vaddr)) {
 			rows_put(w->u->rows, w->place, ROW_ENTRY);
 			return by_entry(w);
@@ -1197,7 +1225,7 @@ static int caller_find(struct walk *w)
 	case ROW_ENTRY:
 		return w->exact ? by_guess(w) : by_entry(w);
 	case ROW_SIGNAL:
-		return by_signal(w);
+		return by_signal(w, w->u->arch->sig_offset);
 	case ROW_UNKNOWN:
 	case ROW_STEP:
 		break;

@@ -18,16 +18,33 @@
 #define BASE 0x56550000ULL
 #define SP   0xffffd000ULL
 
-enum { LEAF = 0x1000, FRAMED = 0x2000, MAIN = 0x3000, START = 0x4000 };
+enum {
+	LEAF = 0x1000,
+	FRAMED = 0x2000,
+	MAIN = 0x3000,
+	START = 0x4000,
+	PLT = 0x5000,
+	RETURN = 0x6000
+};
 
 /* push %ebp; mov %esp,%ebp */
 static const uint8_t framed[] = { 0x41, 0x0e, 8, 0x85, 2, 0x42, 0x0d, 5 };
 /* As gcc aligns the stack of main(): CFA = *(ebp - 4), the saved ebp is at ebp. */
 static const uint8_t aligned[] = { 0x0f, 3, 0x75, 0x7c, 0x06, 0x10, 5, 2, 0x75, 0 };
 static const uint8_t root[] = { 0x07, 8 };
+/* As linkers write it: sp + 4 + ((eip & 15) >= 11) * 4. */
+static const uint8_t plt[] = {
+	0x0f, 11, 0x74, 4, 0x78, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x32, 0x24, 0x22
+};
+/* As the vdso's: CFA = *(esp + 32). */
+static const uint8_t handled[] = { 0x0f, 3, 0x74, 32, 0x06 };
 
 static const uint8_t cie[] = { 0x14, 0,	   0, 0, 0,    0,    0, 0, 1,	 'z', 'R', 0,
 			       1,    0x7c, 8, 1, 0x1b, 0x0c, 4, 4, 0x88, 1,   0,   0 };
+
+/* The same with "S": the frame above it was interrupted. */
+static const uint8_t signal_cie[] = { 0x14, 0, 0,    0, 0, 0,	 0, 0, 1, 'z', 'R', 'S',
+				      0,    1, 0x7c, 8, 1, 0x1b, 0, 0, 0, 0,   0,   0 };
 
 static struct image *make_image(void)
 {
@@ -41,11 +58,16 @@ static struct image *make_image(void)
 	eh_fde(&section, 0, FRAMED, 0x100, framed, sizeof(framed));
 	eh_fde(&section, 0, MAIN, 0x100, aligned, sizeof(aligned));
 	eh_fde(&section, 0, START, 0x100, root, sizeof(root));
+	eh_fde(&section, 0, PLT, 0x100, plt, sizeof(plt));
+	memcpy(section.bytes + section.size, signal_cie, sizeof(signal_cie));
+	section.size += sizeof(signal_cie);
+	eh_fde(&section, (uint32_t)(section.size - sizeof(signal_cie)), RETURN, 0x10, handled,
+	       sizeof(handled));
 	eh_put(&section, 0, 4);
 	bytes = xcalloc(1, section.size);
 	memcpy(bytes, section.bytes, section.size);
 	assert_int_equal(ehframe_init(&image->eh, bytes, section.size, EH_VADDR, EM_386), 0);
-	assert_int_equal(image->eh.nr_fdes, 4);
+	assert_int_equal(image->eh.nr_fdes, 6);
 	image->machine = EM_386;
 	image->elf_class = ELFCLASS32;
 	image->segments = xcalloc(1, sizeof(*image->segments));
@@ -54,16 +76,11 @@ static struct image *make_image(void)
 	return image;
 }
 
-TEST(test_stack)
+/* Unwind a stack at SP from the registers, twice: read, then cached. */
+static void walk(bool is_vdso, uint64_t *regs, const uint32_t *stack, size_t size,
+		 const uint64_t *ips, uint32_t nr)
 {
-	static const uint64_t ips[] = { LEAF + 0x20, FRAMED + 0x2f, MAIN + 0x3f, START + 0x4f };
 	const struct unwind_config config = { .machine = EM_X86_64 };
-	/* Below main's ebp is the CFA that it saved; 40 bytes above, that frame. */
-	uint32_t stack[32] = {
-		[0] = BASE + FRAMED + 0x30, [4] = SP + 4 * 10, [5] = BASE + MAIN + 0x40,
-		[9] = SP + 4 * 21,	    [10] = 0,	       [20] = BASE + START + 0x50,
-	};
-	uint64_t regs[17] = { [6] = SP + 4 * 4, [7] = SP, [8] = BASE + LEAF + 0x20 };
 	static struct unwind_result result;
 	struct unwinder *u;
 	struct world w;
@@ -75,30 +92,71 @@ TEST(test_stack)
 		.regs_mask = 0xff01ff,
 		.regs_abi = PERF_SAMPLE_REGS_ABI_32,
 		.stack = (const uint8_t *)stack,
-		.stack_size = sizeof(stack),
+		.stack_size = size,
 		.space = world_map(&w, make_image(), PID, BASE, 1 << 21),
 		.time_ns = time_now_ns(),
 	};
+	if (is_vdso)
+		space_find(in.space, BASE, in.time_ns)->object->identity.kind = OBJECT_VDSO;
 	world_must(unwind_new_with(&u, w.places, w.objects, &config, NULL));
-	/* Read, then cached; between two samples of 64-bit processes. */
+	/* Between two samples of 64-bit processes. */
 	for (int n = 0; n < 3; n++) {
 		struct unwind_input wide = in;
+		const uint64_t pc = regs[8];
 
 		unwind_sample(u, &in, &result);
 		assert_int_equal(result.stop, UNWIND_COMPLETE);
 		assert_int_equal(result.nr_guessed, 0);
-		assert_int_equal(result.nr, ARRAY_SIZE(ips));
-		for (size_t i = 0; i < ARRAY_SIZE(ips); i++)
+		assert_int_equal(result.nr, nr);
+		for (uint32_t i = 0; i < nr; i++)
 			assert_int_equal(result.ip[i] - BASE, ips[i]);
 		wide.regs_abi = PERF_SAMPLE_REGS_ABI_64;
-		regs[8] = BASE + LEAF + 0x80;
 		wide.stack_size = 0;
+		regs[8] = BASE + LEAF + 0x80;
 		unwind_sample(u, &wide, &result);
-		regs[8] = BASE + LEAF + 0x20;
+		regs[8] = pc;
 		assert_int_equal(result.nr, 1);
 	}
 	unwind_free(u);
 	world_free(&w);
+}
+
+TEST(test_stack)
+{
+	static const uint64_t ips[] = { LEAF + 0x20, FRAMED + 0x2f, MAIN + 0x3f, START + 0x4f };
+	/* Below main's ebp is the CFA that it saved; 40 bytes above, that frame. */
+	uint32_t stack[32] = {
+		[0] = BASE + FRAMED + 0x30, [4] = SP + 4 * 10, [5] = BASE + MAIN + 0x40,
+		[9] = SP + 4 * 21,	    [10] = 0,	       [20] = BASE + START + 0x50,
+	};
+	uint64_t regs[17] = { [6] = SP + 4 * 4, [7] = SP, [8] = BASE + LEAF + 0x20 };
+
+	walk(false, regs, stack, sizeof(stack), ips, ARRAY_SIZE(ips));
+}
+
+/*
+ * A signal handler returns by the vdso: its table says where the kernel's copy of the registers
+ * is. It has interrupted an entry of a PLT that has pushed its number.
+ */
+TEST(test_signal)
+{
+	static const uint64_t ips[] = { LEAF + 0x20, RETURN, PLT + 0x1b, START + 0x4f };
+	uint32_t stack[32] = { [0] = BASE + RETURN + 1,
+			       [9] = SP + 4 * 20,
+			       [16] = BASE + PLT + 0x1b,
+			       [20] = 8,
+			       [21] = BASE + START + 0x50 };
+	uint64_t regs[17] = { [7] = SP, [8] = BASE + LEAF + 0x20 };
+
+	walk(false, regs, stack, sizeof(stack), ips, ARRAY_SIZE(ips));
+	/* The same while the kernel returns, behind the end of the code; the word before is pushed.
+	 */
+	stack[16] = BASE + PLT + 0x1a;
+	stack[20] = BASE + START + 0x50;
+	regs[7] = SP + 4;
+	regs[8] = BASE + RETURN + 0x10;
+	walk(true, regs, stack + 1, sizeof(stack) - 4,
+	     (const uint64_t[]){ RETURN + 0x10, PLT + 0x1a, START + 0x4f }, 3);
 }
 
 #define CODE_AT (EH_VADDR - 0x400)
