@@ -159,7 +159,7 @@ const struct arch_ops arch_i386 = {
 	.java_bcp = ARCH_NO_REG,
 	.sig_regs = i386_sig_regs,
 	.nr_sig_regs = sizeof(i386_sig_regs),
-	.sig_offset = -12, /* from the word with ESP, which the table of the vdso tells */
+	.sig_offset = -12, /* from the word with ESP, in the table of the vdso */
 	.call_reg = ARCH_NO_REG,
 };
 
