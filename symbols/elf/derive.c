@@ -581,17 +581,61 @@ static void follow(struct piece *p, uint32_t off, const struct derive_insn *i,
 		add_jump(p, off, s);
 }
 
+#define KEEP_INSNS 512
+
+/* Return whether the function at @start leaves @reg alone; it has no calls and one end. */
+static bool keeps(struct piece *p, uint64_t start, unsigned int reg)
+{
+	uint64_t pc = start, far = start;
+	struct derive_state entry;
+	struct derive_insn i;
+
+	begin_state(p, &entry);
+	for (int nr = 0; nr < KEEP_INSNS && inside(p, pc) && spend(p); nr++, pc += i.size) {
+		struct derive_state s = entry;
+
+		p->cpu->step(&p->code, pc, &s, &i);
+		if (s.reg[reg] != entry.reg[reg])
+			return false;
+		if (i.flow == DERIVE_RETURN && pc >= far)
+			return true;
+		if (i.flow == DERIVE_BRANCH && i.target >= start)
+			far = MAX(far, i.target);
+		else if (i.flow != DERIVE_ON && i.flow != DERIVE_RETURN)
+			return false;
+	}
+	return false;
+}
+
+/*
+ * Step over a call. Functions of assembler keep a copy of the stack pointer from before they
+ * aligned it in a register that the function called may lose, but does not.
+ */
+static void step_call(struct piece *p, const uint64_t *before, struct derive_state *s,
+		      const struct derive_insn *i)
+{
+	for (uint8_t r = 0; r < p->cpu->nr; r++)
+		if (derive_kind(before[r]) == DERIVE_CFA && s->reg[r] != before[r] &&
+		    keeps(p, i->target, r))
+			derive_set(s, r, before[r]);
+}
+
 /*
  * Step over an instruction. Code that clears the frame pointer without having saved it has no
  * caller: the first function of a thread, in clone(). On x86-64 helpers of assembler do so as well.
  */
-static void step_on(const struct piece *p, uint32_t off, struct derive_state *s,
-		    struct derive_insn *i)
+static void step_on(struct piece *p, uint32_t off, struct derive_state *s, struct derive_insn *i)
 {
 	uint64_t was = derive_value(DERIVE_ENTRY, p->cpu->fp);
 	bool had = p->cpu->link != DERIVE_ON_STACK && s->reg[p->cpu->fp] == was;
+	bool aligned = derive_kind(s->reg[p->cpu->sp]) == DERIVE_AREA;
+	uint64_t before[DERIVE_REGS];
 
+	if (aligned)
+		memcpy(before, s->reg, sizeof(before));
 	p->cpu->step(&p->code, at(p, off), s, i);
+	if (aligned && i->flow == DERIVE_CALL)
+		step_call(p, before, s, i);
 	had &= s->reg[p->cpu->fp] == derive_value(DERIVE_NUMBER, 0);
 	for (unsigned int r = 0; had && r < p->cpu->nr; r++)
 		had = s->reg[r] != was;
@@ -604,7 +648,7 @@ static void step_on(const struct piece *p, uint32_t off, struct derive_state *s,
 #define ROOT_INSNS 4
 
 /* Return whether the first instructions of a block show that it has no caller. */
-static bool begins_root(const struct piece *p, uint32_t off, const struct derive_state *s)
+static bool begins_root(struct piece *p, uint32_t off, const struct derive_state *s)
 {
 	struct derive_state now = *s;
 

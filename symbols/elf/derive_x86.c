@@ -571,9 +571,10 @@ static uint32_t stores_two_bytes(const struct x86 *i)
 		return 8;
 	case 0x29:
 	case 0x2b:
+		return i->vector;
 	case 0x7f:
 	case 0xe7:
-		return i->vector;
+		return i->vex || i->p66 || i->f3 ? i->vector : 8; /* of MMX */
 	case 0x7e:
 		return i->f3 ? 0 : i->wide && !i->narrow ? 8 : 4;
 	case 0xba:
@@ -584,6 +585,16 @@ static uint32_t stores_two_bytes(const struct x86 *i)
 		return sub == 1 ? 16 : 4096;
 	}
 	return 0;
+}
+
+/* Return whether @i, with EVEX and behind 0F38, stores: vpmov of parts, compress, scatter. */
+static bool stores_evex(const struct x86 *i)
+{
+	uint8_t op = i->op;
+
+	if (i->f3)
+		return op >= 0x10 && op < 0x40 && (op & 15) < 6;
+	return op == 0x63 || op == 0x8a || op == 0x8b || (op >= 0xa0 && op <= 0xa3);
 }
 
 /* Return the number of bytes that @i may store at its memory operand. */
@@ -598,12 +609,13 @@ static uint32_t stores(const struct x86 *i)
 		if (i->op == 0xf1 || i->op >= 0xf5)
 			return i->vex ? 0 : 8;
 		if (i->evex)
-			return i->vector;
+			return stores_evex(i) ? i->vector : 0;
 		return i->vex && (i->op == 0x2e || i->op == 0x2f || i->op == 0x8e) ? i->vector : 0;
 	case 3:
 		if (i->op >= 0x14 && i->op <= 0x17)
 			return 8;
-		return i->vex && (i->op & 0xd5) == 0x11 ? i->vector : 0;
+		/* Halves of vectors, and vcvtps2ph. */
+		return i->vex && ((i->op & 0xd5) == 0x11 || i->op == 0x1d) ? i->vector : 0;
 	}
 	return i->map > 3 ? 64 : 0;
 }

@@ -114,6 +114,16 @@ FUNCTION(d_tails,
 	"2:" LABEL(d_tails_moves) "endbr64\n mov %rsi, %rdx\n xor %edi, %edi\n jmp 1b\n"
 	"3: push %rbx\n jmp 9f\n 4: test %edi, %edi\n jz 9f\n jmp 1b\n 5: jmp *%rax\n"
 	"6: jmp 6b\n 9:" LABEL(d_tails_last) "ret");
+FUNCTION(d_kept,
+	"mov %rsp, %rcx\n and $-32, %rsp\n sub $96, %rsp\n call 1f" LABEL(d_kept_called)
+	"call 2f" LABEL(d_kept_lost) "mov %rcx, %rsp\n ret\n"
+	".p2align 4\n 1: test %edi, %edi\n jz 3f\n xor %eax, %eax\n ret\n 3: ret\n"
+	".p2align 4\n 2: test %edi, %edi\n jz 3f\n ret\n 3: xor %ecx, %ecx\n ret");
+FUNCTION(d_vectors,
+	"sub $24, %rsp\n movq %mm0, 16(%rsp)\n vpbroadcastd 24(%rsp), %zmm30"
+	LABEL(d_vectors_loaded) "test %edi, %edi\n jz 1f\n vpmovdb %zmm0, 16(%rsp)"
+	LABEL(d_vectors_stored) "nop\n hlt\n 1: vcvtps2ph $0, %ymm0, 16(%rsp)"
+	LABEL(d_vectors_halves) "nop\n hlt");
 FUNCTION(d_make,
 	"lea 2f(%rip), %rcx\n mov %rcx, (%rdi)\n ret\n push %rbp\n jmp *%rbx\n"
 	"2:" LABEL(d_make_last) "xor %edi, %edi\n hlt");
@@ -248,6 +258,27 @@ TEST(test_realigned)
 	assert_cfa(&r, AT(d_aligned_by_reg), DERIVE_BY_REG, 0, 8, 0);
 	assert_cfa(&r, AT(d_aligned_by_word), DERIVE_BY_WORD, 7, 72, 8);
 	assert_cfa(&r, AT(d_aligned_back), DERIVE_BY_REG, 7, 8, 0);
+}
+
+/* x264 calls functions that leave the register with the old stack pointer alone. */
+TEST(test_kept)
+{
+	struct rows r;
+
+	DERIVE(&r, d_kept);
+	assert_cfa(&r, AT(d_kept_called), DERIVE_BY_REG, 2, 8, 0);
+	assert_cfa(&r, AT(d_kept_lost), DERIVE_NO_CFA, 0, 0, 0);
+}
+
+/* Beside the return address: 8 bytes of MMX and a load leave it alone, 16 bytes stored do not. */
+TEST(test_vectors)
+{
+	struct rows r;
+
+	DERIVE(&r, d_vectors);
+	assert_cfa(&r, AT(d_vectors_loaded), DERIVE_BY_REG, 7, 32, 0);
+	assert_cfa(&r, AT(d_vectors_stored), DERIVE_NO_CFA, 0, 0, 0);
+	assert_cfa(&r, AT(d_vectors_halves), DERIVE_NO_CFA, 0, 0, 0);
 }
 
 /* As qhasm makes functions: libsodium has them. */
