@@ -373,8 +373,9 @@ static bool align(struct interleave *m, const struct lang_process *p, bool *begi
 	}
 	if (boundary_of(m, 0) > 1)
 		return false;
-	/* A chain that was cut has no root. */
-	align_by_number(m, m->native->stop == UNWIND_COMPLETE && !m->slot->deep);
+	/* A chain that was cut has no root, nor one on a fiber: the first loops are elsewhere. */
+	align_by_number(m,
+			m->native->stop == UNWIND_COMPLETE && !m->native->fiber && !m->slot->deep);
 	return true;
 }
 
@@ -478,7 +479,7 @@ void interleave_stacks(const struct lang_process *p, const struct unwind_result 
 			put_after(&m, p, native->nr);
 		return;
 	}
-	put_all(&m, native->stop != UNWIND_COMPLETE);
+	put_all(&m, native->stop != UNWIND_COMPLETE || native->fiber);
 	out->doubts = (is_whole(&m, beginning) ? 0 : INTERLEAVE_CUT) |
 		      (m.exact ? 0 : INTERLEAVE_UNALIGNED) |
 		      (!m.entering || slot->settled ? 0 : INTERLEAVE_ENTERING) |

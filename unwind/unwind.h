@@ -122,6 +122,7 @@ struct unwind_result {
 	bool new_code;		  /* it ends in JIT code that was not read yet */
 	bool unread_code;	  /* of a runtime whose other code was read */
 	bool probed;		  /* a return probe was passed: the caller there is a guess */
+	bool fiber;		  /* complete: the stack was started by hand, not the thread's */
 };
 
 /* Counted over the life of the unwinder; read by any thread (relaxed). */

@@ -1021,7 +1021,7 @@ static int by_entry(struct walk *w)
 	w->out->nr--;
 	w->out->nr_guessed -= w->guessed;
 	w->exact = true;
-	w->ended = !w->guessed && has_no_caller(w);
+	w->ended = w->out->fiber = !w->guessed && has_no_caller(w);
 	w->guessed = !w->ended;
 	return WALK_ON;
 }
@@ -1438,6 +1438,56 @@ static void doubt_outer(const struct walk *w)
 	out->nr_loop_guessed = 0;
 }
 
+#define STARTED_FRAMES 4 /* of the outermost ones, at which a stack may have begun */
+
+/*
+ * Return true if frame @i returns to the first byte of a function that was put there by hand: no
+ * call is before it, or one of that very function (glibc's abort()), which is not the one below.
+ */
+static bool is_put_there(struct walk *w, uint32_t i)
+{
+	const uint64_t pc = w->out->ip[i] + 1, key = hash_u64(pc ^ hash_u64(~w->serial)) | 8;
+	enum call_verdict v = call_verdict(key);
+
+	if (function_start(w, pc) != pc || function_start(w, w->out->ip[i - 1]) == pc)
+		return false;
+	if (v == CALL_UNKNOWN)
+		w->out->asked |=
+			call_ask(&(struct call_question){ .key = key,
+							  .address = pc,
+							  .function = pc,
+							  .pid = (pid_t)w->in->pid,
+							  .machine = w->u->arch->machine });
+	return v == CALL_NONE || v == CALL_REACHES;
+}
+
+/*
+ * A walk failed: return true if one of its last frames returns to a function that ends a stack
+ * started by hand, as the first one of libcoro does to abort(). Frames behind it were found in the
+ * function before that.
+ */
+static bool was_started_by_hand(struct walk *w)
+{
+	struct unwind_result *out = w->out;
+	uint32_t i = MAX(out->nr, STARTED_FRAMES + 1) - STARTED_FRAMES;
+
+	if (!w->u->ask_calls || out->nr_guessed)
+		return false;
+	while (i < out->nr && !is_put_there(w, i))
+		i++;
+	if (i >= out->nr)
+		return false;
+	w->pc = out->ip[i] + 1;
+	if (!find_place(w))
+		return false;
+	out->nr = i;
+	out->wanted = 0;
+	out->maps_stale = false;
+	out->fiber = true;
+	caller_add_frame(w, w->pc, out->sp[i], w->place, w->mapping);
+	return true;
+}
+
 int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_result *out,
 	       bool rows)
 {
@@ -1453,7 +1503,7 @@ int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_
 	out->wanted = 0;
 	out->nr_v8 = out->nr_v8_guessed = out->nr_loop_guessed = 0;
 	out->nr_java = 0;
-	out->new_code = out->unread_code = out->probed = false;
+	out->new_code = out->unread_code = out->probed = out->fiber = false;
 	arch_load(&u->order, &w.f, in->regs_mask, in->regs);
 	if (!arch_has(&w.f, u->arch->pc) || !arch_has(&w.f, u->arch->sp))
 		return UNWIND_BAD_REGS;
@@ -1471,6 +1521,9 @@ int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_
 			stop = caller_find(&w);
 	}
 	assert(stop < UNWIND_NR_STOPS || (stop == WALK_REDO && w.rows));
+	if (stop < UNWIND_NR_STOPS && stop != UNWIND_COMPLETE && stop != UNWIND_PENDING &&
+	    was_started_by_hand(&w))
+		stop = UNWIND_COMPLETE;
 	space_read(in->space);
 	doubt_outer(&w);
 	if (out != &u->scratch) {

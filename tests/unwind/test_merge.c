@@ -441,6 +441,12 @@ TEST(test_fiber)
 	make_native("nlnln");
 	native.stop = UNWIND_NO_CFI;
 	expect("01ab23cd4", INTERLEAVE_GUESSED);
+	/* It was started by hand, and the chain goes on to the loop of the thread (Coro of Perl).
+	 */
+	make_native("nln");
+	native.fiber = true;
+	make_slot("??");
+	expect("01a2b", INTERLEAVE_GUESSED);
 }
 
 /* ---- V8 ---- */

@@ -733,6 +733,52 @@ TEST(test_zeros_at_fp, set_up)
 	}
 }
 
+__asm__(".type starts_stack, @function\nstarts_stack:\n\t.cfi_startproc\n\tnop\n\tret\n\t"
+	".cfi_endproc\n\t.size starts_stack, .-starts_stack\n\t"
+	".type calls_last, @function\ncalls_last:\n\t.cfi_startproc\n\tcall with_table\n\t"
+	".cfi_endproc\n\t.size calls_last, .-calls_last\n\t"
+	".type called_last, @function\ncalled_last:\n\t.cfi_startproc\n\tnop\n\tret\n\t"
+	"call 1f\n\t.cfi_endproc\n\t.size called_last, .-called_last\n\t"
+	".type ends_stack, @function\nends_stack:\n1:\t.cfi_startproc\n\tnop\n\tret\n\t"
+	".cfi_endproc\n\t.size ends_stack, .-ends_stack");
+void starts_stack(void);
+void called_last(void);
+void ends_stack(void);
+
+/* libcoro: the stack begins with the address of a function, right behind another one. */
+TEST(test_started_by_hand, set_up)
+{
+	const struct unwind_config config = { .ask_calls = true };
+	const uint64_t junk = 0xfff0000000;
+	uint64_t to[] = { (uintptr_t)starts_stack, (uintptr_t)ends_stack, (uintptr_t)called_last };
+	struct unwinder *u;
+
+	world_must(unwind_new_with(&u, world.places, world.objects, &config, NULL));
+	world_load(&world, getpid());
+	for (int at = 0; at < 3; at++) {
+		bool last = at == 2;
+
+		memset(&shot, 0, sizeof(shot));
+		shot.regs[SHOT_IP] = (uintptr_t)with_table;
+		shot.regs[SHOT_SP] = 0x10000;
+		memcpy(shot.stack, (uint64_t[]){ to[at], junk }, 16);
+		shot.size = 0x20;
+		for (int known = 0; known < 2; known++) {
+			struct unwind_input in = input();
+
+			in.pid = (uint32_t)getpid();
+			unwind_sample(u, &in, &result);
+			assert_int_equal(result.stop,
+					 known && !last ? UNWIND_COMPLETE : UNWIND_NO_MAP);
+			assert_int_equal(result.nr, 2);
+			assert_int_equal(result.asked, !known);
+			assert_int_equal(result.ip[1], to[at] - (last || !known));
+			calls_serve();
+		}
+	}
+	unwind_free(u);
+}
+
 /* A guessed caller is none where no call is before its address. */
 TEST(test_guess_behind_call, set_up)
 {
