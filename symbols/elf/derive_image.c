@@ -100,16 +100,18 @@ static void add_gap(struct derive_elf *d, uint64_t start, uint64_t end)
 		d->total += end - start;
 }
 
-/* Find the gaps between FDEs in [@start, @end). */
+/* Find the gaps between FDEs in [@start, @end). None reaches over the start of the next one. */
 static void find_gaps(struct derive_elf *d, uint64_t start, uint64_t end)
 {
 	const struct ehframe *eh = &d->image->eh;
+	uint32_t after = search_split(eh->nr_fdes, i, ehframe_start(eh, i) <= start);
 	uint64_t at = start;
 
-	for (uint32_t i = 0; i < eh->nr_fdes; i++) {
+	for (uint32_t i = after ? after - 1 : 0; i < eh->nr_fdes && ehframe_start(eh, i) < end;
+	     i++) {
 		struct ehframe_fde fde;
 
-		if (!ehframe_at(eh, i, &fde) || fde.start >= end || fde.start + fde.size <= start)
+		if (!ehframe_at(eh, i, &fde) || fde.start + fde.size <= start)
 			continue;
 		add_gap(d, at, fde.start);
 		at = MAX(at, fde.start + fde.size);

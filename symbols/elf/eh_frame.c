@@ -529,22 +529,16 @@ void ehframe_fini(struct ehframe *eh)
 	eh->nr_fdes = 0;
 }
 
-static uint64_t start_of(const struct ehframe *eh, uint32_t i)
-{
-	assert(i < eh->nr_fdes);
-	return ehhdr_base(eh->vaddr) + (eh->fdes[i] >> 32);
-}
-
 bool ehframe_at(const struct ehframe *eh, uint32_t i, struct ehframe_fde *out)
 {
-	uint64_t start = start_of(eh, i), room;
+	uint64_t start = ehframe_start(eh, i), room;
 	struct ehframe_record rec;
 
 	assert(i < eh->nr_fdes);
 	out->offset = (uint32_t)eh->fdes[i];
 	if (ehframe_read(eh, out->offset, &rec) || rec.start != start)
 		return false;
-	room = i + 1 < eh->nr_fdes ? start_of(eh, i + 1) - start : UINT32_MAX;
+	room = i + 1 < eh->nr_fdes ? ehframe_start(eh, i + 1) - start : UINT32_MAX;
 	out->start = start;
 	out->size = (uint32_t)MIN(rec.size, room);
 	return true;

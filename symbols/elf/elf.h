@@ -261,6 +261,13 @@ struct ehframe {
 	uint32_t derived, guessed;
 };
 
+/* Return the start of FDE number @i < nr_fdes, as the index has it. */
+static inline uint64_t ehframe_start(const struct ehframe *eh, uint32_t i)
+{
+	/* No table reaches further than 2 GiB either way: ehhdr_base(). */
+	return eh->vaddr - (1ULL << 31) + (eh->fdes[i] >> 32);
+}
+
 /* Write the offsets of the CIEs that were met. Return how many. */
 uint32_t ehframe_cies(const struct ehframe *eh, uint32_t offsets[EHFRAME_CIES_MAX]);
 

@@ -668,36 +668,43 @@ static int collect_symbols(struct image_read_collect *c, const struct elffile *f
 
 /*
  * Move the names in use together: a string table has the names of variables as well, and both
- * symbol tables most functions. Linear: a name ends at its NUL, or where one is marked already.
+ * symbol tables most functions. Linear: a name that begins within another one is not copied again.
  */
 static void drop_unused_names(struct elfsym *t)
 {
-	uint64_t *used = calloc(t->names_size / 64 + 1, sizeof(*used));
-	uint32_t *before = calloc(t->names_size / 64 + 1, sizeof(*before)), nr = 0;
+	size_t nr_words = t->names_size / 64 + 1, end = 0, size = 0;
+	uint64_t *starts = calloc(nr_words, sizeof(*starts));
+	uint32_t *before = calloc(nr_words, sizeof(*before));
+	uint32_t *to = calloc(t->nr + 1ull, sizeof(*to)), nr = 0;
+	bool ok = starts && before && to;
 
-	for (uint32_t i = 0; used && before && i < t->nr; i++) {
-		for (uint32_t at = t->symbols[i].name; !(used[at / 64] >> at % 64 & 1); at++) {
-			used[at / 64] |= 1ULL << at % 64;
-			if (!t->names[at])
-				break;
+	for (uint32_t i = 0; ok && i < t->nr; i++)
+		starts[t->symbols[i].name / 64] |= 1ULL << t->symbols[i].name % 64;
+	for (size_t w = 0; ok && w < nr_words; w++) {
+		before[w] = nr;
+		for (uint64_t bits = starts[w]; bits; bits &= bits - 1) {
+			size_t at = w * 64 + (size_t)__builtin_ctzll(bits), length;
+
+			if (at >= end) {
+				length = strlen(t->names + at) + 1;
+				memmove(t->names + size, t->names + at, length);
+				end = at + length;
+				size += length;
+			}
+			to[nr++] = (uint32_t)(size - (end - at));
 		}
 	}
-	for (size_t w = 0; used && before && w <= t->names_size / 64; w++) {
-		before[w] = nr;
-		for (uint64_t bits = used[w]; bits; bits &= bits - 1)
-			t->names[nr++] = t->names[w * 64 + (unsigned int)__builtin_ctzll(bits)];
-	}
-	for (uint32_t i = 0; used && before && i < t->nr; i++) {
+	for (uint32_t i = 0; ok && i < t->nr; i++) {
 		uint32_t *name = &t->symbols[i].name;
-		uint64_t lower = (1ULL << *name % 64) - 1;
+		uint64_t lower = starts[*name / 64] & ((1ULL << *name % 64) - 1);
 
-		*name = before[*name / 64] +
-			(uint32_t)__builtin_popcountll(used[*name / 64] & lower);
+		*name = to[before[*name / 64] + (uint32_t)__builtin_popcountll(lower)];
 	}
-	if (used && before)
-		t->names_size = nr;
-	free(used);
+	if (ok)
+		t->names_size = size;
+	free(starts);
 	free(before);
+	free(to);
 }
 
 /* Read the symbols of the image. */
@@ -899,25 +906,24 @@ static int build(struct elf_sandbox_serve *v, const struct image_request *r, boo
  */
 static void count_tables(struct image *image)
 {
-	struct ehframe_fde fde = { .size = 0 }, next;
-	uint32_t i = 0;
+	const struct ehframe *eh = &image->eh;
+	struct ehframe_fde fde = { .size = 0 };
+	uint32_t i = 0, read = 0;
 
 	for (uint32_t k = 0; k < image->nr_symbols; k++) {
 		uint64_t vaddr = image->symbols[k].vaddr;
 
-		for (; i < image->eh.nr_fdes; i++) {
-			if (!ehframe_at(&image->eh, i, &next))
-				continue;
-			if (next.start > vaddr)
-				break;
-			fde = next;
-		}
+		while (i < eh->nr_fdes && ehframe_start(eh, i) <= vaddr)
+			i++;
+		if (read != i && !ehframe_at(eh, i - 1, &fde))
+			fde.size = 0;
+		read = i;
 		image->nr_bare += !image->symbols[k].stub && vaddr - fde.start >= fde.size;
 	}
-	for (i = 0; i < image->eh.nr_fdes; i++) {
-		uint32_t offset = (uint32_t)image->eh.fdes[i];
+	for (i = 0; i < eh->nr_fdes; i++) {
+		uint32_t offset = (uint32_t)eh->fdes[i];
 
-		if (image->eh.derived && offset >= image->eh.derived)
+		if (eh->derived && offset >= eh->derived)
 			image->nr_derived++;
 		else
 			image->nr_tabled++;
