@@ -850,8 +850,10 @@ static int join_records(struct derive_elf *d)
 
 		fdes[nr++] = first ? eh->fdes[i++] : a->v[k++];
 	}
-	free((void *)(uintptr_t)eh->bytes);
+	if (!eh->borrowed)
+		free((void *)(uintptr_t)eh->bytes);
 	free(eh->fdes);
+	eh->borrowed = 0;
 	eh->bytes = bytes;
 	eh->fdes = fdes;
 	eh->nr_fdes = nr;

@@ -76,7 +76,7 @@ int elffile_read(const struct elffile *f, uint64_t offset, void *buf, size_t siz
 		return -ERANGE;
 	if (elffile_expect(f, offset, size))
 		return -EAGAIN;
-	if (f->fd < 0) {
+	if (f->memory) {
 		memcpy(buf, f->memory + offset, size);
 		return 0;
 	}
@@ -338,12 +338,14 @@ int elffile_open(struct elffile *f, int fd, const void *memory, uint64_t size, s
 	return open_headers(f, e);
 }
 
-int elffile_open_parts(struct elffile *f, int fd, uint64_t size, const struct elfparts *there,
-		       struct elfparts *missed, struct err *e)
+int elffile_open_parts(struct elffile *f, int fd, const void *mapped, uint64_t size,
+		       const struct elfparts *there, struct elfparts *missed)
 {
 	assert(fd >= 0 && there && missed);
-	*f = (struct elffile){ .fd = fd, .size = size, .there = there, .missed = missed };
-	return open_headers(f, e);
+	*f = (struct elffile){
+		.fd = fd, .memory = mapped, .size = size, .there = there, .missed = missed
+	};
+	return open_headers(f, NULL);
 }
 
 void elffile_close(struct elffile *f)

@@ -116,8 +116,8 @@ struct elf_sandbox_answer {
 #define ELFFILE_PHDRS_MAX 4096U
 
 struct elffile {
-	int fd; /* -1: memory */
-	const uint8_t *memory;
+	int fd;		       /* -1: memory alone */
+	const uint8_t *memory; /* or the mapped file; NULL: it is read */
 	uint64_t size;
 	struct watch *watch; /* borrowed; watches every read; may be NULL */
 	const char *path;    /* borrowed, a hint for debug files; NULL: unknown */
@@ -156,6 +156,15 @@ int elffile_expect(const struct elffile *f, uint64_t offset, uint64_t size);
 static inline bool elffile_waits(const struct elffile *f)
 {
 	return f->missed && f->missed->nr;
+}
+
+/* Return bytes of a mapped file as they are there; NULL: read them. */
+static inline const uint8_t *elffile_mapped(const struct elffile *f, uint64_t offset, uint64_t size)
+{
+	return f->fd >= 0 && f->memory && offset <= f->size && size <= f->size - offset &&
+			       !elffile_expect(f, offset, size)
+		       ? f->memory + offset
+		       : NULL;
 }
 
 /* Read into malloc'ed memory of @size + 1 bytes, the last one NUL. */
@@ -251,7 +260,8 @@ struct ehframe {
 	uint64_t vaddr;	      /* of the section's first byte */
 	const uint8_t *bytes; /* NULL when there is none; owned by the image */
 	size_t size;
-	uint64_t *fdes; /* ascending, as ehhdr_index() makes them; owned by this struct */
+	uint64_t borrowed; /* the bytes are in a mapped file, at this offset; 0: they are not */
+	uint64_t *fdes;	   /* ascending, as ehhdr_index() makes them; owned by this struct */
 	uint32_t nr_fdes;
 	struct ehframe_cies *cies; /* some of its CIEs; owned by this struct */
 	uint32_t nr_refused;	   /* records that the walk left out */
@@ -288,6 +298,7 @@ struct elf_sandbox_file {
 	uint64_t size;
 	int copy; /* a memfd; -1: the worker reads the file itself */
 	int sent; /* its descriptor, read-only */
+	bool stable;
 	struct elfparts there;
 };
 
@@ -369,6 +380,8 @@ struct elf_sandbox_serve {
 	struct elfparts there[ELF_SANDBOX_FILES], missed[ELF_SANDBOX_FILES];
 	struct elffile file[ELF_SANDBOX_FILES];
 	uint64_t size[ELF_SANDBOX_FILES];
+	void *mapped[ELF_SANDBOX_FILES]; /* NULL: not mapped */
+	bool stable[ELF_SANDBOX_FILES];
 	const uint8_t *request; /* of the reader */
 	size_t request_size;
 };

@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -25,6 +27,7 @@
 struct elf_sandbox_request {
 	uint64_t size[ELF_SANDBOX_FILES];
 	uint32_t nr_parts[ELF_SANDBOX_FILES];
+	bool stable[ELF_SANDBOX_FILES]; /* may be mapped */
 };
 
 /*
@@ -193,6 +196,18 @@ static bool is_local(int fd, struct watch *w)
 	return false;
 }
 
+/*
+ * Test for a file that no one but root may change: its worker may map it, instead of copying all
+ * that it reads. Should root make it shorter in the middle of a call, the worker ends.
+ */
+static bool is_stable(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) && !st.st_uid &&
+	       !(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
 /* Make an empty copy, of which the worker gets a descriptor that it can only read. */
 static int make_copy(struct elf_sandbox_file *s)
 {
@@ -225,6 +240,7 @@ int elf_sandbox_open(struct elf_sandbox *c, int i, int fd, uint64_t size)
 		s->sent = -1;
 		rc = make_copy(s);
 	}
+	s->stable = s->copy >= 0 || is_stable(fd);
 	return rc ? rc : read_parts(c, s, ends, size <= WHOLE_SIZE ? 1 : 2);
 }
 
@@ -240,6 +256,7 @@ static size_t make_request(struct elf_sandbox *c)
 
 		head.size[i] = s->size;
 		head.nr_parts[i] = nr;
+		head.stable[i] = s->stable;
 		memcpy(c->request + at, s->there.list, nr * sizeof(struct elfpart));
 		at += nr * sizeof(struct elfpart);
 	}
@@ -387,6 +404,7 @@ static bool take_request(struct elf_sandbox_serve *v, const struct sandbox_call 
 		v->missed[i].full = false;
 		v->there[i].nr = r.nr_parts[i];
 		v->size[i] = r.size[i];
+		v->stable[i] = r.stable[i];
 		memcpy(v->there[i].list, at, size);
 		at += size;
 		left -= size;
@@ -409,16 +427,25 @@ int elf_sandbox_serve_call(struct sandbox_call *c, void *request, size_t size,
 		memcpy(request, v->request, size);
 		rc = fn(v, c, request);
 	}
-	for (int i = 0; i < ELF_SANDBOX_FILES; i++)
+	for (int i = 0; i < ELF_SANDBOX_FILES; i++) {
 		elffile_close(&v->file[i]);
+		if (v->mapped[i])
+			munmap(v->mapped[i], v->size[i]);
+	}
 	free(v);
 	return rc;
 }
 
 int elf_sandbox_serve_open(struct elf_sandbox_serve *v, const struct sandbox_call *c, int i)
 {
-	return elffile_open_parts(&v->file[i], c->fds[i], v->size[i], &v->there[i], &v->missed[i],
-				  NULL);
+	/* Without a worker, a file that becomes shorter would end the caller. */
+	void *all = c->link && v->stable[i] && v->size[i]
+			    ? mmap(NULL, v->size[i], PROT_READ, MAP_PRIVATE, c->fds[i], 0)
+			    : MAP_FAILED;
+
+	v->mapped[i] = all == MAP_FAILED ? NULL : all;
+	return elffile_open_parts(&v->file[i], c->fds[i], v->mapped[i], v->size[i], &v->there[i],
+				  &v->missed[i]);
 }
 
 bool elf_sandbox_serve_misses(const struct elf_sandbox_serve *v)

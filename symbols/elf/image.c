@@ -52,7 +52,8 @@ void image_free(struct image *image)
 		munmap(image->block, image->block_size);
 		image->eh.fdes = NULL;
 	} else {
-		free((void *)(uintptr_t)image->eh.bytes);
+		if (!image->eh.borrowed)
+			free((void *)(uintptr_t)image->eh.bytes);
 		free(image->segments);
 		free(image->symbols);
 		free(image->names);

@@ -52,9 +52,9 @@ void elfparts_add(struct elfparts *p, uint64_t start, uint64_t end, uint64_t siz
 
 #define ELFFILE_SHDRS_MAX 65536U
 
-/* Read the headers of @fd, of which some parts are there. */
-int elffile_open_parts(struct elffile *f, int fd, uint64_t size, const struct elfparts *there,
-		       struct elfparts *missed, struct err *e);
+/* Read the headers of @fd, of which some parts are there; @mapped: all its bytes, or NULL. */
+int elffile_open_parts(struct elffile *f, int fd, const void *mapped, uint64_t size,
+		       const struct elfparts *there, struct elfparts *missed);
 
 /* Some values of the dynamic section; all zero where there is none. */
 struct elffile_dynamic {

@@ -314,6 +314,7 @@ static int image_flat_take(struct image **out, struct sandbox_answer *a, size_t 
 struct eh_place {
 	uint64_t vaddr, offset, size;
 	bool to_segment_end; /* its end is unknown */
+	bool borrowed;	     /* its bytes are in a mapped file */
 	struct ehhdr hdr;    /* its table; nr 0: not used */
 	uint64_t table;	     /* file offset of the table */
 };
@@ -456,7 +457,9 @@ static int add_debug_frame(const struct image *image, const struct elffile *f, s
 		return rc == -ENOMEM ? rc : 0;
 	if (!*bytes)
 		eh->vaddr = free_vaddr(image);
-	free(*bytes);
+	if (!eh->borrowed)
+		free(*bytes);
+	eh->borrowed = false;
 	*bytes = both;
 	eh->size = size;
 	eh->hdr.nr = 0; /* the table does not have the records added */
@@ -488,14 +491,16 @@ static int copy_eh_frame(struct image_read_collect *c, const struct elffile *f, 
 		return 0;
 	if (!fits(c->in, eh->size))
 		return 0;
-	rc = elffile_read_alloc(f, eh->offset, eh->size, bytes);
+	*bytes = (void *)(uintptr_t)elffile_mapped(f, eh->offset, eh->size);
+	eh->borrowed = *bytes;
+	rc = *bytes ? 0 : elffile_read_alloc(f, eh->offset, eh->size, bytes);
 	if (rc) {
 		*bytes = NULL;
 		return rc == -ENOMEM ? rc : 0;
 	}
 	if (eh->to_segment_end) {
 		eh->size = records_end(*bytes, eh->size);
-		fit = realloc(*bytes, eh->size + 1);
+		fit = eh->borrowed ? NULL : realloc(*bytes, eh->size + 1);
 		*bytes = fit ? fit : *bytes;
 	}
 	return 0;
@@ -528,17 +533,17 @@ static int read_eh_frame(struct image_read_collect *c, const struct elffile *f)
 
 	if (!rc)
 		rc = add_debug_frame(image, f, &eh, &bytes);
-	if (rc || !bytes) {
-		free(bytes);
-		return rc;
+	if (!rc && bytes) {
+		rc = index_by_table(image, f, &eh, bytes);
+		if (rc == -EBADMSG)
+			rc = ehframe_init(&image->eh, bytes, eh.size, eh.vaddr, image->machine);
+		if (rc)
+			image->eh = (struct ehframe){ 0 };
+		else
+			image->eh.borrowed = eh.borrowed ? eh.offset : 0;
 	}
-	rc = index_by_table(image, f, &eh, bytes);
-	if (rc == -EBADMSG)
-		rc = ehframe_init(&image->eh, bytes, eh.size, eh.vaddr, image->machine);
-	if (rc) {
-		image->eh = (struct ehframe){ 0 };
+	if (!image->eh.bytes && !eh.borrowed)
 		free(bytes);
-	}
 	return rc == -ENOMEM ? rc : 0;
 }
 
@@ -847,11 +852,19 @@ struct kept {
 /* Atomic for the calling threads of programs without a sandbox; relaxed would do in a worker. */
 static _Atomic(struct kept *) kept;
 
-/* Take the kept image if it is the one of @serial; else it is freed. */
-static struct image *take_kept(uint64_t serial)
+/*
+ * Take the kept image if it is the one of @serial; else it is freed. @f is its file, which was
+ * mapped elsewhere before.
+ */
+static struct image *take_kept(uint64_t serial, const struct elffile *f)
 {
 	struct kept *k = atomic_exchange(&kept, NULL);
 	struct image *image = k && k->serial == serial ? k->image : NULL;
+
+	if (image && image->eh.borrowed)
+		image->eh.bytes = elffile_mapped(f, image->eh.borrowed, image->eh.size);
+	if (image && image->eh.nr_fdes && !image->eh.bytes)
+		image = NULL;
 
 	if (k && !image)
 		image_free(k->image);
@@ -896,7 +909,7 @@ static int build(struct elf_sandbox_serve *v, const struct image_request *r, boo
 	/* For another debug file there is an image already. */
 	if (debug && !parts.debug)
 		return 0;
-	*image = take_kept(r->serial);
+	*image = take_kept(r->serial, parts.file);
 	return *image ? 0 : image_build(image, &parts);
 }
 
