@@ -44,7 +44,9 @@ int thread_start(pthread_t *out, size_t stack_size, void *(*run)(void *), void *
 	sigset_t all, old;
 	int code;
 
+	/* An error of a mapping is of the thread that meets it. */
 	sigfillset(&all);
+	sigdelset(&all, SIGBUS);
 	pthread_attr_init(&attr);
 	if (stack_size)
 		pthread_attr_setstacksize(&attr, stack_size);

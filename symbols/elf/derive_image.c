@@ -853,7 +853,7 @@ static int join_records(struct derive_elf *d)
 	if (!eh->borrowed)
 		free((void *)(uintptr_t)eh->bytes);
 	free(eh->fdes);
-	eh->borrowed = 0;
+	eh->borrowed = false;
 	eh->bytes = bytes;
 	eh->fdes = fdes;
 	eh->nr_fdes = nr;

@@ -109,8 +109,8 @@ struct elf_sandbox_answer {
  *
  * Not libelf: elf_begin() allocates one descriptor for each section that the
  * file claims to have, gigabytes for a sparse file. Here every count is checked
- * before memory is allocated. 32-bit headers are widened. Nothing is ever
- * mapped. Any thread; slow.
+ * before memory is allocated. 32-bit headers are widened. Only a
+ * worker of the sandbox maps files. Any thread; slow.
  */
 
 #define ELFFILE_PHDRS_MAX 4096U
@@ -260,8 +260,11 @@ struct ehframe {
 	uint64_t vaddr;	      /* of the section's first byte */
 	const uint8_t *bytes; /* NULL when there is none; owned by the image */
 	size_t size;
-	uint64_t borrowed; /* the bytes are in a mapped file, at this offset; 0: they are not */
-	uint64_t *fdes;	   /* ascending, as ehhdr_index() makes them; owned by this struct */
+	/* The first @in_file bytes are those of the file from @file_at on; borrowed: @bytes are in
+	 * the mapped file. */
+	uint64_t file_at, in_file;
+	bool borrowed;
+	uint64_t *fdes; /* ascending, as ehhdr_index() makes them; owned by this struct */
 	uint32_t nr_fdes;
 	struct ehframe_cies *cies; /* some of its CIEs; owned by this struct */
 	uint32_t nr_refused;	   /* records that the walk left out */
@@ -469,6 +472,9 @@ struct image {
 	/* Mapped pages, which have all arrays but the CIEs of eh; NULL: each is allocated. */
 	void *block;
 	size_t block_size;
+	/* Pages with the bytes of eh, most of them of the file; NULL: they are in the block. */
+	void *frames;
+	size_t frames_size;
 };
 
 /*

@@ -240,7 +240,7 @@ int elf_sandbox_open(struct elf_sandbox *c, int i, int fd, uint64_t size)
 		s->sent = -1;
 		rc = make_copy(s);
 	}
-	s->stable = s->copy >= 0 || is_stable(fd);
+	s->stable = s->copy < 0 && is_stable(fd);
 	return rc ? rc : read_parts(c, s, ends, size <= WHOLE_SIZE ? 1 : 2);
 }
 

@@ -39,7 +39,10 @@ struct image *image_stub(const struct image *image)
 
 size_t image_memory(const struct image *image)
 {
-	return sizeof(*image) + image->nr_segments * sizeof(*image->segments) + image->eh.size +
+	/* Pages of a file are not counted: the kernel takes them back when it needs memory. */
+	size_t eh = image->eh.size - (image->frames ? image->eh.in_file : 0);
+
+	return sizeof(*image) + image->nr_segments * sizeof(*image->segments) + eh +
 	       image->eh.nr_fdes * sizeof(*image->eh.fdes) +
 	       (size_t)image->nr_symbols * sizeof(*image->symbols) + image->names_size;
 }
@@ -50,6 +53,8 @@ void image_free(struct image *image)
 		return;
 	if (image->block) {
 		munmap(image->block, image->block_size);
+		if (image->frames)
+			munmap(image->frames, image->frames_size);
 		image->eh.fdes = NULL;
 	} else {
 		if (!image->eh.borrowed)

@@ -47,8 +47,9 @@ struct backoff {
 };
 
 /*
- * Build the image of an object from its file: pread, never a mapping, since the
- * file can be truncated at any time.
+ * Build the image of an object from its file: by pread, since a file can become shorter at any
+ * time. Only the bytes of .eh_frame, most of an image, are pages of the file, if it is one that
+ * root alone may change, of the mount of the root folder.
  *
  * image_read() reads the bytes in this thread, and has them parsed in the sandbox, by
  * image_build().

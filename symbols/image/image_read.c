@@ -11,10 +11,13 @@
 #include <ctype.h>
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "symbols/base/base.h"
@@ -37,8 +40,13 @@
 
 #define ALIGNMENT 16U
 
+/* A smaller .eh_frame is copied: to map it takes as long, and pages. */
+#define MAPPED_MIN (32U << 10)
+
 struct flat {
 	uint64_t sigreturn, eh_vaddr, eh_size, names_size;
+	uint64_t eh_at,
+		eh_in_file; /* where the first bytes of .eh_frame are in the file, if not here */
 	uint32_t nr_segments, nr_symbols, nr_fdes, nr_refused, nr_cies, derived, guessed;
 	uint32_t nr_tabled, nr_derived, nr_bare;
 	uint32_t cies[EHFRAME_CIES_MAX]; /* offsets */
@@ -91,7 +99,7 @@ static struct places places_of(const struct flat *f)
 	p.fdes = align(p.symbols + f->nr_symbols * sizeof(struct image_symbol));
 	p.names = align(p.fdes + f->nr_fdes * sizeof(uint64_t));
 	p.eh = align(p.names + f->names_size);
-	p.end = p.eh + f->eh_size;
+	p.end = p.eh + f->eh_size - f->eh_in_file;
 	return p;
 }
 
@@ -106,13 +114,20 @@ static void put_at(struct sandbox_reply *reply, size_t base, uint64_t at, const 
 	sandbox_put(reply, bytes, size);
 }
 
-/* Append @image; the reply before it is a multiple of 16 bytes. */
-static void image_flat_put(struct sandbox_reply *reply, const struct image *image)
+/*
+ * Append @image; the reply before it is a multiple of 16 bytes. @may_map: the caller maps the file
+ * for the bytes of .eh_frame.
+ */
+static void image_flat_put(struct sandbox_reply *reply, const struct image *image, bool may_map)
 {
+	const struct ehframe *eh = &image->eh;
+	bool maps = may_map && eh->in_file >= MAPPED_MIN;
 	struct flat f = {
 		.sigreturn = image->sigreturn,
-		.eh_vaddr = image->eh.vaddr,
-		.eh_size = image->eh.size,
+		.eh_vaddr = eh->vaddr,
+		.eh_size = eh->size,
+		.eh_at = maps ? eh->file_at : 0,
+		.eh_in_file = maps ? eh->in_file : 0,
 		.names_size = image->names_size,
 		.nr_segments = image->nr_segments,
 		.nr_symbols = image->nr_symbols,
@@ -144,18 +159,19 @@ static void image_flat_put(struct sandbox_reply *reply, const struct image *imag
 	put_at(reply, base, p.symbols, image->symbols, image->nr_symbols * sizeof(*image->symbols));
 	put_at(reply, base, p.fdes, image->eh.fdes, image->eh.nr_fdes * sizeof(*image->eh.fdes));
 	put_at(reply, base, p.names, image->names, image->names_size);
-	put_at(reply, base, p.eh, image->eh.bytes, image->eh.size);
+	put_at(reply, base, p.eh, eh->bytes + f.eh_in_file, eh->size - f.eh_in_file);
 }
 
-/* Test the numbers of the head. */
-static bool head_ok(const struct flat *f)
+/* Test the numbers of the head. @file_size: of a file that may be mapped; 0: it may not. */
+static bool head_ok(const struct flat *f, uint64_t file_size)
 {
 	return f->nr_segments && f->nr_segments <= ELFFILE_PHDRS_MAX &&
 	       f->nr_symbols <= 2 * ELFSYM_SYMBOLS_MAX && f->nr_fdes <= EHFRAME_FDES_MAX &&
 	       f->nr_cies <= EHFRAME_CIES_MAX && f->names_size <= 2UL * ELFSYM_NAMES_MAX &&
 	       f->eh_size <= UINT32_MAX && (f->eh_size || !f->nr_fdes) &&
-	       f->build_id_size <= sizeof(f->build_id) && f->source &&
-	       f->source < ARRAY_SIZE(texts) && f->trouble < ARRAY_SIZE(texts) &&
+	       f->eh_in_file <= f->eh_size && f->eh_in_file <= file_size &&
+	       f->eh_at <= file_size - f->eh_in_file && f->build_id_size <= sizeof(f->build_id) &&
+	       f->source && f->source < ARRAY_SIZE(texts) && f->trouble < ARRAY_SIZE(texts) &&
 	       f->complete <= 1 &&
 	       (!f->eh_size ||
 		(f->elf_class == ELFCLASS64 &&
@@ -201,11 +217,11 @@ static bool fdes_ok(const uint64_t *fdes, uint32_t nr, uint64_t eh_size)
 	return true;
 }
 
-static bool is_valid(const struct flat *f, const uint8_t *bytes, size_t size)
+static bool is_valid(const struct flat *f, const uint8_t *bytes, size_t size, uint64_t file_size)
 {
 	struct places p;
 
-	if (!head_ok(f))
+	if (!head_ok(f, file_size))
 		return false;
 	p = places_of(f);
 	return p.end == size && (!f->names_size || !bytes[p.names + f->names_size - 1]) &&
@@ -231,10 +247,59 @@ static int to_pages(struct sandbox_answer *a)
 	return 0;
 }
 
-/* Point the image at its bytes. 0 or -ENOMEM. */
-static int point(struct image *image, const struct flat *f, uint8_t *bytes)
+/*
+ * A page of a mapped file that is not in the file any more, since it became shorter, is zeros from
+ * now on: the records of its image end there.
+ */
+static void on_bus_error(int signal_nr, siginfo_t *info, void *context)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	void *at = (void *)((uintptr_t)info->si_addr & ~(page - 1));
+
+	(void)context;
+	/* Another error, as of the memory itself: the instruction runs again, and ends the process.
+	 */
+	if (info->si_code != BUS_ADRERR ||
+	    mmap(at, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+		signal(signal_nr, SIG_DFL);
+}
+
+/*
+ * Map the bytes of .eh_frame of the file @fd, and append the @more ones that are not in it. 0,
+ * -ENOMEM or -EIO.
+ */
+static int map_frames(struct image *image, const struct flat *f, int fd, const uint8_t *more)
+{
+	const struct sigaction act = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), before = f->eh_at % page;
+	uint64_t end = before + f->eh_in_file, whole = end & ~(page - 1);
+	size_t nr_more = (size_t)(f->eh_size - f->eh_in_file);
+	uint8_t *at;
+
+	sigaction(SIGBUS, &act, NULL);
+	at = mmap(NULL, end + nr_more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (at == MAP_FAILED)
+		return -ENOMEM;
+	image->frames = at;
+	image->frames_size = end + nr_more;
+	if (whole && mmap(at, whole, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd,
+			  (off_t)(f->eh_at - before)) == MAP_FAILED)
+		return -ENOMEM;
+	if (pread(fd, at + whole, end - whole, (off_t)(f->eh_at - before + whole)) !=
+	    (ssize_t)(end - whole))
+		return -EIO;
+	memcpy(at + end, more, nr_more);
+	image->eh.bytes = at + before;
+	image->eh.file_at = f->eh_at;
+	image->eh.in_file = f->eh_in_file;
+	return 0;
+}
+
+/* Point the image at its bytes. 0, -ENOMEM or -EIO. */
+static int point(struct image *image, const struct flat *f, int fd, uint8_t *bytes)
 {
 	struct places p = places_of(f);
+	int rc = 0;
 
 	image->machine = f->machine;
 	image->elf_class = f->elf_class;
@@ -261,20 +326,24 @@ static int point(struct image *image, const struct flat *f, uint8_t *bytes)
 	image->eh.machine = f->machine;
 	image->eh.vaddr = f->eh_vaddr;
 	image->eh.bytes = bytes + p.eh;
+	if (f->eh_in_file)
+		rc = map_frames(image, f, fd, bytes + p.eh);
 	image->eh.size = f->eh_size;
 	image->eh.fdes = (uint64_t *)(void *)(bytes + p.fdes);
 	image->eh.nr_fdes = f->nr_fdes;
 	image->eh.nr_refused = f->nr_refused;
 	image->eh.derived = f->derived;
 	image->eh.guessed = f->guessed;
-	return ehframe_meet(&image->eh, f->cies, f->nr_cies);
+	return rc ? rc : ehframe_meet(&image->eh, f->cies, f->nr_cies);
 }
 
 /*
  * Make an image of the bytes from @at on, which it owns: *@a is empty then. The caller frees *@a
- * after an error. 0, -EBADMSG or -ENOMEM.
+ * after an error. @fd: of the file, of which parts are mapped if @file_size is not 0. 0, -EBADMSG,
+ * -ENOMEM or -EIO.
  */
-static int image_flat_take(struct image **out, struct sandbox_answer *a, size_t at)
+static int image_flat_take(struct image **out, struct sandbox_answer *a, size_t at, int fd,
+			   uint64_t file_size)
 {
 	struct image *image;
 	struct flat f;
@@ -283,7 +352,7 @@ static int image_flat_take(struct image **out, struct sandbox_answer *a, size_t 
 	if (a->size < at || a->size - at < sizeof(f) || at % ALIGNMENT)
 		return -EBADMSG;
 	memcpy(&f, a->bytes + at, sizeof(f));
-	if (!is_valid(&f, a->bytes + at, a->size - at))
+	if (!is_valid(&f, a->bytes + at, a->size - at, file_size))
 		return -EBADMSG;
 	rc = to_pages(a);
 	image = rc ? NULL : calloc(1, sizeof(*image));
@@ -291,7 +360,7 @@ static int image_flat_take(struct image **out, struct sandbox_answer *a, size_t 
 		return -ENOMEM;
 	image->block = a->bytes;
 	image->block_size = a->size;
-	rc = point(image, &f, a->bytes + at);
+	rc = point(image, &f, fd, a->bytes + at);
 	*a = (struct sandbox_answer){ 0 };
 	if (rc) {
 		image_free(image);
@@ -315,6 +384,7 @@ struct eh_place {
 	uint64_t vaddr, offset, size;
 	bool to_segment_end; /* its end is unknown */
 	bool borrowed;	     /* its bytes are in a mapped file */
+	bool joined;	     /* with others */
 	struct ehhdr hdr;    /* its table; nr 0: not used */
 	uint64_t table;	     /* file offset of the table */
 };
@@ -460,6 +530,7 @@ static int add_debug_frame(const struct image *image, const struct elffile *f, s
 	if (!eh->borrowed)
 		free(*bytes);
 	eh->borrowed = false;
+	eh->joined = true;
 	*bytes = both;
 	eh->size = size;
 	eh->hdr.nr = 0; /* the table does not have the records added */
@@ -523,6 +594,14 @@ static int index_by_table(struct image *image, const struct elffile *f, const st
 	return rc;
 }
 
+/* Note which bytes of the index @to are as in the file. */
+static void note_file(struct ehframe *to, const struct eh_place *eh)
+{
+	to->borrowed = eh->borrowed;
+	to->file_at = eh->offset;
+	to->in_file = eh->joined ? 0 : eh->size;
+}
+
 /* Copy the unwind tables; an object without them is valid. */
 static int read_eh_frame(struct image_read_collect *c, const struct elffile *f)
 {
@@ -540,7 +619,7 @@ static int read_eh_frame(struct image_read_collect *c, const struct elffile *f)
 		if (rc)
 			image->eh = (struct ehframe){ 0 };
 		else
-			image->eh.borrowed = eh.borrowed ? eh.offset : 0;
+			note_file(&image->eh, &eh);
 	}
 	if (!image->eh.bytes && !eh.borrowed)
 		free(bytes);
@@ -862,10 +941,9 @@ static struct image *take_kept(uint64_t serial, const struct elffile *f)
 	struct image *image = k && k->serial == serial ? k->image : NULL;
 
 	if (image && image->eh.borrowed)
-		image->eh.bytes = elffile_mapped(f, image->eh.borrowed, image->eh.size);
+		image->eh.bytes = elffile_mapped(f, image->eh.file_at, image->eh.size);
 	if (image && image->eh.nr_fdes && !image->eh.bytes)
 		image = NULL;
-
 	if (k && !image)
 		image_free(k->image);
 	free(k);
@@ -976,7 +1054,7 @@ static int serve_files(struct elf_sandbox_serve *v, struct sandbox_call *c, cons
 	if (!rc && !elf_sandbox_serve_misses(v)) {
 		sandbox_put(&c->reply, &a, sizeof(a));
 		if (image)
-			image_flat_put(&c->reply, image);
+			image_flat_put(&c->reply, image, r->may_map);
 	}
 	image_free(image);
 	return rc;
@@ -1010,6 +1088,7 @@ struct image_sandbox_reading {
 	const struct image_input *in;
 	struct elf_sandbox *files;
 	bool by_link, same_crc;
+	uint64_t mapped_size; /* of a file that may be mapped here; 0: it may not */
 	struct image_answer answer;
 };
 
@@ -1036,6 +1115,7 @@ static int ask(struct image_sandbox_reading *r, struct sandbox_answer *a)
 		.memory_max = r->in->memory_max,
 		.by_link = r->by_link,
 		.same_crc = r->same_crc,
+		.may_map = r->mapped_size != 0,
 	};
 	const struct sandbox_reader *reader =
 		&image_readers[sandbox_idle(SANDBOX_IMAGE, SANDBOX_IMAGE_LAST) - SANDBOX_IMAGE];
@@ -1052,7 +1132,8 @@ static int ask(struct image_sandbox_reading *r, struct sandbox_answer *a)
 /* Take the image of an answer, which is freed. */
 static int take_image(struct image_sandbox_reading *r, struct sandbox_answer *a, struct image **out)
 {
-	int rc = image_flat_take(out, a, ELF_SANDBOX_ANSWER + sizeof(struct image_answer));
+	int rc = image_flat_take(out, a, ELF_SANDBOX_ANSWER + sizeof(struct image_answer),
+				 r->in->fd, r->mapped_size);
 
 	sandbox_answer_free(a);
 	return rc == -EBADMSG ? elf_sandbox_refuse(r->files) : rc;
@@ -1130,11 +1211,27 @@ static int add_debug_file(struct image_sandbox_reading *r, struct image **image)
 	return rc == -EAGAIN ? rc : 0;
 }
 
+/*
+ * Test for a file of the mount of the root folder: another one could not be unmounted while it is
+ * mapped.
+ */
+static bool is_on_root(int fd)
+{
+	struct statx root, file;
+
+	return !statx(AT_FDCWD, "/", 0, STATX_MNT_ID, &root) &&
+	       !statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &file) &&
+	       root.stx_mask & file.stx_mask & STATX_MNT_ID && root.stx_mnt_id == file.stx_mnt_id;
+}
+
 static int read_image(struct image_sandbox_reading *r, struct image **image)
 {
 	struct sandbox_answer a = { 0 };
+	const struct elf_sandbox_file *file = &r->files->files[IMAGE_OBJECT];
 	int rc = elf_sandbox_open(r->files, IMAGE_OBJECT, r->in->fd, r->in->size);
 
+	if (!rc && file->stable && is_on_root(r->in->fd))
+		r->mapped_size = r->in->size;
 	if (!rc)
 		rc = ask(r, &a);
 	if (!rc)

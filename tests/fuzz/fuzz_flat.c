@@ -22,6 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static volatile uint64_t sum;
 	static uint8_t *room;
+	static int file;
 	struct sandbox_answer a = { .size = size, .mapped = true };
 	struct image *image;
 
@@ -30,13 +31,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			    -1, 0);
 		if (room == MAP_FAILED || mprotect(room + ROOM, 4096, PROT_NONE))
 			abort();
+		/* With the bytes of frames that an image leaves out. */
+		file = sandbox_file();
+		if (file < 0 || pwrite(file, data, MIN(size, ROOM), ROOM / 2) < 0)
+			abort();
 	}
-	if (size > ROOM)
+	if (size > ROOM || ftruncate(file, ROOM))
 		return 0;
 	/* Not a page: munmap(2) refuses it. */
 	a.bytes = room + ROOM - ((size + 15) & ~15UL);
 	memcpy(a.bytes, data, size);
-	if (image_flat_take(&image, &a, 0))
+	if (image_flat_take(&image, &a, 0, file, ROOM))
 		return 0;
 	sum = sum + image_walk(image);
 	image_free(image);

@@ -1279,7 +1279,8 @@ static void same_image(const struct image *block, const struct image *image)
 	struct ehframe_fde a, b;
 
 	assert_true(!image->block && block->block && block->block_size > image->names_size);
-	assert_int_equal(image_memory(block), image_memory(image));
+	assert_int_equal(image_memory(block) + (block->frames ? block->eh.in_file : 0),
+			 image_memory(image));
 	assert_string_equal(block->source, image->source);
 	assert_int_equal(block->complete, image->complete);
 	assert_int_equal(block->machine, image->machine);
@@ -1379,6 +1380,47 @@ TEST(test_debug_path)
 	assert_string_equal(buf, "/usr/lib/debug/.build-id/ab/0102ff.debug");
 	assert_false(debugfile_path(id, 1, buf, sizeof(buf)));
 	assert_false(debugfile_path(id, 4, buf, 30));
+}
+
+/*
+ * The bytes of .eh_frame are pages of a file that only root may change: nothing is copied, and a
+ * file that becomes shorter is an end of its records, not of this process. A file of others is
+ * copied.
+ */
+TEST(test_mapped)
+{
+	char path[] = "build/test-image-XXXXXX";
+	struct image *image = NULL;
+	struct ehframe_fde fde;
+	struct whole w;
+	uint64_t start;
+	int fd;
+
+	if (geteuid())
+		skip();
+	whole_open(&w, libc_path());
+	fd = mkstemp(path);
+	assert_true(fd >= 0 && !fchmod(fd, 0666));
+	assert_int_equal(pwrite(fd, w.bytes, w.size, 0), w.size);
+	assert_int_equal(image_read_fd(&image, fd, w.size, NULL), 0);
+	assert_true(!image->frames && image_memory(image) > image->eh.size);
+	image_free(image);
+	assert_int_equal(fchmod(fd, 0755), 0);
+	assert_int_equal(image_read_fd(&image, fd, w.size, NULL), 0);
+	/* Of another mount than the root folder it is copied. */
+	if (image->frames) {
+		assert_true(image->eh.in_file > 100000 && image_memory(image) < w.size / 8);
+		assert_memory_equal(image->eh.bytes, w.bytes + image->eh.file_at,
+				    image->eh.in_file);
+		start = ehframe_start(&image->eh, image->eh.nr_fdes / 2);
+		assert_true(ehframe_find(&image->eh, start, &fde) && fde.start == start);
+		assert_int_equal(ftruncate(fd, 0), 0);
+		assert_false(ehframe_find(&image->eh, start, &fde));
+	}
+	image_free(image);
+	close(fd);
+	unlink(path);
+	whole_close(&w);
 }
 
 int main(void)
