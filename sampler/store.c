@@ -85,7 +85,7 @@
 
 #define BUDGET_MIN	 ((uint64_t)96 << 20)
 #define IMAGES_MAX	 ((uint64_t)512 << 20)
-#define IMAGES_IDLE	 ((uint64_t)48 << 20)
+#define IMAGES_IDLE	 ((uint64_t)20 << 20)
 #define HISTORY_MAX	 ((uint64_t)64 << 20)
 #define BYTES_OF_A_PLACE 256 /* with rules, names, lines, and inlined functions of some */
 #define CGROUPS		 "/sys/fs/cgroup"
