@@ -442,6 +442,17 @@ struct image_symbol { /* sorted by vaddr, then by preference; one per address */
 	bool stub;	/* of a PLT: named after the function it calls, and "@plt" */
 };
 
+/* Pages that are mapped for an image. */
+struct image_pages {
+	void *at; /* NULL: none */
+	size_t size;
+};
+
+/* Names that are as in the file: @size bytes from @at on are at @file_at there. */
+struct image_strings {
+	uint64_t at, size, file_at;
+};
+
 struct image {
 	uint16_t machine;  /* e_machine */
 	uint8_t elf_class; /* ELFCLASS64 or ELFCLASS32 */
@@ -472,9 +483,11 @@ struct image {
 	/* Mapped pages, which have all arrays but the CIEs of eh; NULL: each is allocated. */
 	void *block;
 	size_t block_size;
-	/* Pages with the bytes of eh, most of them of the file; NULL: they are in the block. */
-	void *frames;
-	size_t frames_size;
+	/* Pages of the file, with bytes of ours behind them; all zero: they are in the block. */
+	struct image_pages frames, name_pages; /* of eh; of the names, which are the whole file */
+	size_t names_in_file;		       /* bytes of the names that are pages of the file */
+	struct image_strings strings[2];       /* in the names; in the making */
+	uint32_t nr_strings;
 };
 
 /*

@@ -40,11 +40,12 @@ struct image *image_stub(const struct image *image)
 size_t image_memory(const struct image *image)
 {
 	/* Pages of a file are not counted: the kernel takes them back when it needs memory. */
-	size_t eh = image->eh.size - (image->frames ? image->eh.in_file : 0);
+	size_t eh = image->eh.size - (image->frames.at ? image->eh.in_file : 0);
+	size_t names = image->names_size - image->names_in_file;
 
 	return sizeof(*image) + image->nr_segments * sizeof(*image->segments) + eh +
 	       image->eh.nr_fdes * sizeof(*image->eh.fdes) +
-	       (size_t)image->nr_symbols * sizeof(*image->symbols) + image->names_size;
+	       (size_t)image->nr_symbols * sizeof(*image->symbols) + names;
 }
 
 void image_free(struct image *image)
@@ -53,8 +54,10 @@ void image_free(struct image *image)
 		return;
 	if (image->block) {
 		munmap(image->block, image->block_size);
-		if (image->frames)
-			munmap(image->frames, image->frames_size);
+		if (image->frames.at)
+			munmap(image->frames.at, image->frames.size);
+		if (image->name_pages.at)
+			munmap(image->name_pages.at, image->name_pages.size);
 		image->eh.fdes = NULL;
 	} else {
 		if (!image->eh.borrowed)

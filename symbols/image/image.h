@@ -67,6 +67,7 @@ struct image_parts {
 	uint64_t debug_bias;	     /* to add to the addresses of the debug file */
 	bool by_link;		     /* how the debug file was found */
 	uint64_t memory_max;	     /* a table above this is not read; 0: no limit */
+	bool may_map;		     /* names may stay in the file */
 };
 
 /* Build an image. 0, -ENOEXEC or -ENOMEM. If files were not there as a whole, see elffile_waits().

@@ -45,8 +45,8 @@
 
 struct flat {
 	uint64_t sigreturn, eh_vaddr, eh_size, names_size;
-	uint64_t eh_at,
-		eh_in_file; /* where the first bytes of .eh_frame are in the file, if not here */
+	uint64_t names_in_file;	    /* the names follow its bytes; 0: all are here */
+	uint64_t eh_at, eh_in_file; /* the first bytes of .eh_frame, if they are there */
 	uint32_t nr_segments, nr_symbols, nr_fdes, nr_refused, nr_cies, derived, guessed;
 	uint32_t nr_tabled, nr_derived, nr_bare;
 	uint32_t cies[EHFRAME_CIES_MAX]; /* offsets */
@@ -128,7 +128,8 @@ static void image_flat_put(struct sandbox_reply *reply, const struct image *imag
 		.eh_size = eh->size,
 		.eh_at = maps ? eh->file_at : 0,
 		.eh_in_file = maps ? eh->in_file : 0,
-		.names_size = image->names_size,
+		.names_size = image->names_size - image->names_in_file,
+		.names_in_file = image->names_in_file,
 		.nr_segments = image->nr_segments,
 		.nr_symbols = image->nr_symbols,
 		.nr_fdes = image->eh.nr_fdes,
@@ -158,7 +159,7 @@ static void image_flat_put(struct sandbox_reply *reply, const struct image *imag
 	       image->nr_segments * sizeof(*image->segments));
 	put_at(reply, base, p.symbols, image->symbols, image->nr_symbols * sizeof(*image->symbols));
 	put_at(reply, base, p.fdes, image->eh.fdes, image->eh.nr_fdes * sizeof(*image->eh.fdes));
-	put_at(reply, base, p.names, image->names, image->names_size);
+	put_at(reply, base, p.names, image->names, f.names_size);
 	put_at(reply, base, p.eh, eh->bytes + f.eh_in_file, eh->size - f.eh_in_file);
 }
 
@@ -226,7 +227,7 @@ static bool is_valid(const struct flat *f, const uint8_t *bytes, size_t size, ui
 	p = places_of(f);
 	return p.end == size && (!f->names_size || !bytes[p.names + f->names_size - 1]) &&
 	       segments_ok(bytes + p.segments, f->nr_segments) &&
-	       symbols_ok(bytes + p.symbols, f->nr_symbols, f->names_size) &&
+	       symbols_ok(bytes + p.symbols, f->nr_symbols, f->names_in_file + f->names_size) &&
 	       fdes_ok((const void *)(bytes + p.fdes), f->nr_fdes, f->eh_size);
 }
 
@@ -265,41 +266,56 @@ static void on_bus_error(int signal_nr, siginfo_t *info, void *context)
 }
 
 /*
- * Map the bytes of .eh_frame of the file @fd, and append the @more ones that are not in it. 0,
- * -ENOMEM or -EIO.
+ * Map @size bytes of the file @fd from @from on, and append @nr_more bytes: return the first one.
+ * NULL: out of memory, or the file is shorter.
  */
-static int map_frames(struct image *image, const struct flat *f, int fd, const uint8_t *more)
+static void *map_part(struct image_pages *pages, int fd, uint64_t from, uint64_t size,
+		      const uint8_t *more, uint64_t nr_more)
 {
 	const struct sigaction act = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
-	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), before = f->eh_at % page;
-	uint64_t end = before + f->eh_in_file, whole = end & ~(page - 1);
-	size_t nr_more = (size_t)(f->eh_size - f->eh_in_file);
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), before = from % page;
+	uint64_t end = before + size, whole = end & ~(page - 1);
 	uint8_t *at;
 
 	sigaction(SIGBUS, &act, NULL);
 	at = mmap(NULL, end + nr_more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (at == MAP_FAILED)
-		return -ENOMEM;
-	image->frames = at;
-	image->frames_size = end + nr_more;
+		return NULL;
+	*pages = (struct image_pages){ at, end + nr_more };
 	if (whole && mmap(at, whole, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd,
-			  (off_t)(f->eh_at - before)) == MAP_FAILED)
-		return -ENOMEM;
-	if (pread(fd, at + whole, end - whole, (off_t)(f->eh_at - before + whole)) !=
+			  (off_t)(from - before)) == MAP_FAILED)
+		return NULL;
+	if (pread(fd, at + whole, end - whole, (off_t)(from - before + whole)) !=
 	    (ssize_t)(end - whole))
-		return -EIO;
+		return NULL;
 	memcpy(at + end, more, nr_more);
-	image->eh.bytes = at + before;
-	image->eh.file_at = f->eh_at;
-	image->eh.in_file = f->eh_in_file;
-	return 0;
+	return at + before;
 }
 
-/* Point the image at its bytes. 0, -ENOMEM or -EIO. */
+/* Map what the image has left in the file @fd, in front of the bytes at @p. False: as map_part().
+ */
+static bool map_parts(struct image *image, const struct flat *f, const struct places *p, int fd,
+		      const uint8_t *bytes)
+{
+	if (f->names_in_file) {
+		image->names = map_part(&image->name_pages, fd, 0, f->names_in_file,
+					bytes + p->names, f->names_size);
+		image->names_in_file = f->names_in_file;
+	}
+	if (f->eh_in_file) {
+		image->eh.bytes = map_part(&image->frames, fd, f->eh_at, f->eh_in_file,
+					   bytes + p->eh, f->eh_size - f->eh_in_file);
+		image->eh.file_at = f->eh_at;
+		image->eh.in_file = f->eh_in_file;
+	}
+	return (!f->names_in_file || image->names) && (!f->eh_in_file || image->eh.bytes);
+}
+
+/* Point the image at its bytes. 0, -ENOMEM, or -EIO: bytes of the file are not there. */
 static int point(struct image *image, const struct flat *f, int fd, uint8_t *bytes)
 {
 	struct places p = places_of(f);
-	int rc = 0;
+	bool ok;
 
 	image->machine = f->machine;
 	image->elf_class = f->elf_class;
@@ -320,21 +336,22 @@ static int point(struct image *image, const struct flat *f, int fd, uint8_t *byt
 	image->nr_derived = f->nr_derived;
 	image->nr_bare = f->nr_bare;
 	image->names = (char *)bytes + p.names;
-	image->names_size = f->names_size;
+	image->names_size = f->names_in_file + f->names_size;
+	image->eh.bytes = bytes + p.eh;
+	ok = map_parts(image, f, &p, fd, bytes);
 	if (!f->eh_size)
-		return 0;
+		image->eh.bytes = NULL;
+	if (!ok || !f->eh_size)
+		return ok ? 0 : -EIO;
 	image->eh.machine = f->machine;
 	image->eh.vaddr = f->eh_vaddr;
-	image->eh.bytes = bytes + p.eh;
-	if (f->eh_in_file)
-		rc = map_frames(image, f, fd, bytes + p.eh);
 	image->eh.size = f->eh_size;
 	image->eh.fdes = (uint64_t *)(void *)(bytes + p.fdes);
 	image->eh.nr_fdes = f->nr_fdes;
 	image->eh.nr_refused = f->nr_refused;
 	image->eh.derived = f->derived;
 	image->eh.guessed = f->guessed;
-	return rc ? rc : ehframe_meet(&image->eh, f->cies, f->nr_cies);
+	return ehframe_meet(&image->eh, f->cies, f->nr_cies);
 }
 
 /*
@@ -635,12 +652,30 @@ static uint64_t table_size(const struct elffile *f, uint32_t type)
 	return s ? MIN(s->sh_size, f->size) + MIN(names, f->size) : 0;
 }
 
+/* Note that the names from @at on are as in the file, if it may be mapped. */
+static void note_names(struct image_read_collect *c, const struct elffile *f, uint32_t type,
+		       uint64_t at)
+{
+	const Elf64_Shdr *s = elffile_section_of_type(f, type), *names;
+	struct image *image = c->image;
+
+	if (f != c->in->file || !c->in->may_map || c->t.names_size == at ||
+	    image->nr_strings == ARRAY_SIZE(image->strings))
+		return;
+	names = &f->shdrs[s->sh_link];
+	if (names->sh_size)
+		image->strings[image->nr_strings++] =
+			(struct image_strings){ at, names->sh_size, names->sh_offset };
+}
+
 /* Add the functions of one table; one that is too large is left out. */
 static void add_table(struct image_read_collect *c, const struct elffile *f, uint32_t type,
 		      uint64_t bias)
 {
+	uint64_t at = c->t.names_size;
 	int rc = fits(c->in, table_size(f, type)) ? elfsym_add(&c->t, f, type, bias) : -ENOSPC;
 
+	note_names(c, f, type, at);
 	if (rc == -E2BIG)
 		c->image->trouble = IMAGE_TOO_MANY_SYMBOLS;
 	if (rc == -ENOSPC)
@@ -750,45 +785,67 @@ static int collect_symbols(struct image_read_collect *c, const struct elffile *f
 	return rc ? rc : elfsym_finish(&c->t, f);
 }
 
+/* Make @name, an offset in the names, one in the file if it is there. */
+static bool is_in_file(const struct image *image, uint32_t *name)
+{
+	for (uint32_t i = 0; i < image->nr_strings; i++) {
+		const struct image_strings *s = &image->strings[i];
+
+		if (*name - s->at < s->size) {
+			*name = (uint32_t)(*name - s->at + s->file_at);
+			return true;
+		}
+	}
+	return false;
+}
+
 /*
  * Move the names in use together: a string table has the names of variables as well, and both
  * symbol tables most functions. Linear: a name that begins within another one is not copied again.
+ * Names in a file that is mapped stay there, in front of all others: @file_size, or 0. False: out
+ * of memory, nothing has changed.
  */
-static void drop_unused_names(struct elfsym *t)
+static bool drop_unused_names(struct image *image, uint64_t file_size)
 {
-	size_t nr_words = t->names_size / 64 + 1, end = 0, size = 0;
+	size_t nr_words = image->names_size / 64 + 1, end = 0, size = 0;
 	uint64_t *starts = calloc(nr_words, sizeof(*starts));
 	uint32_t *before = calloc(nr_words, sizeof(*before));
-	uint32_t *to = calloc(t->nr + 1ull, sizeof(*to)), nr = 0;
+	uint32_t *to = calloc(image->nr_symbols + 1ull, sizeof(*to)), nr = 0, name;
 	bool ok = starts && before && to;
 
-	for (uint32_t i = 0; ok && i < t->nr; i++)
-		starts[t->symbols[i].name / 64] |= 1ULL << t->symbols[i].name % 64;
+	for (uint32_t i = 0; ok && i < image->nr_symbols; i++) {
+		name = image->symbols[i].name;
+		if (!is_in_file(image, &name))
+			starts[name / 64] |= 1ULL << name % 64;
+	}
 	for (size_t w = 0; ok && w < nr_words; w++) {
 		before[w] = nr;
 		for (uint64_t bits = starts[w]; bits; bits &= bits - 1) {
 			size_t at = w * 64 + (size_t)__builtin_ctzll(bits), length;
 
 			if (at >= end) {
-				length = strlen(t->names + at) + 1;
-				memmove(t->names + size, t->names + at, length);
+				length = strlen(image->names + at) + 1;
+				memmove(image->names + size, image->names + at, length);
 				end = at + length;
 				size += length;
 			}
-			to[nr++] = (uint32_t)(size - (end - at));
+			to[nr++] = (uint32_t)(file_size + size - (end - at));
 		}
 	}
-	for (uint32_t i = 0; ok && i < t->nr; i++) {
-		uint32_t *name = &t->symbols[i].name;
-		uint64_t lower = starts[*name / 64] & ((1ULL << *name % 64) - 1);
+	for (uint32_t i = 0; ok && i < image->nr_symbols; i++) {
+		uint32_t *n = &image->symbols[i].name;
 
-		*name = to[before[*name / 64] + (uint32_t)__builtin_popcountll(lower)];
+		if (!is_in_file(image, n))
+			*n = to[before[*n / 64] +
+				(uint32_t)__builtin_popcountll(starts[*n / 64] &
+							       ((1ULL << *n % 64) - 1))];
 	}
 	if (ok)
-		t->names_size = size;
+		image->names_size = size;
 	free(starts);
 	free(before);
 	free(to);
+	return ok;
 }
 
 /* Read the symbols of the image. */
@@ -801,11 +858,13 @@ static int read_symbols(struct image_read_collect *c, const struct elffile *f)
 		elfsym_fini(&c->t);
 		return rc;
 	}
-	drop_unused_names(&c->t);
 	image->symbols = c->t.symbols;
 	image->nr_symbols = c->t.nr;
 	image->names = c->t.names;
 	image->names_size = c->t.names_size;
+	/* Else names_in_file() does it, when all look-ups are done. */
+	if (!image->nr_strings)
+		drop_unused_names(image, 0);
 	return 0;
 }
 
@@ -974,6 +1033,8 @@ static int build(struct elf_sandbox_serve *v, const struct image_request *r, boo
 		.file = &v->file[IMAGE_OBJECT],
 		.by_link = r->by_link,
 		.memory_max = r->memory_max,
+		/* Offsets in it have 32 bits, with the other names behind it. */
+		.may_map = r->may_map && v->file[IMAGE_OBJECT].size <= INT32_MAX,
 	};
 
 	debugfile_names(&a->names, parts.file);
@@ -1021,6 +1082,17 @@ static void count_tables(struct image *image)
 	}
 }
 
+/* Leave the names to the file of @size bytes, which is mapped. The image is of no use here then. */
+static void names_in_file(struct image *image, uint64_t size)
+{
+	if (!image->nr_strings || !drop_unused_names(image, size))
+		return;
+	/* The last name ends before the end. */
+	image->names[image->names_size++] = 0;
+	image->names_in_file = size;
+	image->names_size += size;
+}
+
 /* Find the signal return and derive tables, or keep the image until its code is there. */
 static void finish(struct elf_sandbox_serve *v, const struct image_request *r, struct image **image)
 {
@@ -1034,6 +1106,7 @@ static void finish(struct elf_sandbox_serve *v, const struct image_request *r, s
 		return;
 	}
 	count_tables(*image);
+	names_in_file(*image, v->file[IMAGE_OBJECT].size);
 }
 
 static int serve_files(struct elf_sandbox_serve *v, struct sandbox_call *c, const void *request)

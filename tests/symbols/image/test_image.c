@@ -1278,9 +1278,10 @@ static void same_image(const struct image *block, const struct image *image)
 {
 	struct ehframe_fde a, b;
 
-	assert_true(!image->block && block->block && block->block_size > image->names_size);
-	assert_int_equal(image_memory(block) + (block->frames ? block->eh.in_file : 0),
-			 image_memory(image));
+	assert_true(!image->block && block->block);
+	assert_true(block->names_in_file ||
+		    image_memory(block) ==
+			    image_memory(image) - (block->frames.at ? block->eh.in_file : 0));
 	assert_string_equal(block->source, image->source);
 	assert_int_equal(block->complete, image->complete);
 	assert_int_equal(block->machine, image->machine);
@@ -1288,9 +1289,13 @@ static void same_image(const struct image *block, const struct image *image)
 	assert_int_equal(block->sigreturn, image->sigreturn);
 	assert_int_equal(block->sigreturn_size, image->sigreturn_size);
 	assert_int_equal(block->nr_symbols, image->nr_symbols);
-	assert_memory_equal(block->symbols, image->symbols,
-			    image->nr_symbols * sizeof(*image->symbols));
-	assert_memory_equal(block->names, image->names, image->names_size);
+	for (uint32_t i = 0; i < image->nr_symbols; i++) {
+		struct image_symbol own = image->symbols[i];
+
+		assert_string_equal(block->names + block->symbols[i].name, image->names + own.name);
+		own.name = block->symbols[i].name;
+		assert_memory_equal(&block->symbols[i], &own, sizeof(own));
+	}
 	assert_memory_equal(block->segments, image->segments,
 			    image->nr_segments * sizeof(*image->segments));
 	assert_true(image->eh.nr_fdes > 10 && block->eh.nr_fdes == image->eh.nr_fdes);
@@ -1393,6 +1398,7 @@ TEST(test_mapped)
 	struct image *image = NULL;
 	struct ehframe_fde fde;
 	struct whole w;
+	bool found = false;
 	uint64_t start;
 	int fd;
 
@@ -1403,19 +1409,25 @@ TEST(test_mapped)
 	assert_true(fd >= 0 && !fchmod(fd, 0666));
 	assert_int_equal(pwrite(fd, w.bytes, w.size, 0), w.size);
 	assert_int_equal(image_read_fd(&image, fd, w.size, NULL), 0);
-	assert_true(!image->frames && image_memory(image) > image->eh.size);
+	assert_true(!image->frames.at && image_memory(image) > image->eh.size);
 	image_free(image);
 	assert_int_equal(fchmod(fd, 0755), 0);
 	assert_int_equal(image_read_fd(&image, fd, w.size, NULL), 0);
 	/* Of another mount than the root folder it is copied. */
-	if (image->frames) {
+	if (image->frames.at) {
 		assert_true(image->eh.in_file > 100000 && image_memory(image) < w.size / 8);
 		assert_memory_equal(image->eh.bytes, w.bytes + image->eh.file_at,
 				    image->eh.in_file);
 		start = ehframe_start(&image->eh, image->eh.nr_fdes / 2);
 		assert_true(ehframe_find(&image->eh, start, &fde) && fde.start == start);
+		assert_true(image->names_in_file == w.size && image->names_size - w.size < 30000);
+		for (uint32_t i = 0; i < image->nr_symbols; i++)
+			found |= !strcmp(image->names + image->symbols[i].name, "qsort_r");
+		assert_true(found);
 		assert_int_equal(ftruncate(fd, 0), 0);
 		assert_false(ehframe_find(&image->eh, start, &fde));
+		for (uint32_t i = 0; i < image->nr_symbols; i++)
+			assert_string_not_equal(image->names + image->symbols[i].name, "qsort_r");
 	}
 	image_free(image);
 	close(fd);
