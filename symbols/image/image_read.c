@@ -292,7 +292,8 @@ static void *map_part(struct image_pages *pages, int fd, uint64_t from, uint64_t
 	return at + before;
 }
 
-/* Map what the image has left in the file @fd, in front of the bytes at @p. False: as map_part().
+/* Map the parts that the image has left in the file @fd, in front of the bytes at @p. False: as
+ * map_part().
  */
 static bool map_parts(struct image *image, const struct flat *f, const struct places *p, int fd,
 		      const uint8_t *bytes)

@@ -62,7 +62,7 @@ struct image_request {
 	uint64_t memory_max;
 	uint32_t by_link;
 	uint32_t same_crc; /* the debug file is the one of the link */
-	uint32_t may_map;  /* the caller maps what it can of the file */
+	uint32_t may_map;  /* the caller maps parts of the file */
 };
 
 /*
