@@ -1575,6 +1575,7 @@ void symbols_sandbox_readers(bool code,
 	readers[SANDBOX_NAMES] = &demangler_reader;
 	readers[SANDBOX_ELF] = &elffacts_reader;
 	readers[SANDBOX_DESCRIBE] = &detect_reader;
+	readers[SANDBOX_SERVICE] = &service_reader;
 	readers[SANDBOX_PERFMAP] = &perfmap_reader;
 	readers[SANDBOX_JITDUMP] = &jitdump_reader;
 	readers[SANDBOX_DISASM] = code ? &disasm_reader : NULL;

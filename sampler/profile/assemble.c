@@ -772,6 +772,7 @@ static void fill(struct profile_process *process, const struct process_details *
 	process->command = d->command;
 	process->cgroup = d->cgroup;
 	process->container = d->container;
+	memcpy(process->service, d->service, sizeof(process->service));
 	process->nr_more = d->nr ? d->nr - 1 : 0;
 }
 

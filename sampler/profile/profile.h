@@ -13,6 +13,7 @@
 #ifndef SAMPLER_PROFILE_PROFILE_H
 #define SAMPLER_PROFILE_PROFILE_H
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -140,9 +141,28 @@ struct profile_process {
 	struct safe_text cgroup;    /* the path, from its root */
 	struct safe_text container; /* "docker:3fa1c2d4e5f6" */
 	struct safe_text program;   /* the name of its file; str NULL or "": not known */
-	uint32_t nr_more;	    /* of processes that have ended, as one: how many but one */
-	double cpu_rest_ns;	    /* CPU time in the window of its threads without samples */
+	struct safe_text service[SERVICE_NR]; /* str NULL or "": not known */
+	uint32_t nr_more;   /* of processes that have ended, as one: how many but one */
+	double cpu_rest_ns; /* CPU time in the window of its threads without samples */
 };
+
+/* Return the name of a process for the screen: of its service, else its comm. */
+static inline struct safe_text profile_process_name(const struct profile_process *p)
+{
+	return p->service[SERVICE_NAME].size ? p->service[SERVICE_NAME] : p->comm;
+}
+
+/* Return the name of a fact for labels and JSON. */
+static inline struct safe_text profile_service_label(unsigned int fact)
+{
+	static const struct safe_text labels[SERVICE_NR] = { TEXT("service"),
+							     TEXT("service_namespace"),
+							     TEXT("service_instance"),
+							     TEXT("service_version") };
+
+	assert(fact < SERVICE_NR);
+	return labels[fact];
+}
 
 struct profile_task {
 	uint32_t id; /* the same in all profiles; the later it began, the higher */

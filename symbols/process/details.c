@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Command line, parent and cgroup of processes, names of containers, users with trusted files.
+ * Command line, parent, cgroup and service of processes, names of containers, users with trusted
+ * files.
  *
  * Invariant: a key in the queue has an entry with queued set.
  *
@@ -27,6 +28,7 @@
 #include "symbols/base/file.h"
 #include "symbols/base/table.h"
 #include "symbols/base/text.h"
+#include "symbols/sandbox/sandbox.h"
 #include "symbols/script/script.h"
 
 #define DETAILS_COMMAND_MAX 512		    /* bytes kept of a command line */
@@ -39,17 +41,27 @@
 #define QUEUE_MAX	    1024u
 #define TEXT_SIZE_MAX	    4096u
 #define STATUS_MAX	    (16u << 10)
+#define SERVICE_MAX	    256u /* bytes kept of each text of a service */
 
 /* Flag in the key of an ancestor; the rest is its pid. */
 #define BY_PID (1u << 31)
+
+/* The process context of a process, where it was read last. */
+struct context_seen {
+	uint64_t at;	       /* 0: none was found */
+	uint64_t published_ns; /* its number; another one after each change */
+	uint64_t search_ns,
+		pause_ns; /* when its mappings are searched again; before that, how long */
+};
 
 struct entry {
 	uint32_t key; /* 0: free */
 	pid_t pid;
 	uint64_t read_ns; /* 0: never */
 	bool queued;
-	bool used;		       /* since the last sweep */
-	bool gone;		       /* the process has ended; its details are kept */
+	bool used; /* since the last sweep */
+	bool gone; /* the process has ended; its details are kept */
+	struct context_seen seen;
 	struct process_details *known; /* with its texts after it; NULL: none */
 };
 
@@ -201,6 +213,8 @@ static bool give(const struct entry *e, struct text_arena *arena, struct process
 	copy(arena, &out->cgroup);
 	copy(arena, &out->container);
 	copy(arena, &out->program);
+	for (unsigned int i = 0; i < SERVICE_NR; i++)
+		copy(arena, &out->service[i]);
 	return true;
 }
 
@@ -275,6 +289,10 @@ struct details_reading {
 	char command[DETAILS_COMMAND_MAX];
 	char cgroup[TEXT_MAX], container[CGROUP_CONTAINER_MAX * 3];
 	char program[TEXT_MAX];
+	char service[SERVICE_NR][SERVICE_MAX];
+	struct context_seen seen;
+	uint8_t *context; /* bytes of a process context that has changed; NULL: it has not */
+	size_t context_size;
 };
 
 static int read_stat(struct details_reading *r, int dir_fd)
@@ -712,6 +730,259 @@ static void read_cgroup(struct container_names *names, struct details_reading *r
 	free(text);
 }
 
+/*
+ * Process contexts: names that a program publishes in its memory for readers outside, OpenTelemetry
+ * OTEP 4719 (https://github.com/open-telemetry/opentelemetry-specification, oteps/profiles). A head
+ * is at the start of a mapping with that name; it points to a message of protobuf: ProcessContext
+ * { Resource resource = 1 { KeyValue attributes = 1 { key = 1, AnyValue value = 2 } } }.
+ *
+ * Hostile: the process writes all bytes. They are read here, bounded, and parsed in the
+ * sandbox. Runs on: the process reader.
+ */
+
+#define CONTEXT_VERSION	   2
+#define CONTEXT_MAX	   SANDBOX_REQUEST_MAX /* bytes of the message: the limit of the OTEP */
+#define CONTEXT_TRIES	   3u
+#define CONTEXT_TIMEOUT_NS 1000000000ull
+/* A program publishes soon after its start, or never. */
+#define SEARCH_FIRST_NS OLD_NS
+#define SEARCH_LAST_NS	(64 * OLD_NS)
+
+struct context_head {
+	char signature[8];
+	uint32_t version, size;
+	uint64_t published_ns; /* 0: it is being written */
+	uint64_t message;
+};
+
+/* The worker's answer. Of a text that is missing the size is 0. */
+struct context_answer {
+	uint16_t sizes[SERVICE_NR];
+	char texts[SERVICE_NR][SERVICE_MAX];
+};
+
+struct wire {
+	const uint8_t *at, *end;
+};
+
+static bool wire_varint(struct wire *w, uint64_t *value)
+{
+	*value = 0;
+	for (unsigned int shift = 0; shift < 64 && w->at < w->end; shift += 7) {
+		uint8_t byte = *w->at++;
+
+		*value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return true;
+	}
+	return false;
+}
+
+/* Read a field; @out: its bytes, none if it is a number. False: the end, or an invalid one. */
+static bool wire_next(struct wire *w, uint64_t *field, struct wire *out)
+{
+	uint64_t tag, size = 0;
+
+	if (!wire_varint(w, &tag))
+		return false;
+	*field = tag >> 3;
+	*out = (struct wire){ w->at, w->at };
+	switch (tag & 7) {
+	case 0:
+		return wire_varint(w, &size);
+	case 1:
+		size = 8;
+		break;
+	case 2:
+		if (!wire_varint(w, &size))
+			return false;
+		break;
+	case 5:
+		size = 4;
+		break;
+	default:
+		return false;
+	}
+	if (size > (uint64_t)(w->end - w->at))
+		return false;
+	if ((tag & 7) == 2)
+		*out = (struct wire){ w->at, w->at + size };
+	w->at += size;
+	return true;
+}
+
+/* Find the last field @wanted of a message, as protobuf reads one. */
+static struct wire wire_find(struct wire message, uint64_t wanted)
+{
+	struct wire found = { NULL, NULL }, value;
+	uint64_t field;
+
+	while (wire_next(&message, &field, &value))
+		if (field == wanted)
+			found = value;
+	return found;
+}
+
+/* Keep the text of an attribute if it is one of ours. */
+static void take_attribute(struct context_answer *a, struct wire attribute)
+{
+	struct wire key = wire_find(attribute, 1), text = wire_find(wire_find(attribute, 2), 1);
+	size_t size = MIN((size_t)(text.end - text.at), (size_t)SERVICE_MAX);
+
+	for (unsigned int i = 0; i < SERVICE_NR; i++)
+		if ((size_t)(key.end - key.at) == strlen(service_key(i)) &&
+		    !memcmp(key.at, service_key(i), strlen(service_key(i)))) {
+			a->sizes[i] = (uint16_t)size;
+			if (size)
+				memcpy(a->texts[i], text.at, size);
+		}
+}
+
+static int serve_context(struct sandbox_call *c)
+{
+	struct wire context = { c->request, (const uint8_t *)c->request + c->size };
+	struct wire resource = wire_find(context, 1), value;
+	struct context_answer a;
+	uint64_t field;
+
+	memset(&a, 0, sizeof(a));
+	while (wire_next(&resource, &field, &value))
+		if (field == 1)
+			take_attribute(&a, value);
+	sandbox_put(&c->reply, &a, sizeof(a));
+	return 0;
+}
+
+const struct sandbox_reader service_reader = {
+	.kind = SANDBOX_SERVICE,
+	.name = "proftop-service",
+	.serve = serve_context,
+	.memory_max = 256ULL << 20,
+};
+
+static bool is_context(const struct procfs_map *m)
+{
+	static const char *const names[] = { "[anon:OTEL_CTX]", "[anon_shmem:OTEL_CTX]",
+					     "/memfd:OTEL_CTX", "/memfd:OTEL_CTX (deleted)" };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(names) && !m->exec; i++)
+		if (m->path_size == strlen(names[i]) && !memcmp(m->path, names[i], m->path_size))
+			return true;
+	return false;
+}
+
+/* Find the mapping; at each search without one the time until the next is doubled. */
+static void search_context(struct context_seen *seen, int dir_fd)
+{
+	uint64_t now_ns = time_now_ns();
+	struct procfs_text text;
+	struct procfs_map m;
+	char *maps;
+	size_t size;
+
+	if (seen->search_ns > now_ns ||
+	    untrusted_read_at(dir_fd, "maps", PROCFS_MAPS_SIZE_MAX, &maps, &size))
+		return;
+	seen->pause_ns = seen->pause_ns ? MIN(seen->pause_ns * 2, SEARCH_LAST_NS) : SEARCH_FIRST_NS;
+	seen->search_ns = now_ns + seen->pause_ns;
+	text = (struct procfs_text){ .at = maps, .end = maps + size };
+	while (!seen->at && procfs_next_map(&text, &m))
+		if (is_context(&m))
+			seen->at = m.start;
+	free(maps);
+}
+
+/* Read the head: 0, -EAGAIN: it is being written, or another errno: there is none. */
+static int read_head(struct remote *memory, uint64_t at, struct context_head *head)
+{
+	int code = remote_read(memory, at, head, sizeof(*head));
+
+	if (code)
+		return code;
+	if (memcmp(head->signature, "OTEL_CTX", sizeof(head->signature)) != 0 ||
+	    head->version != CONTEXT_VERSION || head->size > CONTEXT_MAX)
+		return -EBADMSG;
+	return head->published_ns ? 0 : -EAGAIN;
+}
+
+/* Read a context that has changed. 0, also if it has not, -EAGAIN, or another errno: none. */
+static int read_message(struct details_reading *r, struct remote *memory)
+{
+	struct context_head head, after;
+	int code = read_head(memory, r->seen.at, &head);
+
+	if (code || head.published_ns == r->seen.published_ns)
+		return code;
+	r->context = malloc(head.size + 1ul);
+	if (!r->context)
+		return -EAGAIN;
+	code = remote_read(memory, head.message, r->context, head.size);
+	if (!code)
+		code = read_head(memory, r->seen.at, &after);
+	if (!code && memcmp(&head, &after, sizeof(head)) != 0)
+		code = -EAGAIN;
+	if (!code) {
+		r->seen.published_ns = head.published_ns;
+		r->context_size = head.size;
+		return 0;
+	}
+	free(r->context);
+	r->context = NULL;
+	return code;
+}
+
+static void forget_service(struct details_reading *r)
+{
+	for (unsigned int i = 0; i < SERVICE_NR; i++)
+		r->d.service[i] = TEXT("");
+}
+
+/* Read the context into r->context; the texts that are known stay while it is being written. */
+static void read_context(struct details_reading *r, int dir_fd)
+{
+	struct remote memory = { .fd = -1 };
+	int code = -EAGAIN;
+
+	if (!r->seen.at)
+		search_context(&r->seen, dir_fd);
+	if (r->seen.at)
+		memory.fd = remote_open(dir_fd);
+	if (memory.fd < 0)
+		return;
+	for (unsigned int i = 0; i < CONTEXT_TRIES && code == -EAGAIN; i++)
+		code = read_message(r, &memory);
+	if (code && code != -EAGAIN) {
+		/* One that was never right is no reason to search often. */
+		if (r->seen.published_ns)
+			r->seen.search_ns = r->seen.pause_ns = 0;
+		r->seen.at = r->seen.published_ns = 0;
+		forget_service(r);
+	}
+	close(memory.fd);
+}
+
+/* Set the texts of the context that was read; of an invalid one there are none. */
+static void parse_context(struct details_reading *r)
+{
+	struct sandbox_answer answer = { .bytes = NULL };
+	const struct context_answer *a;
+
+	if (!r->context)
+		return;
+	forget_service(r);
+	if (!sandbox_call(&service_reader, r->context, r->context_size, NULL, 0, CONTEXT_TIMEOUT_NS,
+			  &answer) &&
+	    answer.size == sizeof(*a)) {
+		a = (const struct context_answer *)answer.bytes;
+		for (unsigned int i = 0; i < SERVICE_NR; i++)
+			r->d.service[i] = text_sanitise(r->service[i], SERVICE_MAX, a->texts[i],
+							MIN(a->sizes[i], (uint16_t)SERVICE_MAX));
+	}
+	free(answer.bytes);
+	free(r->context);
+	r->context = NULL;
+}
+
 /* Read the files that the process itself may hold up. */
 static int read_own(struct details_reading *r, int dir_fd)
 {
@@ -722,6 +993,7 @@ static int read_own(struct details_reading *r, int dir_fd)
 	if (!code) {
 		read_program(r, dir_fd);
 		read_command(r, dir_fd);
+		read_context(r, dir_fd);
 	}
 	return code;
 }
@@ -733,18 +1005,15 @@ static int read_process(struct container_names *names, struct details_reading *r
 	if (!proc_watch_begin(pid))
 		return -EAGAIN;
 	dir_fd = untrusted_open_proc(pid);
-	r->d = (struct process_details){ .uid = (uid_t)-1,
-					 .comm = TEXT(""),
-					 .command = TEXT(""),
-					 .cgroup = TEXT(""),
-					 .container = TEXT(""),
-					 .program = TEXT("") };
 	code = read_own(r, dir_fd);
 	/* Container names are of the thread that has the work. */
 	if (!proc_watch_end())
 		code = -EAGAIN;
-	if (!code)
+	if (!code) {
 		read_cgroup(names, r, dir_fd);
+		parse_context(r);
+	}
+	free(r->context);
 	if (dir_fd >= 0)
 		close(dir_fd);
 	return code;
@@ -763,8 +1032,13 @@ static struct process_details *keep(const struct process_details *read)
 {
 	size_t size = read->comm.size + read->command.size + (size_t)read->cgroup.size +
 		      read->container.size + (size_t)read->program.size + 5;
-	struct process_details *kept = malloc(sizeof(*kept) + size);
-	char *pool = (char *)(kept + 1);
+	struct process_details *kept;
+	char *pool;
+
+	for (unsigned int i = 0; i < SERVICE_NR; i++)
+		size += read->service[i].size + 1ul;
+	kept = malloc(sizeof(*kept) + size);
+	pool = (char *)(kept + 1);
 
 	if (!kept)
 		return NULL;
@@ -774,6 +1048,8 @@ static struct process_details *keep(const struct process_details *read)
 	put(&pool, &kept->cgroup);
 	put(&pool, &kept->container);
 	put(&pool, &kept->program);
+	for (unsigned int i = 0; i < SERVICE_NR; i++)
+		put(&pool, &kept->service[i]);
 	return kept;
 }
 
@@ -792,9 +1068,10 @@ static bool is_present(struct details *d, uint32_t key, pid_t pid)
 	return same;
 }
 
-/* Store the details (NULL: the process has ended) and request its parent's. */
-static void store(struct details *d, uint32_t key, const struct process_details *read, bool gone)
+/* Store the details (@r NULL: the process has ended) and request its parent's. */
+static void store(struct details *d, uint32_t key, const struct details_reading *r, bool gone)
 {
+	const struct process_details *read = r ? &r->d : NULL;
 	struct process_details *kept = read ? keep(read) : NULL;
 	uint64_t now_ns = time_now_ns();
 	struct entry *e;
@@ -808,6 +1085,7 @@ static void store(struct details *d, uint32_t key, const struct process_details 
 		if (kept) {
 			free(e->known);
 			e->known = kept;
+			e->seen = r->seen;
 			kept = NULL;
 		}
 	}
@@ -820,9 +1098,27 @@ static void store(struct details *d, uint32_t key, const struct process_details 
 	free(kept);
 }
 
-/* Take the oldest request; 0: none. */
-static uint32_t take(struct details *d, pid_t *pid)
+/* Begin a reading with the service that is known. */
+static void begin(struct details_reading *r, const struct entry *e)
 {
+	*r = (struct details_reading){ .seen = e->seen };
+	r->d = (struct process_details){ .uid = (uid_t)-1,
+					 .comm = TEXT(""),
+					 .command = TEXT(""),
+					 .cgroup = TEXT(""),
+					 .container = TEXT(""),
+					 .program = TEXT("") };
+	for (unsigned int i = 0; i < SERVICE_NR; i++)
+		r->d.service[i] = e->known ? text_sanitise(r->service[i], SERVICE_MAX,
+							   e->known->service[i].str,
+							   e->known->service[i].size)
+					   : TEXT("");
+}
+
+/* Take the oldest request; 0: none. */
+static uint32_t take(struct details *d, pid_t *pid, struct details_reading *r)
+{
+	const struct entry *e;
 	uint32_t key = 0;
 
 	pthread_mutex_lock(&d->lock);
@@ -830,7 +1126,9 @@ static uint32_t take(struct details *d, pid_t *pid)
 		key = d->queue[d->first];
 		d->first = (d->first + 1) % QUEUE_MAX;
 		d->nr_queued--;
-		*pid = entry_at(d->entries, d->capacity, key)->pid;
+		e = entry_at(d->entries, d->capacity, key);
+		*pid = e->pid;
+		begin(r, e);
 	}
 	pthread_mutex_unlock(&d->lock);
 	return key;
@@ -838,13 +1136,13 @@ static uint32_t take(struct details *d, pid_t *pid)
 
 unsigned int details_serve(struct details *d, unsigned int max)
 {
+	struct details_reading r;
 	unsigned int nr = 0;
 	uint32_t key;
 	pid_t pid;
 
 	assert(max);
-	for (; nr < max && proc_watch_is_mine() && (key = take(d, &pid)); nr++) {
-		struct details_reading r;
+	for (; nr < max && proc_watch_is_mine() && (key = take(d, &pid, &r)); nr++) {
 		int code = read_process(&d->names, &r, pid);
 		/*
 		 * Checked after reading: the details are of the process that was
@@ -853,7 +1151,7 @@ unsigned int details_serve(struct details *d, unsigned int max)
 		bool present = is_present(d, key, pid);
 
 		/* The pid of an ancestor may be reused. */
-		store(d, key, !code && present ? &r.d : NULL,
+		store(d, key, !code && present ? &r : NULL,
 		      !(key & BY_PID) && (!present || code == -ESRCH));
 	}
 	return nr;

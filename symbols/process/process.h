@@ -28,6 +28,7 @@
 #ifndef SYMBOLS_PROCESS_PROCESS_H
 #define SYMBOLS_PROCESS_PROCESS_H
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,6 +42,7 @@
 struct details;
 struct maps;
 struct objects;
+struct sandbox_reader;
 struct space;
 struct tasks;
 struct text_arena;
@@ -81,13 +83,33 @@ void code_owner_done(struct code_owner *o);
  * Threads: all functions take one mutex, never held while /proc is read.
  */
 
+/* The name of a program, as in its process context (OpenTelemetry's OTEP 4719). */
+enum service_fact {
+	SERVICE_NAME,
+	SERVICE_NAMESPACE,
+	SERVICE_INSTANCE,
+	SERVICE_VERSION,
+	SERVICE_NR
+};
+
+/* Return the name of a fact in OpenTelemetry's semantic conventions. */
+static inline const char *service_key(unsigned int fact)
+{
+	static const char *const keys[SERVICE_NR] = { "service.name", "service.namespace",
+						      "service.instance.id", "service.version" };
+
+	assert(fact < SERVICE_NR);
+	return keys[fact];
+}
+
 struct process_details {
 	pid_t parent;					   /* 0: none or unknown */
 	uid_t uid;					   /* (uid_t)-1: unknown */
 	uint64_t start_ns;				   /* CLOCK_BOOTTIME; 0: unknown */
 	struct safe_text comm, command, cgroup, container; /* "": unknown or none */
-	struct safe_text program; /* the name of its file, else of argv[0]; the same */
-	uint32_t nr;		  /* processes; 0: one */
+	struct safe_text program;	      /* the name of its file, else of argv[0]; the same */
+	struct safe_text service[SERVICE_NR]; /* the same; a recording has none */
+	uint32_t nr;			      /* processes; 0: one */
 };
 
 /*
@@ -106,6 +128,8 @@ void details_free(struct details *d);
  */
 bool details_get(struct details *d, uint32_t process, pid_t pid, uint64_t now_ns,
 		 struct text_arena *arena, struct process_details *out);
+/* The reader of process contexts, in the sandbox. */
+extern const struct sandbox_reader service_reader;
 /* Builder: test for requests; then wake the process reader. */
 bool details_wanted(struct details *d);
 /*

@@ -107,6 +107,7 @@ enum sandbox_kind {
 	SANDBOX_IMAGE_LAST = SANDBOX_IMAGE + 3,
 	SANDBOX_ELF,	  /* facts about ELF files */
 	SANDBOX_DESCRIBE, /* files of interpreters */
+	SANDBOX_SERVICE,  /* process contexts */
 	SANDBOX_PERFMAP,
 	SANDBOX_JITDUMP,
 	SANDBOX_DISASM, /* machine code */

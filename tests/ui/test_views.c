@@ -478,6 +478,25 @@ TEST(test_unit_of_user)
 	bench_fini(&b);
 }
 
+/* Services are rows by name, with the comm behind it, and found by it. */
+TEST(test_services)
+{
+	struct profile *p = with_details();
+	struct bench b;
+
+	p->processes[0].service[SERVICE_NAME] = TEXT("checkout");
+	p->processes[0].service[SERVICE_NAMESPACE] = TEXT("eu");
+	p->processes[0].service[SERVICE_VERSION] = TEXT("1.2");
+	p->processes[0].service[SERVICE_INSTANCE] = TEXT("c-7");
+	bench_init(&b, 120, 30, false);
+	model_take(&b.st, p);
+	type(&b, "2");
+	assert_non_null(strstr(look(&b), "checkout api-"));
+	type(&b, "/checkout\r");
+	assert_non_null(strstr(look(&b), "eu/checkout 1.2 instance c-7"));
+	bench_fini(&b);
+}
+
 #define TWINS 300000u /* of which dozens have a hash of 32 bits in common */
 
 /* Return the hash of a name that group ids had, without a key. */

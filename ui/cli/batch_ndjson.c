@@ -405,6 +405,15 @@ static bool group_tasks(const struct profile *p, struct by_process *by)
 	return true;
 }
 
+/* Write the comm of a process, and the texts of its service. */
+static void put_name(json_t *o, const struct profile_process *p)
+{
+	json_object_set_new(o, "comm", safe(p->comm));
+	for (unsigned int i = 0; i < SERVICE_NR; i++)
+		if (p->service[i].size)
+			json_object_set_new(o, profile_service_label(i).str, safe(p->service[i]));
+}
+
 /* Write the time of one process by the state of its threads, in seconds of the window. */
 static json_t *process_times(const struct profile *p, uint32_t process, const struct by_process *by,
 			     double (*tasks)[WAIT_NR])
@@ -427,7 +436,7 @@ static json_t *process_times(const struct profile *p, uint32_t process, const st
 		json_array_append_new(threads, t);
 	}
 	json_object_set_new(o, "pid", json_integer(p->processes[process].pid));
-	json_object_set_new(o, "comm", safe(p->processes[process].comm));
+	put_name(o, &p->processes[process]);
 	for (int k = WAIT_RUNNING; k < WAIT_ASLEEP; k++)
 		json_object_set_new(o, wait_kind_key((enum wait_kind)k), number(sums[k] / 1e9));
 	json_object_set_new(o, "threads", threads);
@@ -573,7 +582,7 @@ static json_t *cpu_times(const struct profile *p)
 		json_t *one = json_object();
 
 		json_object_set_new(one, "pid", json_integer(process->pid));
-		json_object_set_new(one, "comm", safe(process->comm));
+		put_name(one, process);
 		json_object_set_new(one, "pct", number(*order[i] * 100 / (double)p->window_ns));
 		json_array_append_new(list, one);
 	}

@@ -236,7 +236,7 @@ static void put_thread(struct out *o, const struct tables *t, uint32_t first, ui
 
 	assert(nr && first + nr <= s->nr_stacks);
 	out_text(o, "{\"processType\":\"default\",\"processName\":");
-	json_put(o, process ? process->comm : TEXT("?"));
+	json_put(o, process ? profile_process_name(process) : TEXT("?"));
 	out_text(o, ",\"processStartupTime\":0,\"processShutdownTime\":null,\"registerTime\":0,"
 		    "\"unregisterTime\":null,\"pausedRanges\":[],\"name\":");
 	json_put(o, thread->comm);

@@ -3,9 +3,10 @@
  * OpenTelemetry's profiles.proto, v1development of release 1.11
  * (https://github.com/open-telemetry/opentelemetry-proto): experimental, the format still changes.
  *
- * ProfilesData, which has the layout of a request to a collector. All is in one resource; process
- * and thread are attributes of samples. There are two profiles of the same samples: their number,
- * and their weight. Each table has the zero value as entry 0.
+ * ProfilesData, which has the layout of a request to a collector. All is in one resource, but for
+ * services that name themselves (OTEP 4719), which have one each; process and thread are attributes
+ * of samples. There are two profiles of the same samples: their number, and their weight. Each
+ * table has the zero value as entry 0.
  */
 #include "ui/export/internal.h"
 
@@ -74,6 +75,9 @@ enum { LINK_TRACE = 1, LINK_SPAN };
 
 enum { ATTRIBUTE_KEY = 1, ATTRIBUTE_VALUE };
 
+/* Services with a resource; the samples of others have their names as attributes. */
+#define SERVICES_MAX 64
+
 /* Samples of one stack in one task: their number, and their weight. */
 struct otlp_sums {
 	double values[2];
@@ -105,6 +109,8 @@ struct writing {
 	struct dense stacks;		  /* chain -> index - 1 */
 	struct dense samples;		  /* (stack, task) -> index in sums */
 	struct otlp_sums *sums;
+	uint32_t services[SERVICES_MAX]; /* a process of each */
+	uint32_t nr_services;
 	bool failed;
 };
 
@@ -164,6 +170,46 @@ static void add_number(struct writing *w, struct safe_text name, pid_t value)
 	wire_varint(&w->indices, at);
 }
 
+/* ---- services ---- */
+
+static bool is_same_service(const struct profile_process *a, const struct profile_process *b)
+{
+	for (unsigned int i = 0; i < SERVICE_NR; i++)
+		if (a->service[i].size != b->service[i].size ||
+		    (a->service[i].size &&
+		     memcmp(a->service[i].str, b->service[i].str, a->service[i].size) != 0))
+			return false;
+	return true;
+}
+
+/* Return the number of the service of a process, from 1 on; 0: it has none, or no resource. */
+static uint32_t service_of(const struct writing *w, const struct profile_process *process)
+{
+	for (uint32_t i = 0; process && process->service[SERVICE_NAME].size && i < w->nr_services;
+	     i++)
+		if (is_same_service(&w->s->profile->processes[w->services[i]], process))
+			return i + 1;
+	return 0;
+}
+
+static struct safe_text key_of(unsigned int fact)
+{
+	const char *key = service_key(fact);
+
+	return (struct safe_text){ key, (uint16_t)strlen(key), 0 };
+}
+
+/* Find the services of the samples. */
+static void find_services(struct writing *w)
+{
+	const struct profile *p = w->s->profile;
+
+	for (uint32_t i = 0; i < p->nr_processes && w->nr_services < SERVICES_MAX; i++)
+		if (w->s->has_process[i] && p->processes[i].service[SERVICE_NAME].size &&
+		    !service_of(w, &p->processes[i]))
+			w->services[w->nr_services++] = i;
+}
+
 /* Add the process and the thread of a sample. */
 static void add_task(struct writing *w, uint32_t task)
 {
@@ -184,6 +230,9 @@ static void add_task(struct writing *w, uint32_t task)
 		}
 		if (id.size)
 			add_text(w, TEXT("container.id"), id);
+		for (unsigned int i = 0; i < SERVICE_NR && !service_of(w, process); i++)
+			if (process->service[i].size)
+				add_text(w, key_of(i), process->service[i]);
 	}
 	add_number(w, TEXT("thread.id"), t->tid);
 	add_text(w, TEXT("thread.name"), t->comm);
@@ -347,14 +396,16 @@ static void put_value_type(struct writing *w, struct out *o, int field, struct s
 	wire_message(o, field, &w->inner);
 }
 
-/* Add the samples with their value @value to @profile. */
-static void put_samples(struct writing *w, struct out *profile, uint32_t value)
+/* Add the samples of @service with their value @value to @profile. */
+static void put_samples(struct writing *w, struct out *profile, uint32_t value, uint32_t service)
 {
 	double rest = 0;
 
 	for (uint32_t i = 0; i < w->samples.nr; i++) {
 		uint64_t key = w->samples.keys[i];
 
+		if (service_of(w, snapshot_process_of(w->s, (uint32_t)key)) != service)
+			continue;
 		add_task(w, (uint32_t)key);
 		wire_number(&w->part, SAMPLE_STACK, key >> 32);
 		put_packed(&w->part, SAMPLE_ATTRIBUTES, &w->indices);
@@ -376,8 +427,8 @@ static void put_facts(struct writing *w, struct out *profile)
 	put_packed(profile, PROFILE_ATTRIBUTES, &w->indices);
 }
 
-/* Add the profile of one value of the samples. */
-static void put_profile(struct writing *w, struct out *scope, uint32_t value)
+/* Add the profile of one value of the samples of @service; the facts are of all, and said once. */
+static void put_profile(struct writing *w, struct out *scope, uint32_t value, uint32_t service)
 {
 	const struct profile *p = w->s->profile;
 	double period = snapshot_period(w->s);
@@ -385,14 +436,15 @@ static void put_profile(struct writing *w, struct out *scope, uint32_t value)
 
 	put_value_type(w, &profile, PROFILE_SAMPLE_TYPE, value ? w->s->type : TEXT("samples"),
 		       value ? w->s->unit : TEXT("count"));
-	put_samples(w, &profile, value);
+	put_samples(w, &profile, value, service);
 	wire_fixed64(&profile, PROFILE_TIME, p->time_ns - MIN(p->time_ns, p->window_ns));
 	wire_number(&profile, PROFILE_DURATION, p->window_ns);
 	if (period > 0) {
 		put_value_type(w, &profile, PROFILE_PERIOD_TYPE, w->s->type, w->s->unit);
 		wire_number(&profile, PROFILE_PERIOD, (uint64_t)snapshot_period_whole(w->s));
 	}
-	put_facts(w, &profile);
+	if (!service)
+		put_facts(w, &profile);
 	wire_message(scope, SCOPE_PROFILES_PROFILE, &profile);
 	out_fini(&profile);
 }
@@ -408,39 +460,65 @@ static void put_resource_attribute(struct writing *w, const char *name, const ch
 	out_fini(&pair);
 }
 
-/* Add the host and the labels; a label replaces the host of that name. */
-static void put_resource(struct writing *w, struct out *profiles)
+/* Return the text that a service has for the attribute @name; "": none. */
+static const char *said_by(const struct profile_process *service, const char *name)
+{
+	for (unsigned int i = 0; service && i < SERVICE_NR; i++)
+		if (service->service[i].size && !strcmp(name, service_key(i)))
+			return service->service[i].str;
+	return "";
+}
+
+/*
+ * Add the host, the labels and a service; a label replaces the host of that name, a text of the
+ * service a label.
+ */
+static void put_resource(struct writing *w, struct out *profiles, uint32_t service)
 {
 	const struct snapshot_scope *scope = &w->s->scope;
+	const struct profile_process *process =
+		service ? &w->s->profile->processes[w->services[service - 1]] : NULL;
 	bool host = scope->host[0];
 
 	for (uint32_t i = 0; i < scope->nr_labels; i++) {
-		put_resource_attribute(w, scope->labels[i].name, scope->labels[i].value);
+		if (!said_by(process, scope->labels[i].name)[0])
+			put_resource_attribute(w, scope->labels[i].name, scope->labels[i].value);
 		host &= strcmp(scope->labels[i].name, "host.name") != 0;
 	}
 	if (host)
 		put_resource_attribute(w, "host.name", scope->host);
+	for (unsigned int i = 0; process && i < SERVICE_NR; i++)
+		if (process->service[i].size)
+			put_resource_attribute(w, service_key(i), process->service[i].str);
 	wire_message(profiles, RESOURCE_PROFILES_RESOURCE, &w->part);
 }
 
-static void put_all(struct writing *w, struct out *o)
+/* Add the profiles of a service; 0: of all that have none. */
+static void put_service(struct writing *w, struct out *o, uint32_t service)
 {
 	struct out profiles = { .failed = false }, scope = profiles;
 
-	put_zero_values(w);
-	add_samples(w);
 	wire_bytes(&w->part, SCOPE_NAME, "proftop", strlen("proftop"));
 	wire_bytes(&w->part, SCOPE_VERSION, PROFTOP_VERSION, strlen(PROFTOP_VERSION));
 	wire_message(&scope, SCOPE_PROFILES_SCOPE, &w->part);
 	for (uint32_t value = 0; value < ARRAY_SIZE(w->sums->values); value++)
-		put_profile(w, &scope, value);
-	put_resource(w, &profiles);
+		put_profile(w, &scope, value, service);
+	put_resource(w, &profiles, service);
 	wire_message(&profiles, RESOURCE_PROFILES_SCOPE_PROFILES, &scope);
 	wire_message(o, DATA_RESOURCE_PROFILES, &profiles);
-	out_bytes(&w->dictionary, w->strings.out.data, w->strings.out.size);
-	wire_message(o, DATA_DICTIONARY, &w->dictionary);
 	out_fini(&profiles);
 	out_fini(&scope);
+}
+
+static void put_all(struct writing *w, struct out *o)
+{
+	put_zero_values(w);
+	add_samples(w);
+	find_services(w);
+	for (uint32_t service = 0; service <= w->nr_services; service++)
+		put_service(w, o, service);
+	out_bytes(&w->dictionary, w->strings.out.data, w->strings.out.size);
+	wire_message(o, DATA_DICTIONARY, &w->dictionary);
 }
 
 static void make_facts(struct said *said, const struct snapshot *s)

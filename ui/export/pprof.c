@@ -234,6 +234,9 @@ static void put_labels(struct writing *w, uint32_t task, char (*buf)[16])
 		put_label(w, TEXT("pid"), text_format(buf[0], 16, "%d", (int)process->pid));
 		if (process->container.size)
 			put_label(w, TEXT("container"), process->container);
+		for (unsigned int i = 0; i < SERVICE_NR; i++)
+			if (process->service[i].size)
+				put_label(w, profile_service_label(i), process->service[i]);
 	}
 	put_label(w, TEXT("thread"), t->comm);
 	put_label(w, TEXT("tid"), text_format(buf[1], 16, "%d", (int)t->tid));

@@ -407,7 +407,8 @@ struct safe_text snapshot_file(const struct snapshot *s, uint32_t file)
 struct safe_text snapshot_comm(const struct snapshot *s, uint32_t process)
 {
 	assert(process < s->profile->nr_processes);
-	return s->has_process[process] ? s->profile->processes[process].comm : TEXT("");
+	return s->has_process[process] ? profile_process_name(&s->profile->processes[process])
+				       : TEXT("");
 }
 
 struct safe_text snapshot_source(const struct snapshot *s, uint32_t function, uint32_t *number)
@@ -702,7 +703,7 @@ static int find_same(struct tree_making *m)
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < p->nr_processes; i++)
-		all[i] = (struct named){ p->processes[i].comm, i };
+		all[i] = (struct named){ profile_process_name(&p->processes[i]), i };
 	qsort(all, p->nr_processes, sizeof(*all), compare_named);
 	for (uint32_t i = 0, first = 0; i < p->nr_processes; i++) {
 		if (strcmp(all[i].comm.str, all[first].comm.str))
@@ -782,7 +783,9 @@ static struct safe_text tree_text(const struct snapshot *s, const struct tree_no
 {
 	if (node->function != TREE_NONE)
 		return s->profile->functions[node->function].name;
-	return node->process == TREE_NONE ? TEXT("all") : s->profile->processes[node->process].comm;
+	return node->process == TREE_NONE
+		       ? TEXT("all")
+		       : profile_process_name(&s->profile->processes[node->process]);
 }
 
 /* Return the class of a node: "k", "u", "j", "i" inlined, "s" script, "p" process, "q" unknown. */
@@ -1255,7 +1258,7 @@ int folded_write(struct out *o, const struct snapshot *s)
 		const struct profile_process *process = snapshot_process_of(s, stack->task);
 
 		lines[i] = (struct folded_line){ .at = texts.size, .weight = stack->weight };
-		put_name(&texts, process ? process->comm : TEXT("?"), !stack->nr);
+		put_name(&texts, process ? profile_process_name(process) : TEXT("?"), !stack->nr);
 		for (uint32_t k = 0; k < stack->nr; k++)
 			put_frame(&texts, snapshot_function(s, s->calls[stack->first + k]),
 				  k + 1 == stack->nr);

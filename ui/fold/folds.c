@@ -985,7 +985,7 @@ struct safe_text folds_group_name(enum grouping by, const struct profile_process
 	case GROUPING_UNIT:
 		return unit_of(process, buf);
 	default:
-		return process->comm;
+		return profile_process_name(process);
 	}
 }
 
@@ -1255,7 +1255,7 @@ static struct safe_text task_text(const struct ui_state *st, const struct fold_t
 {
 	const struct profile *p = st->shown;
 	const struct profile_task *task = &p->tasks[node->task];
-	struct safe_text process = p->processes[node->process].comm;
+	struct safe_text process = profile_process_name(&p->processes[node->process]);
 	char comm[FORMAT_MAX * 2], number[16] = "";
 	/* Names of threads often begin with that of the process: "nginx/worker". */
 	bool plain = st->scope.drilled || !strncmp(process.str, task->comm.str, process.size);
@@ -1280,7 +1280,7 @@ static struct safe_text process_text(const struct ui_state *st, uint32_t process
 	if (groups && (groups->sizes[process] > 1 || groups->by != GROUPING_NAME))
 		return text_format(buf, size, "%s x%u", folds_group_name(groups->by, p, name).str,
 				   groups->sizes[process]);
-	return format_process(buf, size, p->comm, p->pid);
+	return format_process(buf, size, profile_process_name(p), p->pid);
 }
 
 struct safe_text folds_text(const struct ui_state *st, const struct fold_tree_node *node, char *buf,

@@ -1715,7 +1715,8 @@ void navigate_into_process(struct ui_state *st, uint32_t id)
 	if (index == UINT32_MAX)
 		return;
 	format_process(st->scope.process_name, sizeof(st->scope.process_name),
-		       st->shown->processes[index].comm, st->shown->processes[index].pid);
+		       profile_process_name(&st->shown->processes[index]),
+		       st->shown->processes[index].pid);
 	/* The tab: by then annotate has no function, and callers are perhaps of another one. */
 	if (!st->scope.drilled)
 		st->drill_from = navigate_tab(st);

@@ -726,7 +726,7 @@ static struct safe_text process_rows_name(const struct ui_state *st, const struc
 	if (process_rows_is_group(st, row))
 		return folds_group_name(st->set.grouping, process_rows_process(st, row), buf);
 	if (!st->by_thread || row->task >= st->shown->nr_tasks)
-		return process_rows_process(st, row)->comm;
+		return profile_process_name(process_rows_process(st, row));
 	return process_rows_comm(st, st->shown->tasks[row->task].comm, buf);
 }
 
@@ -974,7 +974,7 @@ static unsigned int draw_name(const struct ui_state *st, struct safe_text name, 
 }
 
 /* Return what follows a name: of a group the number of its processes, of a thread its process,
- * unless that has the same name or is open. */
+ * of a service its comm, unless that has the same name or is open. */
 static struct safe_text after_name(const struct ui_state *st, const struct row *row,
 				   struct safe_text name, char buf[static TEXT_MAX])
 {
@@ -984,9 +984,10 @@ static struct safe_text after_name(const struct ui_state *st, const struct row *
 		return text_format(buf, TEXT_MAX, " x%u", row->nr_processes);
 	if (!st->by_thread && p->nr_more)
 		return text_format(buf, TEXT_MAX, " x%u", p->nr_more + 1);
-	if (!st->by_thread || st->scope.drilled || !strcmp(p->comm.str, name.str))
+	if ((st->by_thread && st->scope.drilled) || !strcmp(p->comm.str, name.str))
 		return TEXT("");
-	return text_format(buf, TEXT_MAX, " %s", p->comm.str);
+	return text_format(buf, TEXT_MAX, " %s",
+			   st->by_thread ? profile_process_name(p).str : p->comm.str);
 }
 
 /* Draw the name, and behind it: "cc1 x9", "worker-2 shop". */
@@ -1050,7 +1051,7 @@ static void draw_tree(const struct ui_state *st, const struct row *row, struct c
 		pen_text(&pen, 0, row->folded ? g->closed : g->opened, ROLE_VALUE);
 	pen.col++;
 	if (pen.col + 1 < pen.end)
-		pen.col += draw_name(st, process_rows_process(st, row)->comm, c,
+		pen.col += draw_name(st, profile_process_name(process_rows_process(st, row)), c,
 				     (struct view_field){ at.row, pen.col, pen.end - pen.col });
 	if (pen.col + 2 < pen.end)
 		canvas_elide(c, at.row, pen.col + 2, pen.end - pen.col - 2,
@@ -1363,14 +1364,27 @@ static bool finds(const struct ui_state *st, const struct row *row, const struct
 	       match_finds(m, process_rows_command(st, row)) ||
 	       match_finds(m, process_rows_text(p->cgroup)) ||
 	       match_finds(m, process_rows_text(p->container)) ||
+	       match_finds(m, process_rows_text(p->service[SERVICE_NAME])) ||
 	       match_finds(m, users_name(st->config->users, p->uid, buf, sizeof(buf)));
 }
 
-/* Show command and cgroup in full. */
+/* Name a service in full: "eu/shop 1.2 instance shop-7". */
+static struct safe_text service_text(const struct profile_process *p, char buf[static TEXT_MAX])
+{
+	struct safe_text ns = process_rows_text(p->service[SERVICE_NAMESPACE]);
+	struct safe_text version = process_rows_text(p->service[SERVICE_VERSION]);
+	struct safe_text instance = process_rows_text(p->service[SERVICE_INSTANCE]);
+
+	return text_format(buf, TEXT_MAX, "%s%s%s%s%s%s%s", ns.str, ns.size ? "/" : "",
+			   p->service[SERVICE_NAME].str, version.size ? " " : "", version.str,
+			   instance.size ? " instance " : "", instance.str);
+}
+
+/* Show command, cgroup and service in full. */
 static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)
 {
 	const struct profile_process *p = row ? process_rows_process(st, row) : NULL;
-	char buf[256];
+	char buf[TEXT_MAX];
 
 	if (row && times_on(st))
 		foot_text(f, TEXT("Time"), times_legend(st, row->waits, buf, sizeof(buf)).str);
@@ -1379,6 +1393,8 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 	foot_line(f, process_rows_is_group(st, row) ? TEXT("Busiest") : TEXT("Command"),
 		  p->command.size ? p->command : p->comm);
 	foot_line(f, TEXT("Cgroup"), p->cgroup);
+	if (process_rows_text(p->service[SERVICE_NAME]).size && !process_rows_is_group(st, row))
+		foot_line(f, TEXT("Service"), service_text(p, buf));
 	return f->used;
 }
 

@@ -8,6 +8,7 @@
 #include "tests/prelude.h"
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #include "tests/unhash.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
+#include "symbols/sandbox/sandbox.h"
 
 static struct objects *objects;
 static struct maps *maps;
@@ -241,6 +243,134 @@ TEST(test_chosen_pids, setup, teardown)
 {
 	/* Pids that are far apart need more pages. */
 	unhash_compare_by("ancestors by pid", ancestors_ns, 10, 10000000);
+}
+
+/* ---- the service of a process context ---- */
+
+struct context_head {
+	char signature[8];
+	uint32_t version, size;
+	uint64_t published_ns;
+	const uint8_t *message;
+};
+
+/* Append a message or text of protobuf of less than 128 bytes. */
+static size_t put_field(uint8_t *to, unsigned int field, const void *bytes, size_t size)
+{
+	to[0] = (uint8_t)(field << 3 | 2);
+	to[1] = (uint8_t)size;
+	memcpy(to + 2, bytes, size);
+	return size + 2;
+}
+
+static size_t put_attribute(uint8_t *to, const char *key, const char *text)
+{
+	uint8_t value[128], pair[300];
+	size_t nr = put_field(value, 1, text, strlen(text)), size;
+
+	size = put_field(pair, 1, key, strlen(key));
+	size += put_field(pair + size, 2, value, nr);
+	return put_field(to, 1, pair, size);
+}
+
+/* A context with a field that no version has, and an attribute that is none of ours. */
+static size_t make_context(uint8_t *to, const char *name, const char *version)
+{
+	uint8_t resource[400] = { 9 << 3, 7 };
+	size_t size = 2;
+
+	size += put_attribute(resource + size, "service.name", name);
+	size += put_attribute(resource + size, "telemetry.sdk.language", "c");
+	if (version)
+		size += put_attribute(resource + size, "service.version", version);
+	return put_field(to, 1, resource, size);
+}
+
+static struct context_head *publish(void)
+{
+	int fd = memfd_create("OTEL_CTX", MFD_CLOEXEC);
+	struct context_head *head;
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	head = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	assert_true(head != MAP_FAILED);
+	close(fd);
+	return head;
+}
+
+/* Read the details of this process again, as ten seconds later; return the text @fact. */
+static const char *service_of(uint32_t id, unsigned int fact)
+{
+	static uint64_t later;
+	struct process_details d;
+
+	later += 60000000000;
+	details_get(details, id, getpid(), time_now_ns() + later, arena, &d);
+	details_serve(details, 100);
+	assert_true(details_get(details, id, getpid(), time_now_ns(), arena, &d));
+	return d.service[fact].str;
+}
+
+TEST(test_service, setup, teardown)
+{
+	uint32_t id = incarnation(getpid());
+	struct context_head *head = publish();
+	uint8_t message[600];
+
+	head->message = message;
+	head->size = (uint32_t)make_context(message, "sh\033op", "1.2");
+	head->version = 2;
+	head->published_ns = 7;
+	memcpy(head->signature, "OTEL_CTX", 8);
+	assert_string_equal(service_of(id, SERVICE_NAME), "sh\u00b7op");
+	assert_string_equal(service_of(id, SERVICE_VERSION), "1.2");
+	assert_string_equal(service_of(id, SERVICE_NAMESPACE), "");
+	/* The known texts are kept while it is written; each publication has another number. */
+	head->published_ns = 0;
+	head->size = (uint32_t)make_context(message, "till", NULL);
+	assert_string_equal(service_of(id, SERVICE_NAME), "sh\u00b7op");
+	head->published_ns = 8;
+	assert_string_equal(service_of(id, SERVICE_NAME), "till");
+	assert_string_equal(service_of(id, SERVICE_VERSION), "");
+	/* Hostile: a wild pointer, a size beyond the limit. */
+	head->published_ns = 9;
+	head->message = (const uint8_t *)8;
+	assert_string_equal(service_of(id, SERVICE_NAME), "");
+	head->message = message;
+	assert_string_equal(service_of(id, SERVICE_NAME), "till");
+	head->published_ns = 10;
+	head->size = 1u << 30;
+	assert_string_equal(service_of(id, SERVICE_NAME), "");
+	munmap(head, 4096);
+}
+
+/* Every end, and random bytes: some texts, or none. */
+TEST(test_hostile_service)
+{
+	const size_t known = sizeof("shop") - 1;
+	uint8_t message[600], bytes[600];
+	size_t size = make_context(message, "shop", "1.2");
+	struct sandbox_answer a;
+	uint16_t sizes[SERVICE_NR];
+
+	srand(7);
+	for (unsigned int i = 0; i < 3000; i++) {
+		size_t part = i <= size ? i : size;
+
+		memcpy(bytes, message, size);
+		for (unsigned int k = 0; i > size && k < 1 + i % 4; k++)
+			bytes[(size_t)rand() % size] = (uint8_t)rand();
+		assert_int_equal(sandbox_call(&service_reader, bytes, part, NULL, 0, 1000000000,
+					      &a),
+				 0);
+		assert_true(a.size > sizeof(sizes));
+		memcpy(sizes, a.bytes, sizeof(sizes));
+		assert_true(sizes[SERVICE_NAME] <= 256);
+		if (i == size)
+			assert_int_equal(sizes[SERVICE_NAME], known);
+		sandbox_answer_free(&a);
+	}
 }
 
 int main(void)

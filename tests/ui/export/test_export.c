@@ -904,8 +904,8 @@ enum {
 struct otlp {
 	struct field rows[OTLP_TABLES][4 * STACKS * DEPTH_MAX];
 	uint32_t nr[OTLP_TABLES];
-	struct field profiles[2], resource;
-	uint32_t nr_profiles;
+	struct field profiles[8], resources[4];
+	uint32_t nr_profiles, nr_resources;
 	struct sums sums[2];
 	double whole[2];
 };
@@ -937,14 +937,15 @@ static void read_tables(struct otlp *x, const struct out *o)
 			assert_true(x->nr[r.number] < ARRAY_SIZE(x->rows[0]));
 			x->rows[r.number][x->nr[r.number]++] = r;
 		} else if (r.number == 1) {
-			x->resource = r;
+			assert_true(x->nr_resources < ARRAY_SIZE(x->resources));
+			x->resources[x->nr_resources++] = r;
 		} else {
 			struct field scope;
 
 			assert_int_equal(r.number, 2);
 			EACH(scope, r.bytes, r.size)
 			if (scope.number == 2) {
-				assert_in_range(x->nr_profiles, 0, 1);
+				assert_true(x->nr_profiles < ARRAY_SIZE(x->profiles));
 				x->profiles[x->nr_profiles++] = scope;
 			}
 		}
@@ -1236,7 +1237,7 @@ TEST(test_otlp_labels, setup, teardown)
 	scope.nr_labels = 2;
 	assert_int_equal(export_write(&o, f->p, &scope, EXPORT_OTLP, &e), 0);
 	read_tables(x, &o);
-	EACH(pair, x->resource.bytes, x->resource.size)
+	EACH(pair, x->resources[0].bytes, x->resources[0].size)
 	{
 		struct field name = field_of(&pair, 1);
 
@@ -1251,6 +1252,75 @@ TEST(test_otlp_labels, setup, teardown)
 	}
 	assert_int_equal(nr, 2);
 	free(x);
+	out_fini(&o);
+}
+
+/* Return the text of an attribute of a resource; no key is there twice. */
+static struct field resource_text(const struct field *resource, const char *key)
+{
+	struct field pair, name, value, found = { .number = 0 };
+
+	EACH(pair, resource->bytes, resource->size)
+	{
+		name = field_of(&pair, 1);
+		if (name.size != strlen(key) || memcmp(name.bytes, key, name.size) != 0)
+			continue;
+		assert_int_equal(found.number, 0);
+		value = field_of(&pair, 2);
+		found = field_of(&value, 1);
+	}
+	return found;
+}
+
+static uint32_t nr_samples(const struct field *profile)
+{
+	uint32_t nr = 0;
+	struct field f;
+
+	EACH(f, profile->bytes, profile->size)
+	nr += f.number == 2;
+	return nr;
+}
+
+/* A service that names itself has a resource with its samples; its name replaces the label. */
+TEST(test_otlp_services, setup, teardown)
+{
+	static const struct snapshot_label label = { "service.name", "proftop" };
+	const struct fixture *f = *state;
+	struct snapshot_scope scope = all_of(0);
+	struct out one = { .failed = false }, o = one, pprof;
+	struct otlp *x = calloc(1, sizeof(*x)), *all = calloc(1, sizeof(*x));
+	struct field name;
+	struct err e;
+
+	scope.labels = &label;
+	scope.nr_labels = 1;
+	assert_int_equal(export_write(&one, f->p, &scope, EXPORT_OTLP, &e), 0);
+	read_tables(all, &one);
+	assert_int_equal(all->nr_resources, 1);
+	f->p->processes[1].service[SERVICE_NAME] = TEXT("till");
+	f->p->processes[1].service[SERVICE_VERSION] = TEXT("1.2");
+	assert_int_equal(export_write(&o, f->p, &scope, EXPORT_OTLP, &e), 0);
+	read_tables(x, &o);
+	assert_int_equal(x->nr_resources, 2);
+	assert_int_equal(x->nr_profiles, 4);
+	name = resource_text(&x->resources[0], "service.name");
+	assert_true(name.size == 7 && !memcmp(name.bytes, "proftop", 7));
+	name = resource_text(&x->resources[1], "service.name");
+	assert_true(name.size == 4 && !memcmp(name.bytes, "till", 4));
+	name = resource_text(&x->resources[1], "service.version");
+	assert_true(name.size == 3 && !memcmp(name.bytes, "1.2", 3));
+	assert_true(nr_samples(&x->profiles[2]) > 0);
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(nr_samples(&x->profiles[i]) + nr_samples(&x->profiles[i + 2]),
+				 nr_samples(&all->profiles[i]));
+	pprof = export_all(f->p, EXPORT_PPROF);
+	unpack(&pprof);
+	assert_true(has_text(&pprof, "till") && has_text(&pprof, "service_version"));
+	out_fini(&pprof);
+	free(x);
+	free(all);
+	out_fini(&one);
 	out_fini(&o);
 }
 
