@@ -28,7 +28,7 @@
 #include "sampler/sampler.h"
 #include "symbols/base/base.h"
 #include "symbols/code/code.h"
-#include "sampler/ring/internal.h"
+#include "sampler/ring/ring.h"
 #include "sampler/profile/profile.h"
 
 #define CPUS_MAX    1024

@@ -440,6 +440,33 @@ static void put_after(struct interleave *m, const struct lang_process *p, uint32
 	m->out->deep = false;
 }
 
+/*
+ * BEAM: its code is on a stack of each process, and its frames are all in the slot, to the root. It
+ * replaces the native frames from the one on that is in that code: the sampled one, or that which
+ * called C code on the stack of the thread, at the address of the group.
+ */
+static void put_process(struct interleave *m, const struct lang_process *p)
+{
+	const struct unwind_result *native = m->native;
+	uint64_t at = m->slot->frames[m->nr - 1].boundary;
+	bool sampled = at == native->sp[0] + 1, exact;
+	uint32_t nr = 0;
+
+	while (!sampled && nr < native->nr && native->sp[nr] != at)
+		nr++;
+	exact = nr < native->nr && (!native->nr_guessed || native->guessed_by >= nr);
+	for (uint32_t i = 0; i < nr; i++)
+		put(m, i, 0);
+	put_group(m, 0);
+	m->out->doubts = (exact || sampled ? 0 : INTERLEAVE_CUT) |
+			 (sampled && m->slot->settled && m->slot->late && m->slot->checked
+				  ? 0
+				  : interleave_doubts(p, m->slot)) |
+			 (sampled || m->slot->same >= at ? 0 : INTERLEAVE_CHANGED);
+	m->out->verdict = m->out->doubts ? INTERLEAVE_GUESSED : INTERLEAVE_CERTAIN;
+	m->out->whole = m->out->verdict == INTERLEAVE_CERTAIN && !m->slot->deep;
+}
+
 void interleave_stacks(const struct lang_process *p, const struct unwind_result *native,
 		       const struct lang_slot *slot, struct interleave_result *out)
 {
@@ -453,7 +480,15 @@ void interleave_stacks(const struct lang_process *p, const struct unwind_result 
 	m.entering = native->nr && p->nr_eval && is_entering(p, native);
 	out->nr = out->doubts = 0;
 	out->deep = slot->deep;
+	out->whole = false;
 	out->verdict = INTERLEAVE_NONE;
+	if (p->kind == LANG_BEAM && native->nr && slot->nr && slot->nr <= LANG_FRAMES_MAX) {
+		m.nr = slot->nr;
+		m.compiled = false;
+		find_groups(&m);
+		put_process(&m, p);
+		return;
+	}
 	if (!p->nr_eval || !native->nr || !slot->nr || slot->nr > LANG_FRAMES_MAX)
 		return;
 	m.nr = slot->nr;
@@ -656,7 +691,7 @@ void interleave_v8(const struct lang_process *p, const struct script_functions *
 
 	out->nr = out->doubts = 0;
 	out->verdict = INTERLEAVE_NONE;
-	out->deep = false; /* a frame of JavaScript is a native one */
+	out->deep = out->whole = false; /* a frame of JavaScript is a native one */
 	if (!slot->nr || slot->nr > LANG_FRAMES_MAX)
 		return;
 	for (uint32_t i = 0; i < native->nr; i++) {

@@ -231,6 +231,7 @@ struct interleave_result {
 	enum interleave_verdict verdict;
 	uint32_t doubts;
 	bool deep; /* there are more frames of the language; native ones beyond them are left out */
+	bool whole; /* the root is the language's: the end of the native stack says nothing */
 	uint32_t nr;
 	uint32_t frame[INTERLEAVE_FRAMES_MAX];
 	uint64_t place[INTERLEAVE_FRAMES_MAX]; /* of frames of a language: lang_place() */

@@ -412,6 +412,8 @@ static void judge_languages(struct findings *l, const struct doctor_facts *f)
 		  "5.2.0, 5.3.2, 5.3.3, 5.4.0 to 5.4.2: "
 		  "untested, guessed",
 		  false },
+		{ "Erlang",
+		  "OTP 25, 27, 29 with its compiler: functions; others: untested, guessed", false },
 		{ "R", "4.2, 4.5: functions; 4.6: untested, guessed", false },
 		{ "JavaScript", "Node.js 18 to 26: functions, inlined ones, and lines", false },
 	};

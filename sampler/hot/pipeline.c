@@ -871,6 +871,10 @@ static void add_language(struct pipeline *p, const struct record_sample *s,
 	put_merged(p, first);
 	if (p->merged.deep && p->stop != UNWIND_PENDING)
 		p->stop = UNWIND_DEPTH;
+	if (p->merged.whole) {
+		p->stop = UNWIND_COMPLETE;
+		p->user.nr_guessed = 0;
+	}
 	p->lang = p->merged.verdict == INTERLEAVE_CERTAIN ? PIPELINE_LANG_CERTAIN
 							  : PIPELINE_LANG_GUESSED;
 	/* The frames of JavaScript prove the guess about the innermost frame of V8, Ruby's its

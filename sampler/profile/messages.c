@@ -758,8 +758,8 @@ static void messages_explain_guess(struct messages *n, const struct profile *p,
 				   struct profile_message *e, const char *text)
 {
 	static const char *const names[PROFILE_NR_LANGUAGES] = {
-		"interpreters", "Python", "PHP",    "Ruby", "Perl",
-		"JavaScript",	"Lua",	  "LuaJIT", "R",    "Java",
+		"interpreters", "Python", "PHP", "Ruby",   "Perl", "JavaScript",
+		"Lua",		"LuaJIT", "R",	 "Erlang", "Java",
 	};
 	struct guess g = find_guess(p);
 	const char *why, *fix = explain_doubt(n, g, &why);

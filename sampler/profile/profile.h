@@ -257,7 +257,7 @@ struct profile_waits {
 };
 
 #define PROFILE_NR_LANG_NONE 16 /* indexed by enum lang_status */
-#define PROFILE_NR_LANGUAGES 10
+#define PROFILE_NR_LANGUAGES 11
 #define PROFILE_NR_DOUBTS    8
 
 /* The key of a reason: "not_read". */

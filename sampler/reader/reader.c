@@ -1203,11 +1203,11 @@ static void read_thread(struct langreader_loop *r, const struct lang_process *in
 	if (!unwind_stack_pointer(s->regs, r->layout.regs_mask, &in.sp))
 		return;
 	in.pc = unwind_register(s->regs, r->layout.regs_mask, X86_64_RIP);
-	if (info->kind == LANG_NODE) {
+	if (info->kind == LANG_NODE || info->kind == LANG_BEAM) {
 		in.fp = unwind_register(s->regs, r->layout.regs_mask, X86_64_RBP);
+		in.r13 = unwind_register(s->regs, r->layout.regs_mask, X86_64_R13);
 		in.rdi = unwind_register(s->regs, r->layout.regs_mask, X86_64_RDI);
 		in.r9 = unwind_register(s->regs, r->layout.regs_mask, X86_64_R9);
-		in.r13 = unwind_register(s->regs, r->layout.regs_mask, X86_64_R13);
 		in.r15 = unwind_register(s->regs, r->layout.regs_mask, X86_64_R15);
 	}
 	if (info->kind == LANG_PHP && lang_is_eval(info, in.pc)) {

@@ -6,7 +6,7 @@
  * ring_waiting(), ring_written() any. Invariant: tail <= head <= tail + size, and the kernel's
  * data_tail is never past a record that is still being read.
  */
-#include "sampler/ring/internal.h"
+#include "sampler/ring/ring.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -103,6 +103,11 @@ struct ring {
 
 /* Map @fd's ring: 1 + @size/page pages. 0 or -errno; -EPERM is the mlock limit. */
 int ring_open(struct ring *r, int fd, size_t size);
+/*
+ * A ring over memory (tests, replay): @page and @data are the caller's. ring_close() frees the
+ * scratch buffer.
+ */
+void ring_init(struct ring *r, struct perf_event_mmap_page *page, uint8_t *data, uint64_t size);
 void ring_close(struct ring *r);
 /* Begin a batch: look at data_head. True if there is anything to read. */
 bool ring_begin(struct ring *r);

@@ -44,7 +44,9 @@ const char *lang_title(char buf[static LANG_TITLE_MAX], uint32_t packed)
 	const struct language *l = language_of(packed & 0xff);
 	const char *title = l ? l->title : "interpreter";
 
-	if (packed >> 16)
+	if (l == &language_beam)
+		snprintf(buf, LANG_TITLE_MAX, "%s %u", title, packed >> 24);
+	else if (packed >> 16)
 		snprintf(buf, LANG_TITLE_MAX, "%s %u.%u", title, packed >> 24, packed >> 16 & 255);
 	else
 		snprintf(buf, LANG_TITLE_MAX, "%s", title);

@@ -417,6 +417,13 @@ struct r_layout {
 #undef R_LAYOUT
 };
 
+/* Where BEAM keeps them, as found in the process. */
+struct beam_layout {
+	uint64_t atoms;	    /* table of their segments */
+	uint16_t functions; /* in the header of a module */
+	uint8_t atom_text;  /* from the pointer to the text */
+};
+
 /* Functions of the interpreter loop in one process: a hot part, and cold ones. */
 #define LANG_EVAL_MAX 4
 /* Functions of Perl that run code outside of subs: the main program, then that of perl_eval_pv().
@@ -452,6 +459,7 @@ struct lang_process {
 	struct lua_layout lua;
 	struct luajit_layout luajit;
 	struct r_layout r;
+	struct beam_layout beam;
 	/* Lua: DWARF number of the register with the instruction of the loop; 255: in none. */
 	uint8_t pc_register;
 	/* V8's builtins: code without unwind tables, at these offsets of its file. */
@@ -705,6 +713,12 @@ struct lang_proof {
 	uint32_t process; /* 0: empty */
 	uint32_t right, wrong;
 };
+/* BEAM: where an address was found among the functions of its module. */
+struct lang_site {
+	uint64_t pc, entry, function; /* entry: the address of that function in the table */
+	uint32_t process;	      /* 0: empty */
+};
+#define LANG_SITES	 2048U /* a power of two */
 #define LANG_PROOF_MIN	 8U
 #define LANG_PROOF_SHARE 16U /* of the right ones may be wrong */
 
@@ -805,6 +819,7 @@ struct lang_reader {
 	struct lang_thread threads[LANG_THREADS];
 	struct lang_proof proofs[LANG_SEARCHES]; /* by process, by hash */
 	struct lang_known known[LANG_KNOWN];
+	struct lang_site sites[LANG_SITES];
 	struct lang_work { /* of the chain in hand */
 		uint32_t nr, nr_codes, nr_boundaries;
 		uint64_t time_ns;    /* of the sample */
@@ -865,8 +880,8 @@ struct lang_sample {
 	uint64_t stack_size;
 	struct lang_rest *rest; /* for lang_chain_need(); NULL: the whole copy is there */
 	uint64_t time_ns;
-	uint64_t pc, fp, rdi; /* registers; 0: not known. fp, rdi: for V8 only */
-	uint64_t r13;	      /* V8's root register, where it has one */
+	uint64_t pc, fp, rdi; /* registers; 0: not known. fp: for V8 and BEAM, rdi: for V8 only */
+	uint64_t r13;	      /* V8's root register, where it has one; BEAM's process */
 	uint64_t r9, r15; /* V8's interpreter: byte in the bytecodes; table of its code for each */
 	const uint64_t *far; /* LANG_FAR_MAX addresses beyond the copy that are wanted, 0: none */
 };

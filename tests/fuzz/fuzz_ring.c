@@ -7,7 +7,7 @@
  * Each record must be whole and readable; each batch must end; the tail given
  * back must never pass the head.
  */
-#include "sampler/ring/internal.h"
+#include "sampler/ring/ring.h"
 
 #include <linux/perf_event.h>
 #include <stdlib.h>

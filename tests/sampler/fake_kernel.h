@@ -13,7 +13,7 @@
 
 #include "sampler/event/event.h"
 #include "symbols/base/base.h"
-#include "sampler/ring/internal.h"
+#include "sampler/ring/ring.h"
 
 #define MAX_FDS	  4096
 #define FIRST_FD  1000

@@ -606,8 +606,8 @@ static int take_languages(const struct setting *s, void *base, const char *name,
 		if (!bits && strcmp(word, "none"))
 			return err_set(e, -EINVAL,
 				       "--languages=%.40s: unknown language '%s'\n"
-				       "  must be java, python, php, ruby, perl, node, lua, r, all "
-				       "or none",
+				       "  must be java, python, php, ruby, perl, node, lua, r, "
+				       "erlang, all or none",
 				       text, word);
 		*languages |= bits;
 		at += size;

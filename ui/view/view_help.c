@@ -35,7 +35,7 @@ static const struct safe_text notes[] = {
 	TEXT("          shown takes it as the baseline"),
 	TEXT("  TREND60s  SELF% over the last minute, now at the right"),
 	TEXT("  u user  k kernel  j JIT  v vdso  w wait  ? no name; code of languages:"),
-	TEXT("  J Java  y Python  h PHP  r Ruby  l Perl  n JavaScript  a Lua  R R"),
+	TEXT("  J Java  y Python  h PHP  r Ruby  l Perl  n JavaScript  a Lua  R R  E Erlang"),
 	TEXT("          (\"python:\" finds or filters)"),
 	TEXT("  call tree: a mark at the end of a row: on the hottest path (J opens it)"),
 	TEXT("HEAT STRIP"),
@@ -131,7 +131,7 @@ static const struct card_line right[] = {
 	{ "SYMBOLS", { 0 } },
 	{ "~ noise ! sure u user k kernel j JIT v vdso w wait", { 0 } },
 	{ "k* by a timer: or interrupts were off; ? no name", { 0 } },
-	{ "J Java y Python h PHP r Ruby l Perl n JS a Lua R R", { 0 } },
+	{ "J Java y Py h PHP r Ruby l Perl n JS a Lua R E Erl", { 0 } },
 	{ "strip: T trap ! lost e event f rate r reset", { 0 } },
 };
 

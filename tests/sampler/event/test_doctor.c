@@ -196,8 +196,8 @@ TEST(test_container)
 /* One line for each language, with missing rights; the rights have the fix. */
 TEST(test_languages)
 {
-	static const char *const all[] = { "Java", "Python",	 "PHP", "Ruby",
-					   "Perl", "JavaScript", "Lua", "R" };
+	static const char *const all[] = { "Java",	 "Python", "PHP", "Ruby",  "Perl",
+					   "JavaScript", "Lua",	   "R",	  "Erlang" };
 	struct doctor_facts f = good;
 
 	(void)state;

@@ -29,7 +29,7 @@
 #include "symbols/script/script.h"
 #include "symbols/name/name.h"
 #include "symbols/code/code.h"
-#include "sampler/ring/internal.h"
+#include "sampler/ring/ring.h"
 #include "sampler/count/count.h"
 #include "sampler/profile/profile.h"
 #include "sampler/perfdata/internal.h"

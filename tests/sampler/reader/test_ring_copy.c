@@ -10,7 +10,7 @@
 #include <linux/perf_event.h>
 
 #include "symbols/base/base.h"
-#include "sampler/ring/internal.h"
+#include "sampler/ring/ring.h"
 
 #define SIZE  (32U << 10)
 #define STACK (16U << 10)

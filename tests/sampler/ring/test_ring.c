@@ -3,7 +3,7 @@
  * ring: every wrap offset, hostile heads and sizes, giving space back, and a
  * producer thread that obeys the kernel's protocol.
  */
-#include "sampler/ring/internal.h"
+#include "sampler/ring/ring.h"
 
 #include "tests/prelude.h"
 #include "symbols/base/base.h"

@@ -213,6 +213,7 @@ TEST(test_other_names)
 		{ "libR.so", 0, LANG_R },
 		{ "R", 0, LANG_R },
 		{ "Rscript", 0, LANG_NONE },
+		{ "beam.smp", 0, LANG_BEAM },
 		{ "luajit-2.1", 0, LANG_LUAJIT },
 		{ "my-service", 8, LANG_GO },
 		{ "node-exporter", 8, LANG_GO },
