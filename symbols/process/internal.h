@@ -92,12 +92,14 @@ bool proc_watch_end(void);
  * The vdso of a 32-bit process, which @start shows, is another one: a file that cannot be read.
  */
 enum object_kind procfs_kind(const char *path, size_t size, uint64_t start, bool is_private);
+#define PATH_SIZE_MAX 4096U /* of a mapping */
+
 /*
- * Find the anonymous executable mappings of @maps, of one process, that are copies of the text of a
- * file there, and give them its object and offsets. Reads its memory, so it may hang.
+ * Find the executable mappings of @maps, of one process with the lines @text, that are copies of
+ * the text of a file there, and give them its object and offsets. Reads its memory, so it may hang.
  */
 void procfs_find_copies(struct objects *objects, int dir_fd, pid_t pid, struct mapping *maps,
-			uint32_t nr);
+			uint32_t nr, struct procfs_text text);
 
 #define REQUESTS_SLOTS	 1024u
 #define REQUESTS_FILTERS 4096u

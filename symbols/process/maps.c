@@ -1574,7 +1574,6 @@ void maps_stats(const struct maps *m, struct maps_stats *out)
  */
 
 #define THREADS_MAX	65536u
-#define PATH_SIZE_MAX	4096u
 #define STATUS_SIZE_MAX (64u << 10)
 #define OTHERS_MAX	8u /* threads to try for maps when the leader has ended */
 
@@ -1717,8 +1716,9 @@ static int read_maps(struct maps *m, struct maps_load_reading *r, const char *na
 		take_map(m, r, &moved, &line);
 	}
 	add_moved(m, r, &moved, NULL);
+	text = (struct procfs_text){ .at = bytes, .end = bytes + size };
+	procfs_find_copies(m->objects, r->dir_fd, r->pid, r->maps, r->nr_maps, text);
 	free(bytes);
-	procfs_find_copies(m->objects, r->dir_fd, r->pid, r->maps, r->nr_maps);
 	return 0;
 }
 

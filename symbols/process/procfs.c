@@ -544,14 +544,141 @@ static bool find_copy(struct objects *objects, pid_t pid, int mem, struct mappin
 	return false;
 }
 
+#define MOVED_READS 8U /* images with program headers read for one process */
+
+/* The image of a file, of which lines of a maps file are, by its program headers in memory. */
+struct text_owner {
+	struct procfs_map first; /* one of its lines */
+	uint64_t start, end;	 /* of its beginning, and its last line so far; end 0: none */
+	union {
+		uint8_t page[COPY_PAGE];
+		Elf64_Ehdr header;
+	} is;
+	bool read; /* the page, in vain if it is no ELF header */
+};
+
+static bool is_file_of(const struct procfs_map *a, const struct procfs_map *b)
+{
+	return a->ino == b->ino && a->maj == b->maj && a->min == b->min;
+}
+
+/*
+ * Get the offset in the file of @o of all of @line, by its program headers; false: no segment is
+ * there, executable if the line is.
+ */
+static bool find_offset(const struct text_owner *o, const struct procfs_map *line, uint64_t *offset)
+{
+	const Elf64_Ehdr *h = &o->is.header;
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t bias = 0;
+	bool first = true;
+
+	if (memcmp(h->e_ident, ELFMAG "\2", SELFMAG + 1) != 0 ||
+	    h->e_phentsize != sizeof(Elf64_Phdr) || h->e_phoff > COPY_PAGE ||
+	    h->e_phoff + h->e_phnum * sizeof(Elf64_Phdr) > COPY_PAGE)
+		return false;
+	for (uint16_t i = 0; i < h->e_phnum; i++) {
+		uint64_t start, end;
+		Elf64_Phdr p;
+
+		memcpy(&p, o->is.page + h->e_phoff + i * sizeof(p), sizeof(p));
+		if (p.p_type != PT_LOAD)
+			continue;
+		if (first) /* it begins with the file */
+			bias = o->start - (p.p_vaddr & ~(page - 1));
+		first = false;
+		start = bias + (p.p_vaddr & ~(page - 1));
+		end = bias + ((p.p_vaddr + p.p_filesz + page - 1) & ~(page - 1));
+		*offset = (p.p_offset & ~(page - 1)) + (line->start - start);
+		if (line->start >= start && line->end <= end && (!line->exec || (p.p_flags & PF_X)))
+			return true;
+	}
+	return false;
+}
+
+/* Read the program headers of @o once; false: none. */
+static bool read_owner(struct text_owner *o, int dir_fd, unsigned int *reads)
+{
+	int mem;
+
+	if (o->read || *reads == MOVED_READS)
+		return o->read;
+	(*reads)++;
+	o->read = true;
+	memset(&o->is, 0, sizeof(o->is));
+	mem = openat(dir_fd, "mem", O_RDONLY | O_CLOEXEC);
+	if (mem < 0 || !read_page(mem, o->start, o->is.page))
+		memset(&o->is, 0, sizeof(o->is));
+	if (mem >= 0)
+		close(mem);
+	return true;
+}
+
+/* Give @m, which is text of @o that the program moved, the file and its @offset. */
+static void put_moved(struct objects *objects, pid_t pid, struct mapping *m,
+		      const struct procfs_map *file, uint64_t offset)
+{
+	const struct object_identity identity = {
+		.kind = OBJECT_FILE, .maj = file->maj, .min = file->min, .ino = file->ino
+	};
+	char path[PATH_SIZE_MAX];
+	size_t size = procfs_unescape(path, sizeof(path), file->path, file->path_size);
+
+	object_put(m->object);
+	m->object = objects_hold(objects, &identity, path, size, pid, file->start, file->end);
+	m->offset = offset;
+	m->copied = true;
+}
+
+/*
+ * Find text of a file that the program has put into other memory at the same address (huge pages):
+ * lines where the program headers of the image have its code. Linkers leave less space in the file
+ * than in memory, so that the lines on both sides do not say which offset it is of.
+ */
+static void find_moved(struct objects *objects, int dir_fd, pid_t pid, struct mapping *maps,
+		       uint32_t nr, struct procfs_text text)
+{
+	struct text_owner o = { .end = 0 };
+	struct procfs_map line, below = { .end = 0 };
+	struct mapping *at = NULL; /* of the line below */
+	unsigned int reads = 0;
+	uint64_t offset;
+
+	for (uint32_t i = 0; procfs_next_map(&text, &line); below = line) {
+		bool file = line.ino && line.path_size && line.path[0] == '/';
+
+		/* All of the first segment was moved, with the header. */
+		if (at && !at->object && file && line.offset && line.start == below.end &&
+		    !(o.end && is_file_of(&o.first, &line))) {
+			o = (struct text_owner){ line, .start = below.start, .end = below.end };
+			if (read_owner(&o, dir_fd, &reads) && find_offset(&o, &line, &offset) &&
+			    offset == line.offset && find_offset(&o, &below, &offset))
+				put_moved(objects, pid, at, &line, offset);
+			else
+				o.end = 0;
+		}
+		at = i < nr && maps[i].start == line.start ? &maps[i++] : NULL;
+		if (o.end && is_file_of(&o.first, &line)) {
+			o.end = line.end;
+		} else if (at && line.start == o.end && read_owner(&o, dir_fd, &reads) &&
+			   find_offset(&o, &line, &offset)) {
+			put_moved(objects, pid, at, &o.first, offset);
+			o.end = line.end;
+		} else if (file && !line.offset) {
+			o = (struct text_owner){ line, .start = line.start, .end = line.end };
+		}
+	}
+}
+
 void procfs_find_copies(struct objects *objects, int dir_fd, pid_t pid, struct mapping *maps,
-			uint32_t nr)
+			uint32_t nr, struct procfs_text text)
 {
 	uint64_t left = COPY_SEARCH;
 	unsigned int looked = 0;
 	uint8_t *chunk = NULL;
 	int mem = -1;
 
+	find_moved(objects, dir_fd, pid, maps, nr, text);
 	for (uint32_t i = 0; i < nr && looked < COPIES_MAX; i++) {
 		struct mapping *copy = &maps[i];
 

@@ -286,7 +286,7 @@ TEST(test_copies)
 	maps[2] = (struct mapping){ (uintptr_t)other, (uintptr_t)other + COPY, .exec = true };
 	maps[3] = maps[0];
 	maps[3].writable = true; /* code that is made there */
-	procfs_find_copies(objects, dir, getpid(), maps, 4);
+	procfs_find_copies(objects, dir, getpid(), maps, 4, (struct procfs_text){ .at = NULL });
 	assert_ptr_equal(maps[0].object, maps[1].object);
 	assert_int_equal(maps[0].offset, 0x5000 + 0x43000);
 	assert_null(maps[2].object);
@@ -295,6 +295,69 @@ TEST(test_copies)
 	munmap(text, TEXT_SIZE);
 	munmap(copy, COPY);
 	munmap(other, COPY);
+	close(dir);
+}
+
+/*
+ * Text that a program moved, by the program headers: lines of lld, with the text a page earlier
+ * in the file than in memory; a file over the text; and all of the first segment, with the headers.
+ */
+TEST(test_find_moved)
+{
+	static const struct {
+		const char *lines[4]; /* of a page each, from the image on */
+		bool first_runs;      /* the first segment is code */
+		uint64_t offset;      /* that it has in the file; 1: it is not of the file */
+	} cases[] = {
+		{ { "r--p 0 01:00 7 /x", "r-xp 0 00:00 0 ", "r--p 1000 01:00 7 /x" }, .offset = 0 },
+		{ { "r--p 0 01:00 7 /x", "r-xp 0 01:00 8 /memfd:t" }, .offset = 0 },
+		{ { "r--p 0 01:00 7 /x", "r--p 1000 01:00 7 /x", "r-xp 0 00:00 0 " }, .offset = 1 },
+		{ { "r-xp 0 00:00 0 ", "r-xp 0 01:00 7 /x" }, .first_runs = true, .offset = 1 },
+		{ { "r-xp 0 00:00 0 ", "r--p 1000 01:00 7 /x" }, .first_runs = true, .offset = 0 },
+		{ { "r-xp 0 00:00 0 ", "r--p 800 01:00 7 /x" }, .first_runs = true, .offset = 1 },
+		{ { "r-xp 0 00:00 0 ", "", "r--p 1000 01:00 7 /x" },
+		  .first_runs = true,
+		  .offset = 1 },
+	};
+	int dir = open("/proc/self", O_PATH | O_DIRECTORY);
+	uint8_t *image =
+		mmap(NULL, 4 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	Elf64_Ehdr h = { .e_ident = ELFMAG "\2", .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 3 };
+	struct objects *objects;
+
+	assert_int_equal(objects_new(&objects), 0);
+	h.e_phoff = sizeof(h);
+	memcpy(image, &h, sizeof(h));
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const Elf64_Phdr p[] = {
+			{ PT_LOAD, cases[i].first_runs ? PF_X : PF_R, 0, 0, 0, 0x900, 0x900, 4096 },
+			{ PT_LOAD, cases[i].first_runs ? PF_R : PF_X,
+			  cases[i].first_runs ? 0x1900 : 0x900, 0x1900, 0x1900, 0x600, 0x600,
+			  4096 },
+			{ PT_LOAD, PF_R, 0x1100, 0x3100, 0x3100, 0x100, 0x100, 4096 },
+		};
+		struct mapping m = { .exec = true };
+		char text[512];
+		int size = 0;
+
+		memcpy(image + sizeof(h), p, sizeof(p));
+		for (uintptr_t at = (uintptr_t)image, k = 0; k < 4 && cases[i].lines[k];
+		     k++, at += 4096) {
+			if (strstr(cases[i].lines[k], "r-xp") && !m.end)
+				m = (struct mapping){ at, at + 4096, 1, .exec = true };
+			if (*cases[i].lines[k])
+				size += snprintf(text + size, sizeof(text) - (size_t)size,
+						 "%lx-%lx %s\n", at, at + 4096, cases[i].lines[k]);
+		}
+		procfs_find_copies(objects, dir, getpid(), &m, 1,
+				   (struct procfs_text){ .at = text, .end = text + size });
+		assert_int_equal(m.offset, cases[i].offset);
+		assert_true(!m.object == (cases[i].offset == 1));
+		if (m.object)
+			assert_int_equal(m.object->identity.ino, 7);
+	}
+	objects_free(objects);
+	munmap(image, 4 * 4096);
 	close(dir);
 }
 
