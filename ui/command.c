@@ -133,7 +133,7 @@ static int take_user(const struct ui_state *st, const char *name, const char *va
 	struct options o = { .action = OPTIONS_RUN };
 	int code;
 
-	if (*value && strspn(value, "0123456789") == strlen(value)) {
+	if (number_is_id(value)) {
 		code = setting_take(setting_at(setting_index("user")), &o, name, value, e);
 		*uid = code ? *uid : o.config.uid;
 		return code;
@@ -167,7 +167,7 @@ static int take_value(const struct ui_state *st, struct sampler_target_spec *spe
 		code = take_user(st, "target user", value, &spec->uid, e);
 		spec->user = value;
 		/* A number has its name, as in top; a name is the one that was given. */
-		if (!code && strspn(value, "0123456789") == strlen(value))
+		if (!code && number_is_id(value))
 			spec->user = users_name(st->config->users, spec->uid, user, USER_MAX).str;
 		return code;
 	case TARGET_CGROUP:

@@ -1087,3 +1087,54 @@ struct pipeline_branch pipeline_branch(struct pipeline *p, const struct record_s
 
 	return (struct pipeline_branch){ place_of(p, s, b.from), place_of(p, s, b.to) };
 }
+
+/*
+ * The hottest function of a CPU: places summed by symbol. Runs on: the builder.
+ */
+
+/* A function, by the id that it has in profiles. */
+struct hot_function {
+	uint32_t id, lead;
+};
+
+static int by_hot_id(const void *pa, const void *pb)
+{
+	const struct hot_function *a = pa, *b = pb;
+
+	return COMPARE(a->id, b->id);
+}
+
+static uint32_t hot_id(const struct places *places, uint32_t id)
+{
+	const struct place *place = places_at(places, id);
+	/* Acquire: pairs with the release in places_name(). */
+	uint32_t symbol = place ? atomic_load_explicit(&place->symbol, memory_order_acquire)
+				: SYMBOL_NONE;
+
+	return symbol == SYMBOL_NONE ? ASSEMBLE_PLACE | id : symbol;
+}
+
+void hot_function_fill(struct profile_cpu *cpu, const struct pipeline_stats *stats,
+		       const struct places *places)
+{
+	struct hot_function all[PIPELINE_HOT];
+	uint32_t nr = 0, sum = 0;
+
+	cpu->kernel = stats->kernel;
+	cpu->hot_samples = 0;
+	if (stats->hot_of != places_serial(places))
+		return; /* the last sample was before these */
+	for (uint32_t i = 0; i < PIPELINE_HOT; i++)
+		if (stats->hot[i].lead)
+			all[nr++] = (struct hot_function){ hot_id(places, stats->hot[i].place),
+							   stats->hot[i].lead };
+	assert(nr <= PIPELINE_HOT);
+	qsort(all, nr, sizeof(*all), by_hot_id);
+	for (uint32_t i = 0; i < nr; i++) {
+		sum = i && all[i].id == all[i - 1].id ? sum + all[i].lead : all[i].lead;
+		if (sum <= cpu->hot_samples)
+			continue;
+		cpu->hot_samples = sum;
+		cpu->hot = all[i].id;
+	}
+}

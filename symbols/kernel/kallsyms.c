@@ -73,7 +73,7 @@ struct kallsyms_line {
 };
 
 /* The source of the text: a file or memory. */
-struct source {
+struct kallsyms_text {
 	int fd; /* -1: memory */
 	const char *text;
 	size_t size;
@@ -355,7 +355,7 @@ static int reserve_text(struct kallsyms *k)
 }
 
 /* Read more; 0 at the end, or -errno. */
-static ssize_t read_source(struct source *from, char *to, size_t size)
+static ssize_t read_source(struct kallsyms_text *from, char *to, size_t size)
 {
 	ssize_t nr;
 
@@ -373,7 +373,7 @@ static ssize_t read_source(struct source *from, char *to, size_t size)
 }
 
 /* Read @from to its end. The kernel writes a page at a time, which is parsed while it is warm. */
-static int take_source(struct kallsyms *k, struct source *from)
+static int take_source(struct kallsyms *k, struct kallsyms_text *from)
 {
 	bool end = false;
 	size_t parsed = 0;
@@ -398,7 +398,7 @@ static int take_source(struct kallsyms *k, struct source *from)
 	return rc;
 }
 
-static int make(struct kallsyms **out, struct source *from, struct err *e)
+static int make(struct kallsyms **out, struct kallsyms_text *from, struct err *e)
 {
 	struct kallsyms *k = calloc(1, sizeof(*k));
 	bool sized = from->fd < 0; /* a file does not tell its size */
@@ -417,7 +417,7 @@ static int make(struct kallsyms **out, struct source *from, struct err *e)
 
 int kallsyms_parse(struct kallsyms **out, const char *text, size_t size, struct err *e)
 {
-	struct source from = { .fd = -1, .text = text, .size = size };
+	struct kallsyms_text from = { .fd = -1, .text = text, .size = size };
 
 	return make(out, &from, e);
 }
@@ -425,7 +425,7 @@ int kallsyms_parse(struct kallsyms **out, const char *text, size_t size, struct 
 /* Read and parse the file @fd to its end. Also the errors of reading. */
 static int kallsyms_read(struct kallsyms **out, int fd, struct err *e)
 {
-	struct source from = { .fd = fd };
+	struct kallsyms_text from = { .fd = fd };
 
 	return make(out, &from, e);
 }

@@ -265,11 +265,6 @@ static int value_pids(const char *name, const char *text, pid_t **pids, uint32_t
 		       name, text, name);
 }
 
-static bool value_is_uid(const char *text)
-{
-	return *text && strspn(text, "0123456789") == strlen(text);
-}
-
 static int value_uid(const char *name, const char *text, uid_t *uid, struct err *e)
 {
 	uint64_t value;
@@ -350,7 +345,7 @@ static int take_user(const struct setting *s, void *base, const char *name, cons
 	const struct passwd *pw;
 
 	o->config.user = NULL;
-	if (value_is_uid(text))
+	if (number_is_id(text))
 		return value_uid(name, text, &o->config.uid, e);
 	pw = *text ? getpwnam(text) : NULL;
 	if (!pw)

@@ -184,7 +184,7 @@ static void search(struct packages_job *job)
 /* ---- the archive of debug symbols ---- */
 
 /* The fields of one entry of apt's lists that say where packages are from; borrowed texts. */
-struct source {
+struct apt_source {
 	char *uris[WORDS_MAX], *suites[WORDS_MAX];
 	const char *signed_by; /* NULL: none */
 	bool binary, disabled;
@@ -218,7 +218,7 @@ static bool is_plain(const char *text)
  * Debian's archive X/debian with the suite Y has its debug symbols in X/debian-debug with the suite
  * Y-debug: https://wiki.debian.org/HowToGetABacktrace.
  */
-static void take_source(struct debug_archive *a, const struct source *s)
+static void take_source(struct debug_archive *a, const struct apt_source *s)
 {
 	if (!s->binary || s->disabled)
 		return;
@@ -258,7 +258,7 @@ static void split(char *text, char *words[static WORDS_MAX])
 /* Take a line "deb [signed-by=FILE] URI SUITE main". */
 static void take_line(struct debug_archive *a, char *line)
 {
-	struct source s = { .binary = !strncmp(line, "deb", 3) && strchr(" \t[", line[3]) };
+	struct apt_source s = { .binary = !strncmp(line, "deb", 3) && strchr(" \t[", line[3]) };
 	char *options = strchr(line, '['), *end = options ? strchr(options, ']') : NULL;
 	char *words[WORDS_MAX] = { NULL };
 
@@ -281,7 +281,7 @@ static void take_line(struct debug_archive *a, char *line)
 }
 
 /* Take a line "Field: values" of a paragraph. */
-static void take_field(struct source *s, char *line)
+static void take_field(struct apt_source *s, char *line)
 {
 	char *value = strchr(line, ':');
 
@@ -306,7 +306,7 @@ static void read_sources(struct debug_archive *a, int dir, const char *name, boo
 {
 	char *buf = malloc(SOURCE_MAX + 2), *at, *line;
 	size_t size = buf ? read_list(dir, name, buf, SOURCE_MAX) : 0;
-	struct source s = { .binary = false };
+	struct apt_source s = { .binary = false };
 
 	if (size) {
 		buf[size] = '\0';
@@ -316,7 +316,7 @@ static void read_sources(struct debug_archive *a, int dir, const char *name, boo
 				line[strcspn(line, "#")] = '\0';
 			if (paragraphs && !*line) {
 				take_source(a, &s);
-				s = (struct source){ .binary = false };
+				s = (struct apt_source){ .binary = false };
 			} else if (paragraphs && *line != '#') {
 				take_field(&s, line);
 			} else if (!paragraphs) {

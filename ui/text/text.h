@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 #include "sampler/profile/profile.h"
@@ -122,6 +123,12 @@ extern const struct strip_matcher match_strip;
  * Parse typed numbers strictly: the whole text, within a range, no sign, no
  * hexadecimal, no locale. Pure; any thread.
  */
+
+/* Return whether @text is an id, not a name: digits alone. */
+static inline bool number_is_id(const char *text)
+{
+	return *text && strspn(text, "0123456789") == strlen(text);
+}
 
 /* Parse decimal digits, @size bytes of @text. Return 0 or -EINVAL (then *out is unchanged). */
 int number_u64(const char *text, size_t size, uint64_t min, uint64_t max, uint64_t *out);
