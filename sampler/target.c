@@ -432,7 +432,7 @@ static pid_t *copy_pids(const pid_t *pids, uint32_t nr)
 static int open_cgroup(struct target *t, const char *name, struct err *e)
 {
 	bool whole;
-	int fd = target_cgroup_open(TARGET_CGROUP_MOUNTS, name, &whole, e);
+	int fd = task_list_open_cgroup(TARGET_CGROUP_MOUNTS, name, &whole, e);
 
 	if (fd < 0)
 		return fd;

@@ -202,10 +202,10 @@ static bool annotated_source(const struct ui_state *st, char *path, size_t size,
 {
 	const struct list *list = &st->lists[VIEW_ANNOTATE];
 	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
-	const struct listing *l = annotate_listing(st);
+	const struct listing *l = view_annotate_listing(st);
 	uint32_t file;
 
-	if (!l || !row || !annotate_source(st, row, &file, line))
+	if (!l || !row || !view_annotate_source(st, row, &file, line))
 		return false;
 	if (!*line)
 		*line = MAX(l->files[file].first, 1u);
@@ -488,14 +488,14 @@ static void pick_columns(struct ui_state *st, uint32_t code)
 		ui_state_say(st, false, "this view has no columns");
 }
 
-/* Start @w. Report errors of the start now, the result by actions_file_result(). */
+/* Start @w. Report errors of the start now, the result by outputs_file_result(). */
 static int start_work(struct ui_state *st, struct file_work *w)
 {
 	struct err e;
 	int code = file_worker_start(st->files, w, time_now_ns(), &e);
 
 	if (code)
-		actions_file_done(st, code, &e);
+		outputs_file_done(st, code, &e);
 	return MIN(code, 0);
 }
 
@@ -598,12 +598,12 @@ static void save_screen(struct ui_state *st, uint32_t code)
 
 static void lock(struct ui_state *st, uint32_t code)
 {
-	actions_lock(st);
+	outputs_lock(st);
 }
 
 static void stacks(struct ui_state *st, uint32_t code)
 {
-	actions_stacks_now(st);
+	outputs_stacks_now(st);
 }
 
 /*

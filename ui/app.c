@@ -411,10 +411,10 @@ static void loop(struct app *a)
 			take_profile(a);
 		if (fds[5].revents)
 			take_past(a);
-		if (fds[4].revents ? actions_file_result(&a->st, a->st.files)
-				   : actions_export_progress(&a->st))
+		if (fds[4].revents ? outputs_file_result(&a->st, a->st.files)
+				   : outputs_export_progress(&a->st))
 			a->dirty = true;
-		if (fds[6].revents && actions_file_result(&a->st, a->st.folders)) {
+		if (fds[6].revents && outputs_file_result(&a->st, a->st.folders)) {
 			prompt_keys_words(&a->st);
 			a->dirty = true;
 		}
@@ -896,7 +896,7 @@ static bool mouse_of(const char *text, size_t size, struct key *key)
 }
 
 /* Parse the text between < and >. Return false if it is unknown. */
-static bool step_of(const char *text, size_t size, struct script_step *step)
+static bool step_of(const char *text, size_t size, struct app_script_step *step)
 {
 	if (size == 4 && !strncmp(text, "tick", 4)) {
 		step->kind = SCRIPT_TICK;
@@ -922,9 +922,9 @@ static bool is_name(const char *text, size_t size)
 	       strspn(text, NAME_BYTES) >= size;
 }
 
-int script_check(const char *keys, struct err *e)
+int app_script_check(const char *keys, struct err *e)
 {
-	struct script_step step;
+	struct app_script_step step;
 
 	do {
 		const char *end = *keys == '<' ? strchr(keys, '>') : NULL;
@@ -936,13 +936,13 @@ int script_check(const char *keys, struct err *e)
 				       "--script: <%.*s>: unknown key\n"
 				       "  proftop(1) has the names; <lt> is the key '<'",
 				       (int)MIN(size, 60U), keys + 1);
-	} while (script_next(&keys).kind != SCRIPT_END);
+	} while (app_script_next(&keys).kind != SCRIPT_END);
 	return 0;
 }
 
-struct script_step script_next(const char **at)
+struct app_script_step app_script_next(const char **at)
 {
-	struct script_step step = { .kind = SCRIPT_END };
+	struct app_script_step step = { .kind = SCRIPT_END };
 	const char *end = **at == '<' ? memchr(*at, '>', strnlen(*at, NAME_MAX_BYTES)) : NULL;
 	utf8proc_int32_t code;
 	utf8proc_ssize_t n;
@@ -951,7 +951,7 @@ struct script_step script_next(const char **at)
 		*at = end + 1;
 		return step;
 	}
-	step = (struct script_step){ .kind = SCRIPT_END };
+	step = (struct app_script_step){ .kind = SCRIPT_END };
 	for (; **at; ++*at) {
 		n = utf8proc_iterate((const utf8proc_uint8_t *)*at, -1, &code);
 		if (n <= 0 || code <= 0)
@@ -989,9 +989,9 @@ static bool wait_profile(struct ui_state *st, int ms)
 static int run_steps(struct ui_state *st, struct canvas *c, const char *keys, struct err *e)
 {
 	bool replayed = st->config->replayed;
-	struct script_step step;
+	struct app_script_step step;
 
-	while (!st->quit && (step = script_next(&keys)).kind != SCRIPT_END) {
+	while (!st->quit && (step = app_script_next(&keys)).kind != SCRIPT_END) {
 		if (step.kind == SCRIPT_TICK && !wait_profile(st, replayed ? REPLAY_MS : TICK_MS) &&
 		    !replayed)
 			return err_set(e, -ETIMEDOUT, "--script: timeout: no profile for <tick>");
@@ -1022,8 +1022,8 @@ static int print_screen(const struct canvas *c, FILE *out, struct err *e)
 	return code;
 }
 
-int script_run(struct sampler *s, const struct ui_config *app, const struct script_config *config,
-	       FILE *out, struct err *e)
+int app_script_run(struct sampler *s, const struct ui_config *app,
+		   const struct app_script_config *config, FILE *out, struct err *e)
 {
 	struct ui_state st;
 	struct canvas c;

@@ -295,7 +295,7 @@ static bool file_words_gather(struct ui_state *st, const void *of, const char *w
 		ui_state_say_error(st, &e);
 	}
 	if (!code && file_worker_wait(st->folders))
-		actions_file_result(st, st->folders);
+		outputs_file_result(st, st->folders);
 	return false;
 }
 
@@ -319,7 +319,7 @@ static void run_record(struct ui_state *st, const char *arg)
 
 static void run_export(struct ui_state *st, const char *arg)
 {
-	actions_export(st, arg, EXPORT_NR, st->written.over);
+	outputs_export(st, arg, EXPORT_NR, st->written.over);
 }
 
 /* Set a match to a typed text. Return false, with a message, if the text would be cut. */
@@ -530,26 +530,26 @@ static void run_stacks(struct ui_state *st, const char *arg)
 	struct err e;
 
 	if (!*arg)
-		actions_stacks_now(st);
+		outputs_stacks_now(st);
 	else if (setting_take(setting_at(setting_index("pid")), &o, "stacks", arg, &e))
 		ui_state_say_error(st, &e);
 	else if (o.config.nr_pids != 1)
 		ui_state_say(st, true, "stacks: one process at a time");
 	else
-		actions_stacks_of(st, o.pids[0]);
+		outputs_stacks_of(st, o.pids[0]);
 	options_fini(&o);
 }
 
 static void run_event(struct ui_state *st, const char *arg)
 {
-	event_change_use(st, arg, "", false);
+	sampling_event_use(st, arg, "", false);
 }
 
 /* Filter the shown event; without an argument no longer. */
 static void run_event_filter(struct ui_state *st, const char *arg)
 {
 	if (st->latest && st->latest->nr_events)
-		event_change_edit(st, ui_state_event(st, st->latest), NULL, arg);
+		sampling_event_edit(st, ui_state_event(st, st->latest), NULL, arg);
 }
 
 static bool gather_events(struct ui_state *st, const void *of, const char *word)
@@ -1129,7 +1129,7 @@ static void answer(struct ui_state *st, uint32_t code)
 	else if (st->written.screen)
 		actions_save_screen(st, path, true);
 	else
-		actions_export(st, path, (enum export_format)st->written.format, true);
+		outputs_export(st, path, (enum export_format)st->written.format, true);
 }
 
 void prompt_keys_press(struct ui_state *st, const struct key *key)

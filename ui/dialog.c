@@ -269,7 +269,7 @@ static void change_levels(struct ui_state *st, uint32_t at)
 	char modifiers[8];
 
 	format_levels(&st->dialog.levels, modifiers, sizeof(modifiers));
-	event_change_edit(st, at, modifiers, NULL);
+	sampling_event_edit(st, at, modifiers, NULL);
 }
 
 static bool levels_are_chosen(const struct dialog_levels *l)
@@ -284,10 +284,10 @@ static bool dialog_event_use(struct ui_state *st, const struct dialog_entry *ent
 
 	if (entry && entry->value) {
 		if (d->in_field)
-			return event_change_edit(st, (uint32_t)entry->value - 1, NULL,
-						 d->field.text);
+			return sampling_event_edit(st, (uint32_t)entry->value - 1, NULL,
+						   d->field.text);
 		if (add)
-			event_change_take_out(st, (uint32_t)entry->value - 1);
+			sampling_event_take_out(st, (uint32_t)entry->value - 1);
 		else if (levels_are_chosen(&st->dialog.levels))
 			change_levels(st, (uint32_t)entry->value - 1);
 		else
@@ -295,8 +295,8 @@ static bool dialog_event_use(struct ui_state *st, const struct dialog_entry *ent
 				 entry->name);
 		return !add;
 	}
-	return event_change_use(st, chosen(st, entry, text, sizeof(text)),
-				d->in_field ? d->field.text : "", add) &&
+	return sampling_event_use(st, chosen(st, entry, text, sizeof(text)),
+				  d->in_field ? d->field.text : "", add) &&
 	       !add;
 }
 
@@ -398,11 +398,11 @@ static bool dialog_export_use(struct ui_state *st, const struct dialog_entry *en
 		snprintf(path, sizeof(path), "%s", st->dialog.line.text);
 		/* It may open a prompt. */
 		dialog_close(st);
-		actions_export(st, path, EXPORT_NR, false);
+		outputs_export(st, path, EXPORT_NR, false);
 		return false;
 	}
 	if (entry->value < EXPORT_NR) {
-		actions_export_here(st, (enum export_format)entry->value);
+		outputs_export_here(st, (enum export_format)entry->value);
 		return true;
 	}
 	/* Close it first: it would be on the saved screen. */
@@ -659,7 +659,7 @@ static bool use_process(struct ui_state *st, const struct dialog_entry *entry, b
 	if (!entry && *text && strspn(text, "0123456789") == strlen(text)) {
 		/* A process without samples sleeps: its stacks can be read. */
 		if (!number_pids(text, &pids, &nr))
-			actions_stacks_of(st, pids[0]);
+			outputs_stacks_of(st, pids[0]);
 		free(pids);
 		return false;
 	}
@@ -1114,7 +1114,7 @@ static bool dialog_stacks_use(struct ui_state *st, const struct dialog_entry *en
 	again = *a;
 	/* Frees @a; the answer opens a box again. */
 	dialog_close(st);
-	actions_stacks_again(st, &again, value == READ_STOP);
+	outputs_stacks_again(st, &again, value == READ_STOP);
 	return false;
 }
 

@@ -33,13 +33,13 @@ void actions_do(struct ui_state *st, enum action action, uint32_t code);
  * Get the shown samples: event, process, thread, filter. The mask of tasks is borrowed. False: the
  * process or thread drilled into has none.
  */
-bool actions_export_scope(const struct ui_state *st, struct snapshot_scope *scope);
+bool outputs_export_scope(const struct ui_state *st, struct snapshot_scope *scope);
 /* Export to @path and show the result; @format EXPORT_NR: by the ending. */
-void actions_export(struct ui_state *st, const char *path, enum export_format format, bool replace);
+void outputs_export(struct ui_state *st, const char *path, enum export_format format, bool replace);
 /* Export to a file in the working directory, named by the time. */
-void actions_export_here(struct ui_state *st, enum export_format format);
+void outputs_export_here(struct ui_state *st, enum export_format format);
 /* Show the progress of a file that takes long. Return false if none does. */
-bool actions_export_progress(struct ui_state *st);
+bool outputs_export_progress(struct ui_state *st);
 
 /*
  * Stacks of threads at this moment, in a box: of the mutex that most threads of the selected row
@@ -58,15 +58,15 @@ struct asked_stacks {
 };
 
 /* Start to look for a mutex; the answer is a box, or a message. */
-void actions_lock(struct ui_state *st);
+void outputs_lock(struct ui_state *st);
 /* Open the box of the process of the selected row: how to read is chosen there. */
-void actions_stacks_now(struct ui_state *st);
+void outputs_stacks_now(struct ui_state *st);
 /* Of a process that may have no samples: it may sleep. */
-void actions_stacks_of(struct ui_state *st, pid_t pid);
+void outputs_stacks_of(struct ui_state *st, pid_t pid);
 /* Read the stacks of @a again, which is freed before the answer. */
-void actions_stacks_again(struct ui_state *st, const struct asked_stacks *a, bool stop);
+void outputs_stacks_again(struct ui_state *st, const struct asked_stacks *a, bool stop);
 /* Free the contents of a box. */
-void actions_stacks_drop(void *asked);
+void outputs_stacks_drop(void *asked);
 
 /*
  * Actions of the selected row: its menu, and its source in an editor. The
@@ -85,9 +85,9 @@ const char *actions_row_refusal(const struct ui_state *st, enum action action);
 void actions_settings(const struct ui_state *st, struct settings *set);
 int actions_save_screen(struct ui_state *st, const char *path, bool replace);
 /* Report the result of a file. Of one that exists a prompt decides. */
-void actions_file_done(struct ui_state *st, int code, const struct err *e);
+void outputs_file_done(struct ui_state *st, int code, const struct err *e);
 /* Report the result of a file that was being written; false: none yet. */
-bool actions_file_result(struct ui_state *st, struct file_worker *f);
+bool outputs_file_result(struct ui_state *st, struct file_worker *f);
 
 /*
  * The live screen: shows the sampler's profiles and handles keys.
@@ -278,14 +278,15 @@ void rewind_time_hint(const struct ui_state *st, const char *text, char *buf, si
  * no longer). @filter: of the last one, a tracepoint; "": none. A program with a probe is read as
  * file work, and the events are changed later. False: refused, with a message.
  */
-bool event_change_use(struct ui_state *st, const char *text, const char *filter, bool add);
+bool sampling_event_use(struct ui_state *st, const char *text, const char *filter, bool add);
 /* Stop sampling event number @at. */
-void event_change_take_out(struct ui_state *st, uint32_t at);
+void sampling_event_take_out(struct ui_state *st, uint32_t at);
 /*
  * Give event number @at the modifiers "u", "kpp" or "", and keep its rate; or, if @filter is not
  * NULL, that filter, "": none. False: refused, with a message.
  */
-bool event_change_edit(struct ui_state *st, uint32_t at, const char *modifiers, const char *filter);
+bool sampling_event_edit(struct ui_state *st, uint32_t at, const char *modifiers,
+			 const char *filter);
 
 /* Draw everything on @c; the zones of the mouse are noted in the state. */
 void screen_draw(struct ui_state *st, struct canvas *c);
@@ -306,18 +307,18 @@ void screen_draw(struct ui_state *st, struct canvas *c);
 
 enum script_kind { SCRIPT_END, SCRIPT_KEY, SCRIPT_TICK, SCRIPT_SIZE };
 
-struct script_step {
+struct app_script_step {
 	enum script_kind kind;
 	struct key key;
 	unsigned int rows, cols; /* SCRIPT_SIZE */
 };
 
 /* Return the next step and advance *@at. Bytes that are not UTF-8 are skipped. Pure. */
-struct script_step script_next(const char **at);
+struct app_script_step app_script_next(const char **at);
 /* Check the names of keys. 0, or -EINVAL with a message: one of them is not known. Pure. */
-int script_check(const char *keys, struct err *e);
+int app_script_check(const char *keys, struct err *e);
 
-struct script_config {
+struct app_script_config {
 	const char *keys;
 	unsigned int rows, cols;
 };
@@ -326,8 +327,8 @@ struct script_config {
  * Wait for the first profile, press the keys, and print the screen unless
  * they quit. Return 0, or -errno with a sentence. The main thread.
  */
-int script_run(struct sampler *s, const struct ui_config *app, const struct script_config *config,
-	       FILE *out, struct err *e);
+int app_script_run(struct sampler *s, const struct ui_config *app,
+		   const struct app_script_config *config, FILE *out, struct err *e);
 
 /*
  * A run of proftop from its options to its exit code: with a screen, without, from keys of the

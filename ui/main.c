@@ -84,7 +84,7 @@ static int write_file(const char *path, const struct out *out, struct err *e)
 
 	if (code)
 		return code;
-	code = file_write_text(path, out->data ? out->data : "", out->size, true, e);
+	code = file_work_write_text(path, out->data ? out->data : "", out->size, true, e);
 	invoker_end(&saved);
 	return code;
 }
@@ -507,7 +507,7 @@ static int take_baseline(struct ui_config *config, const struct options *o, stru
 
 static int session_keys(const struct options *o, struct err *e)
 {
-	const struct script_config script = {
+	const struct app_script_config script = {
 		.keys = o->script,
 		.rows = size_of(o->rows_of_screen, "LINES", 24),
 		.cols = size_of(o->cols, "COLUMNS", 80),
@@ -518,7 +518,7 @@ static int session_keys(const struct options *o, struct err *e)
 	struct sampler *s;
 	int code;
 
-	if (script_check(o->script, e))
+	if (app_script_check(o->script, e))
 		return EXIT_USAGE;
 	configure(&config, o);
 	config.users = users = users_load(NULL);
@@ -538,7 +538,8 @@ static int session_keys(const struct options *o, struct err *e)
 		sampler_drop_thread_caps();
 		code = code ? exit_of_start(o, code)
 			    : end_files(o, s,
-					exit_of_run(script_run(s, &config, &script, stdout, e)), e);
+					exit_of_run(app_script_run(s, &config, &script, stdout, e)),
+					e);
 	}
 	sampler_free(s);
 	users_free(users);

@@ -86,7 +86,7 @@ static void set_only(const struct ui_state *st, struct snapshot_scope *scope)
 			add_only(scope, "module", p->modules[i].name.str);
 }
 
-bool actions_export_scope(const struct ui_state *st, struct snapshot_scope *scope)
+bool outputs_export_scope(const struct ui_state *st, struct snapshot_scope *scope)
 {
 	const struct match *filter = &st->lists[st->view].filter;
 	bool any;
@@ -108,7 +108,7 @@ bool actions_export_scope(const struct ui_state *st, struct snapshot_scope *scop
 	return any;
 }
 
-void actions_export(struct ui_state *st, const char *path, enum export_format format, bool replace)
+void outputs_export(struct ui_state *st, const char *path, enum export_format format, bool replace)
 {
 	struct snapshot_scope scope;
 	struct err e;
@@ -124,7 +124,7 @@ void actions_export(struct ui_state *st, const char *path, enum export_format fo
 		ui_state_say(st, true, "nothing to export yet");
 		return;
 	}
-	if (!actions_export_scope(st, &scope)) {
+	if (!outputs_export_scope(st, &scope)) {
 		ui_state_say(st, true, "nothing to export: no samples of %s in this window",
 			     scope.title);
 		return;
@@ -138,10 +138,10 @@ void actions_export(struct ui_state *st, const char *path, enum export_format fo
 	code = file_worker_start(st->files, export_work(st->shown, &scope, format, path, replace),
 				 time_now_ns(), &e);
 	if (code)
-		actions_file_done(st, code, &e);
+		outputs_file_done(st, code, &e);
 }
 
-void actions_export_here(struct ui_state *st, enum export_format format)
+void outputs_export_here(struct ui_state *st, enum export_format format)
 {
 	time_t now = time(NULL);
 	char when[32], path[64];
@@ -154,10 +154,10 @@ void actions_export_here(struct ui_state *st, enum export_format format)
 	localtime_r(&now, &tm);
 	strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &tm);
 	snprintf(path, sizeof(path), "proftop-%s%s", when, export_ending(format));
-	actions_export(st, path, format, false);
+	outputs_export(st, path, format, false);
 }
 
-bool actions_export_progress(struct ui_state *st)
+bool outputs_export_progress(struct ui_state *st)
 {
 	int permille = file_worker_permille(st->files, st->now_ns);
 	const char *doing;
@@ -261,7 +261,7 @@ static void choose_tasks(const struct ui_state *st, struct lock_work *w, bool an
 	}
 }
 
-void actions_stacks_drop(void *asked)
+void outputs_stacks_drop(void *asked)
 {
 	struct asked_stacks *a = asked;
 
@@ -384,7 +384,7 @@ static int finish(struct file_work *work, struct err *e)
 	struct lock_work *w = (struct lock_work *)work;
 
 	dialog_open(w->st, w->asked->is_lock ? &dialog_lock : &dialog_stacks, w->asked,
-		    actions_stacks_drop);
+		    outputs_stacks_drop);
 	w->asked = NULL;
 	return 0;
 }
@@ -394,7 +394,7 @@ static void free_work(struct file_work *work)
 	struct lock_work *w = (struct lock_work *)work;
 
 	profile_free(w->profile);
-	actions_stacks_drop(w->asked);
+	outputs_stacks_drop(w->asked);
 	free(w);
 }
 
@@ -450,7 +450,7 @@ static pid_t selected_process(const struct ui_state *st)
 	return process < p->nr_processes ? p->processes[process].pid : 0;
 }
 
-void actions_lock(struct ui_state *st)
+void outputs_lock(struct ui_state *st)
 {
 	struct lock_work *w = st->shown ? new_work(st, "reading the mutexes") : NULL;
 
@@ -473,17 +473,17 @@ void actions_lock(struct ui_state *st)
 	free_work(&w->work);
 }
 
-void actions_stacks_now(struct ui_state *st)
+void outputs_stacks_now(struct ui_state *st)
 {
 	pid_t pid = st->shown ? selected_process(st) : 0;
 
 	if (pid > 0 || st->config->replayed)
-		actions_stacks_of(st, pid);
+		outputs_stacks_of(st, pid);
 	else
 		ui_state_say(st, true, "no process is selected: 2, then a row; or :stacks PID");
 }
 
-void actions_stacks_of(struct ui_state *st, pid_t pid)
+void outputs_stacks_of(struct ui_state *st, pid_t pid)
 {
 	struct asked_stacks *a;
 
@@ -499,10 +499,10 @@ void actions_stacks_of(struct ui_state *st, pid_t pid)
 	if (!a)
 		return;
 	a->pid = pid;
-	dialog_open(st, &dialog_stacks, a, actions_stacks_drop);
+	dialog_open(st, &dialog_stacks, a, outputs_stacks_drop);
 }
 
-void actions_stacks_again(struct ui_state *st, const struct asked_stacks *a, bool stop)
+void outputs_stacks_again(struct ui_state *st, const struct asked_stacks *a, bool stop)
 {
 	struct lock_work *w = new_work(st, "reading the stacks");
 
@@ -516,7 +516,7 @@ void actions_stacks_again(struct ui_state *st, const struct asked_stacks *a, boo
 
 /* ---- results of files ---- */
 
-void actions_file_done(struct ui_state *st, int code, const struct err *e)
+void outputs_file_done(struct ui_state *st, int code, const struct err *e)
 {
 	bool busy = st->prompt.kind != PROMPT_NONE || st->dialog.ops;
 
@@ -528,14 +528,14 @@ void actions_file_done(struct ui_state *st, int code, const struct err *e)
 		ui_state_say(st, false, "%s", e->text);
 }
 
-bool actions_file_result(struct ui_state *st, struct file_worker *f)
+bool outputs_file_result(struct ui_state *st, struct file_worker *f)
 {
 	struct err e;
 	int code;
 
 	if (!file_worker_take(f, &code, &e))
 		return false;
-	actions_file_done(st, code, &e);
+	outputs_file_done(st, code, &e);
 	return true;
 }
 

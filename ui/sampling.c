@@ -230,7 +230,7 @@ static int use_here(struct ui_state *st, const char *text, const char *filter, b
 	return code ? code : apply(st, events, nr, add, e);
 }
 
-bool event_change_use(struct ui_state *st, const char *text, const char *filter, bool add)
+bool sampling_event_use(struct ui_state *st, const char *text, const char *filter, bool add)
 {
 	bool reads_file = event_list_reads_file(text);
 	struct err e;
@@ -250,7 +250,7 @@ bool event_change_use(struct ui_state *st, const char *text, const char *filter,
 	return code >= 0;
 }
 
-void event_change_take_out(struct ui_state *st, uint32_t at)
+void sampling_event_take_out(struct ui_state *st, uint32_t at)
 {
 	struct err e;
 	int code = take_out(st, at, &e);
@@ -269,7 +269,8 @@ static int set_filter(struct event *ev, const char *filter, struct err *e)
 	return err_set(e, 0, "%s has no filter", ev->name);
 }
 
-bool event_change_edit(struct ui_state *st, uint32_t at, const char *modifiers, const char *filter)
+bool sampling_event_edit(struct ui_state *st, uint32_t at, const char *modifiers,
+			 const char *filter)
 {
 	struct event events[EVENTS_MAX];
 	uint32_t nr = others(st, UINT32_MAX, events);

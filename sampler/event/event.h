@@ -182,7 +182,7 @@ bool procstat_pid_namespace(const char *root);
  * Open the folder of @name: a path as it is written, or one below the mount of that hierarchy, by
  * @mounts. An fd, or -ESRCH with a message. @whole: it is the root, with every task.
  */
-int target_cgroup_open(const char *mounts, const char *name, bool *whole, struct err *e);
+int task_list_open_cgroup(const char *mounts, const char *name, bool *whole, struct err *e);
 
 /* Lists of tasks and of CPUs, read from /proc and /sys. Any thread. */
 

@@ -624,7 +624,7 @@ static int explain(const char *mounts, const struct mount *own, const char *name
 		       name, other.path, own->path, own->path, own->v2 ? "0::" : "perf_event");
 }
 
-int target_cgroup_open(const char *mounts, const char *name, bool *whole, struct err *e)
+int task_list_open_cgroup(const char *mounts, const char *name, bool *whole, struct err *e)
 {
 	struct mount own = find_own(mounts), m;
 	int fd = own.path[0] ? open_any(mounts, &own, false, name, &m) : -1, error = errno;

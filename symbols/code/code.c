@@ -408,7 +408,7 @@ static void run(struct job *job)
 		read_kernel(r);
 		break;
 	case OBJECT_SCRIPT:
-		script_read(r->l, &r->script);
+		listing_read_script(r->l, &r->script);
 		break;
 	default:
 		read_process(r);

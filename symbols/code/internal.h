@@ -82,7 +82,7 @@ struct script_want {
 };
 
 /* Read the lines into @l, or set the reason and the fix. */
-void script_read(struct listing *l, const struct script_want *want);
+void listing_read_script(struct listing *l, const struct script_want *want);
 
 /* Lines of a function, from 1, both included. */
 struct script_span {

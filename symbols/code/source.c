@@ -509,7 +509,7 @@ static void read_source_file(struct listing *l, const struct script_want *want)
 	free(text);
 }
 
-void script_read(struct listing *l, const struct script_want *want)
+void listing_read_script(struct listing *l, const struct script_want *want)
 {
 	l->script = true;
 	l->asked_last = want->last;

@@ -765,7 +765,7 @@ struct wire {
 	const uint8_t *at, *end;
 };
 
-static bool wire_varint(struct wire *w, uint64_t *value)
+static bool proto_varint(struct wire *w, uint64_t *value)
 {
 	*value = 0;
 	for (unsigned int shift = 0; shift < 64 && w->at < w->end; shift += 7) {
@@ -783,18 +783,18 @@ static bool wire_next(struct wire *w, uint64_t *field, struct wire *out)
 {
 	uint64_t tag, size = 0;
 
-	if (!wire_varint(w, &tag))
+	if (!proto_varint(w, &tag))
 		return false;
 	*field = tag >> 3;
 	*out = (struct wire){ w->at, w->at };
 	switch (tag & 7) {
 	case 0:
-		return wire_varint(w, &size);
+		return proto_varint(w, &size);
 	case 1:
 		size = 8;
 		break;
 	case 2:
-		if (!wire_varint(w, &size))
+		if (!proto_varint(w, &size))
 			return false;
 		break;
 	case 5:

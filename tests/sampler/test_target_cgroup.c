@@ -90,7 +90,7 @@ static void expect(const char *mounts, const char *name, bool whole, const char 
 #pragma GCC diagnostic pop
 	fake_put(root, "/mounts", text);
 	snprintf(path, sizeof(path), "%s/mounts", root);
-	fd = target_cgroup_open(path, full, &got, &e);
+	fd = task_list_open_cgroup(path, full, &got, &e);
 	if (!says && (fd < 0 || got != whole))
 		fail_msg("%s: %d, whole %d: %s", name, fd, got, e.text);
 	if (says && (fd != -ESRCH || !strstr(e.text, says)))
@@ -200,11 +200,11 @@ TEST(test_long_name)
 	nr = 1023 - strlen(root) - strlen("/cg/unified/shop.slice/web");
 	memset(name, '/', nr);
 	strcpy(name + nr, "shop.slice/web");
-	fd = target_cgroup_open(path, name, &whole, &e);
+	fd = task_list_open_cgroup(path, name, &whole, &e);
 	assert_true(fd >= 0);
 	close(fd);
 	strcpy(name + nr, "shop.slice/web/nothing");
-	assert_int_equal(target_cgroup_open(path, name, &whole, &e), -ESRCH);
+	assert_int_equal(task_list_open_cgroup(path, name, &whole, &e), -ESRCH);
 	assert_non_null(strstr(e.text, "File name too long"));
 }
 

@@ -58,7 +58,7 @@ static void wait_result(struct bench *b)
 
 	for (int i = 0; i < 100 && !taken; i++) {
 		poll(&fd, 1, 100);
-		taken = actions_file_result(&b->st, b->st.files);
+		taken = outputs_file_result(&b->st, b->st.files);
 	}
 	assert_true(taken);
 }
@@ -166,12 +166,12 @@ TEST(test_new_event_with_filter)
 	struct bench *b = start();
 	int before = b->sampler.nr_sets;
 
-	event_change_use(&b->st, "cpu-clock", "a == 1", false);
+	sampling_event_use(&b->st, "cpu-clock", "a == 1", false);
 	while (b->sampler.nr_sets == before && !b->st.message_bad)
 		wait_result(b);
 	assert_int_equal(b->sampler.nr_sets, before);
 	assert_non_null(strstr(b->st.message, "'cpu-clock' is not a tracepoint"));
-	event_change_use(&b->st, "cpu-clock", "", false);
+	sampling_event_use(&b->st, "cpu-clock", "", false);
 	if (b->sampler.nr_sets == before)
 		wait_result(b);
 	assert_int_equal(b->sampler.nr_sets, before + 1);

@@ -67,7 +67,7 @@ static void drop_made(void *asked)
 
 	free(a->stacks->profile);
 	a->stacks->profile = NULL;
-	actions_stacks_drop(asked);
+	outputs_stacks_drop(asked);
 }
 
 TEST(test_owner)

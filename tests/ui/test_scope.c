@@ -231,7 +231,7 @@ TEST(test_export)
 	struct bench b;
 
 	drill(&b, 100, 30);
-	assert_true(actions_export_scope(&b.st, &scope));
+	assert_true(outputs_export_scope(&b.st, &scope));
 	assert_string_equal(scope.title, "api-server[4242]");
 	assert_string_equal(scope.only, "");
 	b.st.shown->modules = calloc(1, sizeof(*b.st.shown->modules));
@@ -240,20 +240,20 @@ TEST(test_export)
 	navigate_into_module(&b.st, 0);
 	b.st.scope.by_user = true;
 	b.st.scope.uid = 4711;
-	actions_export_scope(&b.st, &scope);
+	outputs_export_scope(&b.st, &scope);
 	assert_string_equal(scope.only, "user 4711, module libfoo.so");
 	assert_int_equal(scope.module, 7);
 	/* The other views show all modules. */
 	press(&b, '4');
-	actions_export_scope(&b.st, &scope);
+	outputs_export_scope(&b.st, &scope);
 	assert_string_equal(scope.only, "user 4711");
 	assert_int_equal(scope.module, UINT32_MAX);
 	/* Not all samples under the name of a process that has none. */
 	for (uint32_t i = 0; i < p->nr_processes; i++)
 		p->processes[i].id += 1000;
 	model_take(&b.st, p);
-	assert_false(actions_export_scope(&b.st, &scope));
-	actions_export(&b.st, "/nowhere/x.folded", EXPORT_NR, false);
+	assert_false(outputs_export_scope(&b.st, &scope));
+	outputs_export(&b.st, "/nowhere/x.folded", EXPORT_NR, false);
 	assert_true(shows(&b, "nothing to export: no samples of api-server[4242]"));
 	bench_fini(&b);
 }

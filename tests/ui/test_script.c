@@ -27,7 +27,7 @@
 
 static uint32_t key_at(const char **at)
 {
-	struct script_step step = script_next(at);
+	struct app_script_step step = app_script_next(at);
 
 	assert_int_equal(step.kind, SCRIPT_KEY);
 	return step.key.code;
@@ -48,8 +48,8 @@ TEST(test_keys)
 	assert_int_equal(key_at(&at), 0x65e5);
 	assert_int_equal(key_at(&at), K_ENTER);
 	assert_int_equal(key_at(&at), K_ESC);
-	assert_int_equal(script_next(&at).kind, SCRIPT_END);
-	assert_int_equal(script_next(&at).kind, SCRIPT_END);
+	assert_int_equal(app_script_next(&at).kind, SCRIPT_END);
+	assert_int_equal(app_script_next(&at).kind, SCRIPT_END);
 }
 
 /* A name that is not known would be typed letter by letter: each is a key that does something. */
@@ -73,26 +73,26 @@ TEST(test_unknown_names)
 	struct err e;
 
 	for (size_t i = 0; i < ARRAY_SIZE(right); i++)
-		if (script_check(right[i], &e))
+		if (app_script_check(right[i], &e))
 			fail_msg("%s: %s", right[i], e.text);
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
-		if (!script_check(wrong[i], &e))
+		if (!app_script_check(wrong[i], &e))
 			fail_msg("%s", wrong[i]);
-	assert_int_equal(script_check("j<foo>", &e), -EINVAL);
+	assert_int_equal(app_script_check("j<foo>", &e), -EINVAL);
 	assert_memory_equal(e.text, "--script: <foo>: unknown key", 28);
 }
 
 TEST(test_steps)
 {
 	const char *at = "<tick><size 100x30><click 3,10><size 0x9><";
-	struct script_step step = script_next(&at);
+	struct app_script_step step = app_script_next(&at);
 
 	assert_int_equal(step.kind, SCRIPT_TICK);
-	step = script_next(&at);
+	step = app_script_next(&at);
 	assert_int_equal(step.kind, SCRIPT_SIZE);
 	assert_int_equal(step.cols, 100);
 	assert_int_equal(step.rows, 30);
-	step = script_next(&at);
+	step = app_script_next(&at);
 	assert_int_equal(step.kind, SCRIPT_KEY);
 	assert_int_equal(step.key.code, K_MOUSE);
 	assert_int_equal(step.key.row, 3);
@@ -100,7 +100,7 @@ TEST(test_steps)
 	/* No such size: keys, one by one. */
 	for (const char *p = "<size 0x9><"; *p; p++)
 		assert_int_equal(key_at(&at), *p);
-	assert_int_equal(script_next(&at).kind, SCRIPT_END);
+	assert_int_equal(app_script_next(&at).kind, SCRIPT_END);
 }
 
 /* Bytes that are no text end, and never yield a key that is not one. */
@@ -116,7 +116,7 @@ TEST(test_bytes)
 		for (size_t i = 0; i < sizeof(text) - 1; i++)
 			text[i] = (char)(rand() % 255 + 1);
 		text[sizeof(text) - 1] = '\0';
-		while (script_next(&at).kind != SCRIPT_END && nr < 1000)
+		while (app_script_next(&at).kind != SCRIPT_END && nr < 1000)
 			nr++;
 		assert_true(nr < 64);
 		assert_ptr_equal(at, end);
@@ -228,7 +228,7 @@ TEST(test_complete_words)
 	/* It may take longer than Tab waits. */
 	for (int i = 0; i < 1000 && !strstr(b.st.prompt.line.text, "/alphabet.txt"); i++) {
 		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
-		if (actions_file_result(&b.st, b.st.folders))
+		if (outputs_file_result(&b.st, b.st.folders))
 			prompt_keys_words(&b.st);
 	}
 	assert_non_null(strstr(b.st.prompt.line.text, "/alphabet.txt"));

@@ -224,7 +224,7 @@ TEST(test_latency)
 	row = row_of(&b, "copy_user_enhanced_fast_string");
 	/* Kernel code weighs half of what it did: 1842 + 580 of 6155. */
 	assert_true(fabs(row->self - cpu * 0.5 / (1 - 0.5 * 2422 / 6155)) < 0.001);
-	actions_export_scope(&b.st, &scope);
+	outputs_export_scope(&b.st, &scope);
 	assert_int_equal(scope.filter.event, 0);
 	press(&b, '^');
 	assert_non_null(strstr(look(&b), "CPU time"));

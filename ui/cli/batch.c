@@ -391,7 +391,7 @@ int batch_run(struct sampler *s, FILE *out, const struct batch_config *config, s
 
 #define SCRIPT_FIELDS_BRSTACKSYM (1ULL << 63)
 
-uint64_t script_fields_parse(const char *list, const char **bad)
+uint64_t batch_fields_parse(const char *list, const char **bad)
 {
 	static const struct {
 		const char *name;

@@ -277,9 +277,10 @@ bool file_worker_take(struct file_worker *f, int *code, struct err *e);
  * regular file, else an existing path is refused with -EEXIST. Symbolic links are not
  * followed. Return 0 or -errno with a message.
  */
-int file_write_text(const char *path, const char *text, size_t size, bool replace, struct err *e);
+int file_work_write_text(const char *path, const char *text, size_t size, bool replace,
+			 struct err *e);
 /*
- * Make work for file_write_text(): copies @path, takes over @text (malloc). Return NULL:
+ * Make work for file_work_write_text(): copies @path, takes over @text (malloc). Return NULL:
  * no memory, @text is freed.
  */
 struct file_work *file_work_text(const char *path, char *text, size_t size, bool replace,

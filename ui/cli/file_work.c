@@ -362,7 +362,8 @@ static int give_name(const char *temporary, const char *path, bool replace)
 	return code;
 }
 
-int file_write_text(const char *path, const char *text, size_t size, bool replace, struct err *e)
+int file_work_write_text(const char *path, const char *text, size_t size, bool replace,
+			 struct err *e)
 {
 	char temporary[4096];
 	int fd, code = check_target(path, replace, e);
@@ -394,7 +395,7 @@ static int run_text(struct file_work *w, struct err *e)
 {
 	struct text_work *t = (struct text_work *)w;
 
-	return file_write_text(t->path, t->text, t->size, t->replace, e);
+	return file_work_write_text(t->path, t->text, t->size, t->replace, e);
 }
 
 static void free_text(struct file_work *w)

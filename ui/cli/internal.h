@@ -20,7 +20,7 @@ struct settings;
 bool file_work_is_left(void);
 
 /* Return the PERF_SAMPLE_* of a list of fields ("brstack,addr"), 0: unknown, which is *bad. */
-uint64_t script_fields_parse(const char *list, const char **bad);
+uint64_t batch_fields_parse(const char *list, const char **bad);
 
 /*
  * Read the settings in @path into @s; a missing file is no error. Return 0, or -EINVAL

@@ -513,7 +513,7 @@ static int take_fields(const struct setting *s, void *base, const char *name, co
 	struct options *o = base;
 	const char *bad;
 
-	o->fields = script_fields_parse(text, &bad);
+	o->fields = batch_fields_parse(text, &bad);
 	return o->fields ? 0
 			 : err_set(e, -EINVAL, "%s=%s: unknown field '%s'\n  %s", name, text, bad,
 				   "see 'proftop --help'");

@@ -242,7 +242,7 @@ static int run(struct file_work *work, struct err *e)
 	int code = export_write(&o, w->profile, &w->scope, w->format, e);
 
 	if (!code)
-		code = file_write_text(w->path, o.data ? o.data : "", o.size, w->replace, e);
+		code = file_work_write_text(w->path, o.data ? o.data : "", o.size, w->replace, e);
 	out_fini(&o);
 	return code;
 }

@@ -158,14 +158,14 @@ struct tree {
  */
 
 /* Add a bare number: an element of a packed field. */
-void wire_varint(struct out *o, uint64_t v);
+void proto_varint(struct out *o, uint64_t v);
 /* Add a field of an integer, also if it is 0. */
-void wire_number(struct out *o, int field, uint64_t v);
-void wire_fixed64(struct out *o, int field, uint64_t v);
+void proto_number(struct out *o, int field, uint64_t v);
+void proto_fixed64(struct out *o, int field, uint64_t v);
 /* Add a field of a string, bytes or packed numbers. */
-void wire_bytes(struct out *o, int field, const void *bytes, size_t size);
+void proto_bytes(struct out *o, int field, const void *bytes, size_t size);
 /* Add @part as a submessage, and empty it. */
-void wire_message(struct out *o, int field, struct out *part);
+void proto_message(struct out *o, int field, struct out *part);
 
 /*
  * Numbers for the locations of stacks: a location is a function with the functions that are

@@ -125,7 +125,7 @@ static uint64_t index_of(struct writing *w, uint32_t n)
 static void put_packed(struct out *o, int field, struct out *numbers)
 {
 	if (numbers->size || numbers->failed)
-		wire_message(o, field, numbers);
+		proto_message(o, field, numbers);
 }
 
 /* ---- attributes ---- */
@@ -138,9 +138,9 @@ static uint64_t attribute_of(struct writing *w, uint64_t key, uint64_t value, bo
 
 static void put_attribute(struct writing *w, uint64_t key)
 {
-	wire_number(&w->part, ATTRIBUTE_KEY, key);
-	wire_message(&w->part, ATTRIBUTE_VALUE, &w->inner);
-	wire_message(&w->dictionary, TABLE_ATTRIBUTE, &w->part);
+	proto_number(&w->part, ATTRIBUTE_KEY, key);
+	proto_message(&w->part, ATTRIBUTE_VALUE, &w->inner);
+	proto_message(&w->dictionary, TABLE_ATTRIBUTE, &w->part);
 }
 
 /* Add a text to w->indices; w->part must be empty. */
@@ -151,10 +151,10 @@ static void add_text(struct writing *w, struct safe_text name, struct safe_text 
 
 	at = attribute_of(w, key, strings_add(&w->values, value), &is_new);
 	if (is_new) {
-		wire_bytes(&w->inner, VALUE_STRING, value.str, value.size);
+		proto_bytes(&w->inner, VALUE_STRING, value.str, value.size);
 		put_attribute(w, key);
 	}
-	wire_varint(&w->indices, at);
+	proto_varint(&w->indices, at);
 }
 
 static void add_number(struct writing *w, struct safe_text name, pid_t value)
@@ -164,10 +164,10 @@ static void add_number(struct writing *w, struct safe_text name, pid_t value)
 
 	at = attribute_of(w, key, (uint32_t)value, &is_new);
 	if (is_new) {
-		wire_number(&w->inner, VALUE_INT, (uint64_t)(int64_t)value);
+		proto_number(&w->inner, VALUE_INT, (uint64_t)(int64_t)value);
 		put_attribute(w, key);
 	}
-	wire_varint(&w->indices, at);
+	proto_varint(&w->indices, at);
 }
 
 /* ---- services ---- */
@@ -266,10 +266,10 @@ static void put_zero_values(struct writing *w)
 		if (table == TABLE_STRING)
 			continue;
 		if (table == TABLE_LINK) {
-			wire_bytes(&w->part, LINK_TRACE, zeros, 16);
-			wire_bytes(&w->part, LINK_SPAN, zeros, 8);
+			proto_bytes(&w->part, LINK_TRACE, zeros, 16);
+			proto_bytes(&w->part, LINK_SPAN, zeros, 8);
 		}
-		wire_message(&w->dictionary, table, &w->part);
+		proto_message(&w->dictionary, table, &w->part);
 	}
 }
 
@@ -285,10 +285,10 @@ static uint64_t mapping_of(struct writing *w, uint32_t module)
 		return at;
 	if (m->build_id.size)
 		add_text(w, TEXT("process.executable.build_id.gnu"), m->build_id);
-	wire_number(&w->part, MAPPING_FILENAME,
-		    strings_add(&w->strings, m->path.size ? m->path : m->name));
+	proto_number(&w->part, MAPPING_FILENAME,
+		     strings_add(&w->strings, m->path.size ? m->path : m->name));
 	put_packed(&w->part, MAPPING_ATTRIBUTES, &w->indices);
-	wire_message(&w->dictionary, TABLE_MAPPING, &w->part);
+	proto_message(&w->dictionary, TABLE_MAPPING, &w->part);
 	return at;
 }
 
@@ -304,11 +304,11 @@ static uint64_t function_of(struct writing *w, uint32_t function)
 	if (!is_new)
 		return at;
 	name = strings_add(&w->strings, fn->name.size ? fn->name : TEXT("?"));
-	wire_number(&w->inner, FUNCTION_NAME, name);
-	wire_number(&w->inner, FUNCTION_SYSTEM_NAME, name);
-	wire_number(&w->inner, FUNCTION_FILE,
-		    strings_add(&w->strings, snapshot_line(w->s, w->s->lines[function], &line)));
-	wire_message(&w->dictionary, TABLE_FUNCTION, &w->inner);
+	proto_number(&w->inner, FUNCTION_NAME, name);
+	proto_number(&w->inner, FUNCTION_SYSTEM_NAME, name);
+	proto_number(&w->inner, FUNCTION_FILE,
+		     strings_add(&w->strings, snapshot_line(w->s, w->s->lines[function], &line)));
+	proto_message(&w->dictionary, TABLE_FUNCTION, &w->inner);
 	return at;
 }
 
@@ -325,19 +325,19 @@ static void put_location(struct writing *w, uint32_t first, uint32_t last)
 		mapping = mapping_of(w, fn->module_index);
 	if (type.size)
 		add_text(w, TEXT("profile.frame.type"), type);
-	wire_number(&w->part, LOCATION_MAPPING, mapping);
+	proto_number(&w->part, LOCATION_MAPPING, mapping);
 	for (uint32_t i = last + 1; i-- > first;) {
 		const struct snapshot_frame *f = &s->frames[s->calls[i]];
 		uint64_t function = function_of(w, f->function);
 		uint32_t line;
 
 		snapshot_line(s, f->line, &line);
-		wire_number(&w->inner, LINE_FUNCTION, function);
-		wire_number(&w->inner, LINE_LINE, line);
-		wire_message(&w->part, LOCATION_LINE, &w->inner);
+		proto_number(&w->inner, LINE_FUNCTION, function);
+		proto_number(&w->inner, LINE_LINE, line);
+		proto_message(&w->part, LOCATION_LINE, &w->inner);
 	}
 	put_packed(&w->part, LOCATION_ATTRIBUTES, &w->indices);
-	wire_message(&w->dictionary, TABLE_LOCATION, &w->part);
+	proto_message(&w->dictionary, TABLE_LOCATION, &w->part);
 }
 
 /* ---- samples ---- */
@@ -354,7 +354,7 @@ static uint32_t stack_of(struct writing *w, const struct snapshot_stack *stack)
 		n = locations_add(&w->locations, w->s, stack->first, &at, &is_new);
 		if (n != DENSE_NONE && is_new)
 			put_location(w, at, last);
-		wire_varint(&w->calls, index_of(w, n));
+		proto_varint(&w->calls, index_of(w, n));
 		n = dense_add(&w->chains, (uint64_t)chain << 32 | n, &is_new);
 		chain = (uint32_t)index_of(w, n);
 	}
@@ -363,7 +363,7 @@ static uint32_t stack_of(struct writing *w, const struct snapshot_stack *stack)
 	n = dense_add(&w->stacks, chain, &is_new);
 	if (is_new) {
 		put_packed(&w->part, STACK_LOCATIONS, &w->calls);
-		wire_message(&w->dictionary, TABLE_STACK, &w->part);
+		proto_message(&w->dictionary, TABLE_STACK, &w->part);
 	}
 	w->calls.size = 0;
 	return (uint32_t)index_of(w, n);
@@ -391,9 +391,9 @@ static void add_samples(struct writing *w)
 static void put_value_type(struct writing *w, struct out *o, int field, struct safe_text type,
 			   struct safe_text unit)
 {
-	wire_number(&w->inner, TYPE_TYPE, strings_add(&w->strings, type));
-	wire_number(&w->inner, TYPE_UNIT, strings_add(&w->strings, unit));
-	wire_message(o, field, &w->inner);
+	proto_number(&w->inner, TYPE_TYPE, strings_add(&w->strings, type));
+	proto_number(&w->inner, TYPE_UNIT, strings_add(&w->strings, unit));
+	proto_message(o, field, &w->inner);
 }
 
 /* Add the samples of @service with their value @value to @profile. */
@@ -407,11 +407,11 @@ static void put_samples(struct writing *w, struct out *profile, uint32_t value, 
 		if (service_of(w, snapshot_process_of(w->s, (uint32_t)key)) != service)
 			continue;
 		add_task(w, (uint32_t)key);
-		wire_number(&w->part, SAMPLE_STACK, key >> 32);
+		proto_number(&w->part, SAMPLE_STACK, key >> 32);
 		put_packed(&w->part, SAMPLE_ATTRIBUTES, &w->indices);
-		wire_varint(&w->inner, (uint64_t)snapshot_whole(w->sums[i].values[value], &rest));
-		wire_message(&w->part, SAMPLE_VALUES, &w->inner);
-		wire_message(profile, PROFILE_SAMPLE, &w->part);
+		proto_varint(&w->inner, (uint64_t)snapshot_whole(w->sums[i].values[value], &rest));
+		proto_message(&w->part, SAMPLE_VALUES, &w->inner);
+		proto_message(profile, PROFILE_SAMPLE, &w->part);
 	}
 }
 
@@ -437,15 +437,15 @@ static void put_profile(struct writing *w, struct out *scope, uint32_t value, ui
 	put_value_type(w, &profile, PROFILE_SAMPLE_TYPE, value ? w->s->type : TEXT("samples"),
 		       value ? w->s->unit : TEXT("count"));
 	put_samples(w, &profile, value, service);
-	wire_fixed64(&profile, PROFILE_TIME, p->time_ns - MIN(p->time_ns, p->window_ns));
-	wire_number(&profile, PROFILE_DURATION, p->window_ns);
+	proto_fixed64(&profile, PROFILE_TIME, p->time_ns - MIN(p->time_ns, p->window_ns));
+	proto_number(&profile, PROFILE_DURATION, p->window_ns);
 	if (period > 0) {
 		put_value_type(w, &profile, PROFILE_PERIOD_TYPE, w->s->type, w->s->unit);
-		wire_number(&profile, PROFILE_PERIOD, (uint64_t)snapshot_period_whole(w->s));
+		proto_number(&profile, PROFILE_PERIOD, (uint64_t)snapshot_period_whole(w->s));
 	}
 	if (!service)
 		put_facts(w, &profile);
-	wire_message(scope, SCOPE_PROFILES_PROFILE, &profile);
+	proto_message(scope, SCOPE_PROFILES_PROFILE, &profile);
 	out_fini(&profile);
 }
 
@@ -453,10 +453,10 @@ static void put_resource_attribute(struct writing *w, const char *name, const ch
 {
 	struct out pair = { .failed = false };
 
-	wire_bytes(&w->inner, VALUE_STRING, value, strlen(value));
-	wire_bytes(&pair, KEY_VALUE_KEY, name, strlen(name));
-	wire_message(&pair, KEY_VALUE_VALUE, &w->inner);
-	wire_message(&w->part, RESOURCE_ATTRIBUTE, &pair);
+	proto_bytes(&w->inner, VALUE_STRING, value, strlen(value));
+	proto_bytes(&pair, KEY_VALUE_KEY, name, strlen(name));
+	proto_message(&pair, KEY_VALUE_VALUE, &w->inner);
+	proto_message(&w->part, RESOURCE_ATTRIBUTE, &pair);
 	out_fini(&pair);
 }
 
@@ -490,7 +490,7 @@ static void put_resource(struct writing *w, struct out *profiles, uint32_t servi
 	for (unsigned int i = 0; process && i < SERVICE_NR; i++)
 		if (process->service[i].size)
 			put_resource_attribute(w, service_key(i), process->service[i].str);
-	wire_message(profiles, RESOURCE_PROFILES_RESOURCE, &w->part);
+	proto_message(profiles, RESOURCE_PROFILES_RESOURCE, &w->part);
 }
 
 /* Add the profiles of a service; 0: of all that have none. */
@@ -498,14 +498,14 @@ static void put_service(struct writing *w, struct out *o, uint32_t service)
 {
 	struct out profiles = { .failed = false }, scope = profiles;
 
-	wire_bytes(&w->part, SCOPE_NAME, "proftop", strlen("proftop"));
-	wire_bytes(&w->part, SCOPE_VERSION, PROFTOP_VERSION, strlen(PROFTOP_VERSION));
-	wire_message(&scope, SCOPE_PROFILES_SCOPE, &w->part);
+	proto_bytes(&w->part, SCOPE_NAME, "proftop", strlen("proftop"));
+	proto_bytes(&w->part, SCOPE_VERSION, PROFTOP_VERSION, strlen(PROFTOP_VERSION));
+	proto_message(&scope, SCOPE_PROFILES_SCOPE, &w->part);
 	for (uint32_t value = 0; value < ARRAY_SIZE(w->sums->values); value++)
 		put_profile(w, &scope, value, service);
 	put_resource(w, &profiles, service);
-	wire_message(&profiles, RESOURCE_PROFILES_SCOPE_PROFILES, &scope);
-	wire_message(o, DATA_RESOURCE_PROFILES, &profiles);
+	proto_message(&profiles, RESOURCE_PROFILES_SCOPE_PROFILES, &scope);
+	proto_message(o, DATA_RESOURCE_PROFILES, &profiles);
 	out_fini(&profiles);
 	out_fini(&scope);
 }
@@ -518,7 +518,7 @@ static void put_all(struct writing *w, struct out *o)
 	for (uint32_t service = 0; service <= w->nr_services; service++)
 		put_service(w, o, service);
 	out_bytes(&w->dictionary, w->strings.out.data, w->strings.out.size);
-	wire_message(o, DATA_DICTIONARY, &w->dictionary);
+	proto_message(o, DATA_DICTIONARY, &w->dictionary);
 }
 
 static void make_facts(struct said *said, const struct snapshot *s)

@@ -253,7 +253,7 @@ struct safe_text facts_title(const struct snapshot *s, char buf[static 512])
 /* Types of fields. */
 enum { WIRE_VARINT, WIRE_FIXED64, WIRE_BYTES };
 
-void wire_varint(struct out *o, uint64_t v)
+void proto_varint(struct out *o, uint64_t v)
 {
 	uint8_t bytes[10];
 	size_t n = 0;
@@ -266,16 +266,16 @@ void wire_varint(struct out *o, uint64_t v)
 
 static void put_key(struct out *o, int field, unsigned int type)
 {
-	wire_varint(o, (uint64_t)field << 3 | type);
+	proto_varint(o, (uint64_t)field << 3 | type);
 }
 
-void wire_number(struct out *o, int field, uint64_t v)
+void proto_number(struct out *o, int field, uint64_t v)
 {
 	put_key(o, field, WIRE_VARINT);
-	wire_varint(o, v);
+	proto_varint(o, v);
 }
 
-void wire_fixed64(struct out *o, int field, uint64_t v)
+void proto_fixed64(struct out *o, int field, uint64_t v)
 {
 	uint8_t bytes[8];
 
@@ -285,17 +285,17 @@ void wire_fixed64(struct out *o, int field, uint64_t v)
 	out_bytes(o, bytes, sizeof(bytes));
 }
 
-void wire_bytes(struct out *o, int field, const void *bytes, size_t size)
+void proto_bytes(struct out *o, int field, const void *bytes, size_t size)
 {
 	put_key(o, field, WIRE_BYTES);
-	wire_varint(o, size);
+	proto_varint(o, size);
 	out_bytes(o, bytes, size);
 }
 
-void wire_message(struct out *o, int field, struct out *part)
+void proto_message(struct out *o, int field, struct out *part)
 {
 	o->failed |= part->failed;
-	wire_bytes(o, field, part->data, part->size);
+	proto_bytes(o, field, part->data, part->size);
 	part->size = 0;
 }
 

@@ -72,9 +72,9 @@ struct writing {
 static void put_value_type(struct writing *w, int field, struct safe_text type,
 			   struct safe_text unit)
 {
-	wire_number(&w->part, VALUE_TYPE, strings_add(&w->strings, type));
-	wire_number(&w->part, VALUE_UNIT, strings_add(&w->strings, unit));
-	wire_message(&w->out, field, &w->part);
+	proto_number(&w->part, VALUE_TYPE, strings_add(&w->strings, type));
+	proto_number(&w->part, VALUE_UNIT, strings_add(&w->strings, unit));
+	proto_message(&w->out, field, &w->part);
 }
 
 static void put_mapping(struct writing *w, uint32_t i)
@@ -82,14 +82,14 @@ static void put_mapping(struct writing *w, uint32_t i)
 	const struct profile_module *m = &w->s->profile->modules[i];
 
 	assert(i < w->s->profile->nr_modules);
-	wire_number(&w->part, MAPPING_ID, i + 1);
-	wire_number(&w->part, MAPPING_FILENAME,
-		    strings_add(&w->strings, m->path.size ? m->path : m->name));
-	wire_number(&w->part, MAPPING_BUILD_ID, strings_add(&w->strings, m->build_id));
+	proto_number(&w->part, MAPPING_ID, i + 1);
+	proto_number(&w->part, MAPPING_FILENAME,
+		     strings_add(&w->strings, m->path.size ? m->path : m->name));
+	proto_number(&w->part, MAPPING_BUILD_ID, strings_add(&w->strings, m->build_id));
 	/* Readers then do not look for symbols of files that they do not have. */
 	for (int field = MAPPING_HAS_FUNCTIONS; field <= MAPPING_HAS_INLINES; field++)
-		wire_number(&w->part, field, 1);
-	wire_message(&w->out, PROFILE_MAPPING, &w->part);
+		proto_number(&w->part, field, 1);
+	proto_message(&w->out, PROFILE_MAPPING, &w->part);
 }
 
 static bool is_named(const struct profile_module *m, struct safe_text name)
@@ -165,13 +165,13 @@ static void put_functions(struct writing *w)
 		if (!w->s->has_function[i])
 			continue;
 		name = strings_add(&w->strings, text.size ? text : TEXT("?"));
-		wire_number(&w->part, FUNCTION_ID, i + 1);
-		wire_number(&w->part, FUNCTION_NAME, name);
-		wire_number(&w->part, FUNCTION_SYSTEM_NAME, name);
-		wire_number(&w->part, FUNCTION_FILE,
-			    strings_add(&w->strings, snapshot_source(w->s, i, &number)));
-		wire_number(&w->part, FUNCTION_FIRST, p->functions[i].first_line);
-		wire_message(&w->out, PROFILE_FUNCTION, &w->part);
+		proto_number(&w->part, FUNCTION_ID, i + 1);
+		proto_number(&w->part, FUNCTION_NAME, name);
+		proto_number(&w->part, FUNCTION_SYSTEM_NAME, name);
+		proto_number(&w->part, FUNCTION_FILE,
+			     strings_add(&w->strings, snapshot_source(w->s, i, &number)));
+		proto_number(&w->part, FUNCTION_FIRST, p->functions[i].first_line);
+		proto_message(&w->out, PROFILE_FUNCTION, &w->part);
 	}
 }
 
@@ -182,20 +182,20 @@ static void put_location(struct writing *w, uint64_t id, uint32_t first, uint32_
 	const struct profile_function *fn = snapshot_function(s, s->calls[first]);
 
 	assert(first <= last && last < s->nr_calls);
-	wire_number(&w->part, LOCATION_ID, id);
+	proto_number(&w->part, LOCATION_ID, id);
 	if (fn->module_index < s->profile->nr_modules)
-		wire_number(&w->part, LOCATION_MAPPING, fn->module_index + 1ull);
-	wire_number(&w->part, LOCATION_ADDRESS, fn->start);
+		proto_number(&w->part, LOCATION_MAPPING, fn->module_index + 1ull);
+	proto_number(&w->part, LOCATION_ADDRESS, fn->start);
 	for (uint32_t i = last + 1; i-- > first;) {
 		const struct snapshot_frame *f = &s->frames[s->calls[i]];
 		uint32_t number;
 
 		snapshot_line(s, f->line, &number);
-		wire_number(&w->inner, LINE_FUNCTION, f->function + 1ull);
-		wire_number(&w->inner, LINE_LINE, number);
-		wire_message(&w->part, LOCATION_LINE, &w->inner);
+		proto_number(&w->inner, LINE_FUNCTION, f->function + 1ull);
+		proto_number(&w->inner, LINE_LINE, number);
+		proto_message(&w->part, LOCATION_LINE, &w->inner);
 	}
-	wire_message(&w->out, PROFILE_LOCATION, &w->part);
+	proto_message(&w->out, PROFILE_LOCATION, &w->part);
 }
 
 /* Return the id of the location with the innermost frame calls[*@at]; set *@at to its last. */
@@ -214,9 +214,9 @@ static uint64_t location_of(struct writing *w, uint32_t first, uint32_t *at)
 
 static void put_label(struct writing *w, struct safe_text key, struct safe_text value)
 {
-	wire_number(&w->inner, LABEL_KEY, strings_add(&w->strings, key));
-	wire_number(&w->inner, LABEL_STR, strings_add(&w->strings, value));
-	wire_message(&w->part, SAMPLE_LABEL, &w->inner);
+	proto_number(&w->inner, LABEL_KEY, strings_add(&w->strings, key));
+	proto_number(&w->inner, LABEL_STR, strings_add(&w->strings, value));
+	proto_message(&w->part, SAMPLE_LABEL, &w->inner);
 }
 
 /*
@@ -258,17 +258,17 @@ static void put_samples(struct writing *w, char (*numbers)[16])
 			continue;
 
 		for (uint32_t at = stack->first + stack->nr; at-- > stack->first;)
-			wire_varint(&ids, location_of(w, stack->first, &at));
-		wire_bytes(&sample, SAMPLE_LOCATION, ids.data, ids.size);
+			proto_varint(&ids, location_of(w, stack->first, &at));
+		proto_bytes(&sample, SAMPLE_LOCATION, ids.data, ids.size);
 		ids.size = 0;
-		wire_varint(&ids, (uint64_t)count);
-		wire_varint(&ids, (uint64_t)weight);
-		wire_bytes(&sample, SAMPLE_VALUE, ids.data, ids.size);
+		proto_varint(&ids, (uint64_t)count);
+		proto_varint(&ids, (uint64_t)weight);
+		proto_bytes(&sample, SAMPLE_VALUE, ids.data, ids.size);
 		put_labels(w, stack->task, &numbers[2 * stack->task]);
 		out_bytes(&sample, w->part.data, w->part.size);
 		w->part.size = 0;
 		sample.failed |= ids.failed || w->part.failed;
-		wire_message(&w->out, PROFILE_SAMPLE, &sample);
+		proto_message(&w->out, PROFILE_SAMPLE, &sample);
 		out_fini(&ids);
 		out_fini(&sample);
 	}
@@ -282,10 +282,10 @@ static void put_comments(struct writing *w, struct fact *facts)
 
 	for (uint32_t i = 0; i < nr; i++) {
 		text_format(line, sizeof(line), "%s: %s", facts[i].name, facts[i].text);
-		wire_number(&w->out, PROFILE_COMMENT,
-			    strings_add(&w->strings,
-					text_format(facts[i].text, sizeof(facts[i].text), "%s",
-						    line)));
+		proto_number(&w->out, PROFILE_COMMENT,
+			     strings_add(&w->strings,
+					 text_format(facts[i].text, sizeof(facts[i].text), "%s",
+						     line)));
 	}
 }
 
@@ -293,7 +293,7 @@ static void put_comments(struct writing *w, struct fact *facts)
 static void put_period(struct writing *w)
 {
 	put_value_type(w, PROFILE_PERIOD_TYPE, w->s->type, w->s->unit);
-	wire_number(&w->out, PROFILE_PERIOD, (uint64_t)snapshot_period_whole(w->s));
+	proto_number(&w->out, PROFILE_PERIOD, (uint64_t)snapshot_period_whole(w->s));
 }
 
 static void put_all(struct writing *w, struct fact *facts, char (*numbers)[16])
@@ -305,11 +305,11 @@ static void put_all(struct writing *w, struct fact *facts, char (*numbers)[16])
 	put_mappings(w);
 	put_functions(w);
 	put_samples(w, numbers);
-	wire_number(&w->out, PROFILE_TIME, p->time_ns - MIN(p->time_ns, p->window_ns));
-	wire_number(&w->out, PROFILE_DURATION, p->window_ns);
+	proto_number(&w->out, PROFILE_TIME, p->time_ns - MIN(p->time_ns, p->window_ns));
+	proto_number(&w->out, PROFILE_DURATION, p->window_ns);
 	put_period(w);
 	put_comments(w, facts);
-	wire_number(&w->out, PROFILE_DEFAULT_TYPE, strings_add(&w->strings, w->s->type));
+	proto_number(&w->out, PROFILE_DEFAULT_TYPE, strings_add(&w->strings, w->s->type));
 	out_bytes(&w->out, w->strings.out.data, w->strings.out.size);
 }
 

@@ -553,7 +553,7 @@ uint64_t strings_add(struct strings *s, struct safe_text t)
 	if (!is_new)
 		return n;
 	s->texts[n] = t;
-	wire_bytes(&s->out, s->field, t.str, t.size);
+	proto_bytes(&s->out, s->field, t.str, t.size);
 	return n;
 }
 

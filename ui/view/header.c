@@ -312,10 +312,10 @@ static void header_process_sums(const struct ui_state *st, struct canvas *c, uns
 	if (waits) {
 		times_draw_total(st, &pen, 0);
 	} else {
-		cpu = common_cpu(st, sums.cpu_ns, sums.weight, buf);
+		cpu = table_cpu(st, sums.cpu_ns, sums.weight, buf);
 		pen_value(&pen, 0,
 			  ui_state_latency(st, st->shown) ? TEXT("Wall")
-			  : common_by_samples_alone(st)	  ? TEXT("~CPU")
+			  : table_by_samples_alone(st)	  ? TEXT("~CPU")
 							  : TEXT("CPU"),
 			  *cpu.str == '-' ? cpu : text_format(text, sizeof(text), "%s%%", cpu.str),
 			  ROLE_VALUE);

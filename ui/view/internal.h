@@ -66,21 +66,21 @@ struct process_tree {
 /* Code shared by the call tree and the flame graph. Runs on: the main thread. */
 
 /* Turn the tree upside down (ACT_INVERT), or fold its recursion (ACT_FOLD_RECURSION). */
-void stacks_turn(struct ui_state *st, enum action action);
+void callers_stacks_turn(struct ui_state *st, enum action action);
 /*
  * Mark the nodes that pass the filter of @list: matches and their ancestors. Return an array to
  * free, by node; NULL: all pass, or there is no memory.
  */
-bool *stacks_keep_found(const struct ui_state *st, const struct list *list,
-			const struct folds_tree *t);
+bool *callers_stacks_keep_found(const struct ui_state *st, const struct list *list,
+				const struct folds_tree *t);
 /*
  * Return the share of samples with a match on their stack, in sight or not: the topmost match of
  * each path counts.
  */
-double stacks_found_share(const struct ui_state *st, const struct folds_tree *t,
-			  const struct match *m);
+double callers_stacks_found_share(const struct ui_state *st, const struct folds_tree *t,
+				  const struct match *m);
 /* Write the options that are on: a view's options(). */
-size_t stacks_options(const struct ui_state *st, char *buf, size_t size);
+size_t callers_stacks_options(const struct ui_state *st, char *buf, size_t size);
 
 /* Draw in at most @rows lines why there are no rows, and the fix. */
 void table_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int row,
@@ -148,55 +148,55 @@ void baseline_compare(struct ui_state *st, const struct view *v, struct list *li
  * The main thread; pure.
  */
 
-int common_by_self(const struct ui_state *st, const struct row *a, const struct row *b);
-int common_by_total(const struct ui_state *st, const struct row *a, const struct row *b);
-int common_by_samples(const struct ui_state *st, const struct row *a, const struct row *b);
+int table_by_self(const struct ui_state *st, const struct row *a, const struct row *b);
+int table_by_total(const struct ui_state *st, const struct row *a, const struct row *b);
+int table_by_samples(const struct ui_state *st, const struct row *a, const struct row *b);
 /* Compare by rise; unknown changes are between rise and fall. */
-int common_by_change(const struct ui_state *st, const struct row *a, const struct row *b);
+int table_by_change(const struct ui_state *st, const struct row *a, const struct row *b);
 /* Draw the row's total as "12.3%", or as "12.3"; or any share. */
-void common_total(const struct ui_state *st, const struct row *row, struct canvas *c,
-		  struct view_field at);
-void common_plain(const struct ui_state *st, const struct row *row, struct canvas *c,
-		  struct view_field at);
-void common_share(struct canvas *c, struct view_field at, double share);
-void common_samples(const struct ui_state *st, const struct row *row, struct canvas *c,
-		    struct view_field at);
-void common_change(const struct ui_state *st, const struct row *row, struct canvas *c,
-		   struct view_field at);
-/* Draw a property of the row's function, if it has one. */
-void common_kind(const struct ui_state *st, const struct row *row, struct canvas *c,
+void table_total(const struct ui_state *st, const struct row *row, struct canvas *c,
 		 struct view_field at);
-void common_module(const struct ui_state *st, const struct row *row, struct canvas *c,
+void table_plain(const struct ui_state *st, const struct row *row, struct canvas *c,
+		 struct view_field at);
+void table_share(struct canvas *c, struct view_field at, double share);
+void table_samples(const struct ui_state *st, const struct row *row, struct canvas *c,
 		   struct view_field at);
-/* Format CPU time over the window as percent of one CPU, by clocks of the kernel where they are
- * known; else as common_time(). */
+void table_change(const struct ui_state *st, const struct row *row, struct canvas *c,
+		  struct view_field at);
+/* Draw a property of the row's function, if it has one. */
+void table_kind(const struct ui_state *st, const struct row *row, struct canvas *c,
+		struct view_field at);
+void table_module(const struct ui_state *st, const struct row *row, struct canvas *c,
+		  struct view_field at);
 /* By the CPU time that is shown, of clocks of the kernel; without clocks by the share. */
-int common_by_cpu(const struct ui_state *st, const struct row *a, const struct row *b);
-struct safe_text common_cpu(const struct ui_state *st, double cpu_ns, double weight,
-			    char buf[static FORMAT_MAX]);
+int table_by_cpu(const struct ui_state *st, const struct row *a, const struct row *b);
+/* Format CPU time over the window as percent of one CPU, by clocks of the kernel where they are
+ * known; else as table_time(). */
+struct safe_text table_cpu(const struct ui_state *st, double cpu_ns, double weight,
+			   char buf[static FORMAT_MAX]);
 /* Return whether percents of a CPU are by samples: of a recording. */
-bool common_by_samples_alone(const struct ui_state *st);
+bool table_by_samples_alone(const struct ui_state *st);
 /*
  * As view->options: write that the counts, which have neither process nor time, are of all of them.
  * Nothing if the other views also show all.
  */
-size_t common_whole(const struct ui_state *st, char *buf, size_t size);
+size_t table_whole(const struct ui_state *st, char *buf, size_t size);
 /* Format a row's change, "+1.2!", "new!", "" if none; and return its colour. */
-struct safe_text common_change_text(const struct row *row, char buf[static FORMAT_MAX]);
-struct style common_change_style(const struct row *row);
+struct safe_text table_change_text(const struct row *row, char buf[static FORMAT_MAX]);
+struct style table_change_style(const struct row *row);
 
 /* The column of changes against a baseline; hidden without one. */
-#define COMMON_CHANGE(what)                                                                        \
+#define TABLE_CHANGE(what)                                                                         \
 	{                                                                                          \
 		.title = { "\u0394", 2, 1 }, .name = "change", .ascii = TEXT("+/-"),               \
 		.help = "change of " what " against the baseline (B)", .width = 6, .right = true,  \
-		.when = baseline_is_on, .compare = common_by_change, .draw = common_change         \
+		.when = baseline_is_on, .compare = table_by_change, .draw = table_change           \
 	}
-#define COMMON_SAMPLES(cells, least)                                                               \
+#define TABLE_SAMPLES(cells, least)                                                                \
 	{                                                                                          \
 		.title = TEXT("SAMPLES"), .help = "samples", .width = (cells), .from = (least),    \
-		.right = true, .share = COLUMN_SAMPLES, .compare = common_by_samples,              \
-		.draw = common_samples                                                             \
+		.right = true, .share = COLUMN_SAMPLES, .compare = table_by_samples,               \
+		.draw = table_samples                                                              \
 	}
 
 /*

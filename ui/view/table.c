@@ -151,39 +151,39 @@ static int by_double(double a, double b)
 }
 
 /* Of equal self shares, the larger total is the hotter. */
-int common_by_self(const struct ui_state *st, const struct row *a, const struct row *b)
+int table_by_self(const struct ui_state *st, const struct row *a, const struct row *b)
 {
 	int d = by_double(a->self, b->self);
 
 	return d ? d : by_double(a->total, b->total);
 }
 
-int common_by_total(const struct ui_state *st, const struct row *a, const struct row *b)
+int table_by_total(const struct ui_state *st, const struct row *a, const struct row *b)
 {
 	int d = by_double(a->total, b->total);
 
 	return d ? d : by_double(a->self, b->self);
 }
 
-int common_by_samples(const struct ui_state *st, const struct row *a, const struct row *b)
+int table_by_samples(const struct ui_state *st, const struct row *a, const struct row *b)
 {
 	return by_double(a->count, b->count);
 }
 
-int common_by_change(const struct ui_state *st, const struct row *a, const struct row *b)
+int table_by_change(const struct ui_state *st, const struct row *a, const struct row *b)
 {
 	int d = by_double((double)a->delta, (double)b->delta);
 
-	return d ? d : common_by_self(st, a, b);
+	return d ? d : table_by_self(st, a, b);
 }
 
-void common_total(const struct ui_state *st, const struct row *row, struct canvas *c,
-		  struct view_field at)
+void table_total(const struct ui_state *st, const struct row *row, struct canvas *c,
+		 struct view_field at)
 {
 	view_draw_percent(c, at, row->total);
 }
 
-void common_share(struct canvas *c, struct view_field at, double share)
+void table_share(struct canvas *c, struct view_field at, double share)
 {
 	char buf[FORMAT_MAX];
 	double pct = share * 100;
@@ -194,14 +194,14 @@ void common_share(struct canvas *c, struct view_field at, double share)
 		     (struct style){ share >= 0.005 ? ROLE_NORMAL : ROLE_DIM, 0 });
 }
 
-void common_plain(const struct ui_state *st, const struct row *row, struct canvas *c,
-		  struct view_field at)
+void table_plain(const struct ui_state *st, const struct row *row, struct canvas *c,
+		 struct view_field at)
 {
-	common_share(c, at, row->total);
+	table_share(c, at, row->total);
 }
 
-void common_samples(const struct ui_state *st, const struct row *row, struct canvas *c,
-		    struct view_field at)
+void table_samples(const struct ui_state *st, const struct row *row, struct canvas *c,
+		   struct view_field at)
 {
 	char buf[FORMAT_MAX];
 
@@ -209,8 +209,8 @@ void common_samples(const struct ui_state *st, const struct row *row, struct can
 		     (struct style){ ROLE_NORMAL, 0 });
 }
 
-static struct safe_text common_time(const struct ui_state *st, double weight,
-				    char buf[static FORMAT_MAX])
+static struct safe_text table_time(const struct ui_state *st, double weight,
+				   char buf[static FORMAT_MAX])
 {
 	const struct profile *p = st->shown;
 
@@ -223,7 +223,7 @@ static struct safe_text common_time(const struct ui_state *st, double weight,
 	return text_format(buf, FORMAT_MAX, "%.1f", weight * 100 / (double)p->window_ns);
 }
 
-bool common_by_samples_alone(const struct ui_state *st)
+bool table_by_samples_alone(const struct ui_state *st)
 {
 	const struct profile *p = st->shown;
 
@@ -239,22 +239,22 @@ static bool has_clocks(const struct ui_state *st)
 	return p->cpu_known && p->window_ns && !ui_state_waits(st, p) && !ui_state_latency(st, p);
 }
 
-int common_by_cpu(const struct ui_state *st, const struct row *a, const struct row *b)
+int table_by_cpu(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	return has_clocks(st) ? COMPARE(a->cpu_ns, b->cpu_ns) : common_by_total(st, a, b);
+	return has_clocks(st) ? COMPARE(a->cpu_ns, b->cpu_ns) : table_by_total(st, a, b);
 }
 
-struct safe_text common_cpu(const struct ui_state *st, double cpu_ns, double weight,
-			    char buf[static FORMAT_MAX])
+struct safe_text table_cpu(const struct ui_state *st, double cpu_ns, double weight,
+			   char buf[static FORMAT_MAX])
 {
 	const struct profile *p = st->shown;
 
 	if (!has_clocks(st))
-		return common_time(st, weight, buf);
+		return table_time(st, weight, buf);
 	return text_format(buf, FORMAT_MAX, "%.1f", cpu_ns * 100 / (double)p->window_ns);
 }
 
-struct safe_text common_change_text(const struct row *row, char buf[static FORMAT_MAX])
+struct safe_text table_change_text(const struct row *row, char buf[static FORMAT_MAX])
 {
 	double pct = (double)row->delta * 100;
 
@@ -266,7 +266,7 @@ struct safe_text common_change_text(const struct row *row, char buf[static FORMA
 			   row->change == CHANGE_SURE ? "!" : "");
 }
 
-struct style common_change_style(const struct row *row)
+struct style table_change_style(const struct row *row)
 {
 	bool sure = row->change == CHANGE_SURE || row->change == CHANGE_NEW;
 
@@ -276,13 +276,13 @@ struct style common_change_style(const struct row *row)
 			       sure ? CELL_BOLD : 0 };
 }
 
-void common_change(const struct ui_state *st, const struct row *row, struct canvas *c,
-		   struct view_field at)
+void table_change(const struct ui_state *st, const struct row *row, struct canvas *c,
+		  struct view_field at)
 {
 	char buf[FORMAT_MAX];
 
-	canvas_right(c, at.row, at.col, at.cols, common_change_text(row, buf),
-		     common_change_style(row));
+	canvas_right(c, at.row, at.col, at.cols, table_change_text(row, buf),
+		     table_change_style(row));
 }
 
 /* Return the row's function; NULL: none. */
@@ -301,8 +301,8 @@ static bool is_by_timer(const struct ui_state *st)
 	return p && p->nr_events && p->events[ui_state_event(st, p)].event.clock;
 }
 
-void common_kind(const struct ui_state *st, const struct row *row, struct canvas *c,
-		 struct view_field at)
+void table_kind(const struct ui_state *st, const struct row *row, struct canvas *c,
+		struct view_field at)
 {
 	const struct profile_function *f = function_of(st, row);
 	char kind[2] = "?";
@@ -318,8 +318,8 @@ void common_kind(const struct ui_state *st, const struct row *row, struct canvas
 		canvas_text(c, at.row, at.col + 1, 1, TEXT("*"), (struct style){ ROLE_DIM, 0 });
 }
 
-void common_module(const struct ui_state *st, const struct row *row, struct canvas *c,
-		   struct view_field at)
+void table_module(const struct ui_state *st, const struct row *row, struct canvas *c,
+		  struct view_field at)
 {
 	const struct profile_function *f = function_of(st, row);
 
@@ -328,7 +328,7 @@ void common_module(const struct ui_state *st, const struct row *row, struct canv
 			     (struct style){ ROLE_NORMAL, 0 });
 }
 
-size_t common_whole(const struct ui_state *st, char *buf, size_t size)
+size_t table_whole(const struct ui_state *st, char *buf, size_t size)
 {
 	const struct scope *s = &st->scope;
 	bool part = s->drilled || scope_chooses(s);
@@ -1065,8 +1065,8 @@ static void sort_rows(const struct ui_state *st, const struct view *v, struct li
 	order.column = &v->columns[list->sort];
 	order.sign = order.column->ascending != list->inverted ? 1 : -1;
 	/* The usual orders, at each refresh. */
-	if ((order.column->compare == common_by_self || order.column->compare == common_by_total) &&
-	    sort_by_share(list, order.column->compare == common_by_self, order.sign))
+	if ((order.column->compare == table_by_self || order.column->compare == table_by_total) &&
+	    sort_by_share(list, order.column->compare == table_by_self, order.sign))
 		return;
 	qsort_r(list->rows, list->nr, sizeof(*list->rows), compare_rows, &order);
 }

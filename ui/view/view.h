@@ -140,10 +140,10 @@ void table_missed(struct ui_state *st, char *buf, size_t size);
 void table_draw(struct ui_state *st, struct canvas *c, unsigned int row, unsigned int rows);
 
 /* Return its listing; NULL while it is loading. */
-const struct listing *annotate_listing(const struct ui_state *st);
+const struct listing *view_annotate_listing(const struct ui_state *st);
 /* Find the source of a row. Return false if it has none. @file: index in files. */
-bool annotate_source(const struct ui_state *st, const struct row *row, uint32_t *file,
-		     uint32_t *line);
+bool view_annotate_source(const struct ui_state *st, const struct row *row, uint32_t *file,
+			  uint32_t *line);
 /* Request the function with that id, and show it; @name: clean. */
 void view_annotate_open(struct ui_state *st, uint32_t function, const char *name);
 /* Handle a new profile: the first with code selects the hottest instruction. */

@@ -85,12 +85,12 @@ static const struct profile_annotate *annotate_of(const struct ui_state *st)
 /* Return the mode in effect: a script has no instructions. */
 static enum annotate_mode annotate_shown(const struct ui_state *st)
 {
-	const struct listing *l = annotate_listing(st);
+	const struct listing *l = view_annotate_listing(st);
 
 	return l && l->script ? ANNOTATE_SOURCE : st->annotate.mode;
 }
 
-const struct listing *annotate_listing(const struct ui_state *st)
+const struct listing *view_annotate_listing(const struct ui_state *st)
 {
 	const struct profile_annotate *a = annotate_of(st);
 
@@ -99,16 +99,16 @@ const struct listing *annotate_listing(const struct ui_state *st)
 
 static const struct listing_insn *insn_of(const struct ui_state *st, const struct row *row)
 {
-	const struct listing *l = annotate_listing(st);
+	const struct listing *l = view_annotate_listing(st);
 	bool has = annotate_kind(row->id) <= ANNOTATE_ABOVE;
 
 	return l && has && row->index < l->nr_insns ? &l->insns[row->index] : NULL;
 }
 
-bool annotate_source(const struct ui_state *st, const struct row *row, uint32_t *file,
-		     uint32_t *line)
+bool view_annotate_source(const struct ui_state *st, const struct row *row, uint32_t *file,
+			  uint32_t *line)
 {
-	const struct listing *l = annotate_listing(st);
+	const struct listing *l = view_annotate_listing(st);
 	const struct listing_insn *insn = insn_of(st, row);
 
 	*file = insn ? insn->file : row->index;
@@ -120,7 +120,7 @@ bool annotate_source(const struct ui_state *st, const struct row *row, uint32_t 
 
 static bool is_script(const struct ui_state *st)
 {
-	const struct listing *l = annotate_listing(st);
+	const struct listing *l = view_annotate_listing(st);
 
 	return l && l->script;
 }
@@ -222,7 +222,7 @@ static void draw_offset(const struct ui_state *st, const struct row *row, struct
 					 annotate_offset(row->id) < 0 ? '-' : '+',
 					 (uint64_t)llabs(annotate_offset(row->id))),
 			     (struct style){ ROLE_DIM, 0 });
-	else if (annotate_source(st, row, &file, &line) && line)
+	else if (view_annotate_source(st, row, &file, &line) && line)
 		canvas_right(c, at.row, at.col, at.cols, text_format(buf, sizeof(buf), "%u", line),
 			     (struct style){ ROLE_TITLE, 0 });
 }
@@ -231,7 +231,7 @@ static void draw_address(const struct ui_state *st, const struct row *row, struc
 			 struct view_field at)
 {
 	enum annotate_kind kind = annotate_kind(row->id);
-	const struct listing *l = annotate_listing(st);
+	const struct listing *l = view_annotate_listing(st);
 	char buf[24];
 
 	if (l && !l->script && (kind == ANNOTATE_INSN || kind == ANNOTATE_POINT))
@@ -440,13 +440,13 @@ static void draw_sign(const struct ui_state *st, const struct listing_insn *insn
 static struct safe_text row_text(const struct ui_state *st, const struct row *row, char *buf,
 				 size_t size)
 {
-	const struct listing *l = annotate_listing(st);
+	const struct listing *l = view_annotate_listing(st);
 	const struct listing_insn *insn = insn_of(st, row);
 	uint32_t file, line;
 
 	if (l && insn && annotate_kind(row->id) == ANNOTATE_INSN)
 		return ui_state_clean(buf, size, listing_text(l, insn->text));
-	if (!l || !annotate_source(st, row, &file, &line))
+	if (!l || !view_annotate_source(st, row, &file, &line))
 		return TEXT("");
 	if (line && l->files[file].nr_lines)
 		return ui_state_clean(buf, size, source_text(l, file, line));
@@ -554,7 +554,7 @@ static void foot_source(const struct ui_state *st, const struct listing *l, cons
 	uint32_t file, line;
 	char buf[640];
 
-	if (!row || !annotate_source(st, row, &file, &line)) {
+	if (!row || !view_annotate_source(st, row, &file, &line)) {
 		if (l->no_source && annotate_shown(st) != ANNOTATE_ASSEMBLY)
 			foot_line(f, TEXT("Source"),
 				  ui_state_clean(buf, sizeof(buf), l->no_source));
@@ -795,11 +795,11 @@ static bool go_to(struct ui_state *st, uint32_t index)
 /* Move from a source line to its hottest instruction. */
 static void open_line(struct ui_state *st, const struct row *row)
 {
-	const struct listing *l = annotate_listing(st);
+	const struct listing *l = view_annotate_listing(st);
 	struct list *list = &st->lists[VIEW_ANNOTATE];
 	uint32_t file, line, best = UINT32_MAX;
 
-	if (!l || !annotate_source(st, row, &file, &line))
+	if (!l || !view_annotate_source(st, row, &file, &line))
 		return;
 	if (l->script) {
 		ui_state_say(st, false, "source only: no instructions (O: editor)");
@@ -826,7 +826,7 @@ static void view_annotate_follow(struct ui_state *st)
 {
 	struct list *list = &st->lists[VIEW_ANNOTATE];
 	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
-	const struct listing *l = annotate_listing(st);
+	const struct listing *l = view_annotate_listing(st);
 	const struct listing_insn *insn;
 	const char *name;
 
@@ -897,11 +897,11 @@ static void view_annotate_mode(struct ui_state *st, enum annotate_mode mode)
 		[ANNOTATE_SOURCE] = "source only: samples by line",
 		[ANNOTATE_ASSEMBLY] = "assembly only",
 	};
-	const struct listing *l = annotate_listing(st);
+	const struct listing *l = view_annotate_listing(st);
 	struct list *list = &st->lists[VIEW_ANNOTATE];
 	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
 	uint32_t file, line;
-	bool known = row && annotate_source(st, row, &file, &line);
+	bool known = row && view_annotate_source(st, row, &file, &line);
 
 	assert((unsigned int)mode < ARRAY_SIZE(said));
 	if (l && l->script) {

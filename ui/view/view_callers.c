@@ -241,8 +241,8 @@ static bool act(struct ui_state *st, enum action action, uint32_t code)
 enum { TOTAL, CHANGE, BAR, PART, SAMPLES, KIND, NAME, MODULE };
 
 static const struct view_column columns[] = {
-	[TOTAL] = { .title = TEXT("TOTAL%"), .width = 6, .right = true, .draw = common_total },
-	[CHANGE] = COMMON_CHANGE("TOTAL%"),
+	[TOTAL] = { .title = TEXT("TOTAL%"), .width = 6, .right = true, .draw = table_total },
+	[CHANGE] = TABLE_CHANGE("TOTAL%"),
 	[BAR] = { .title = TEXT(""),
 		  .name = "bar",
 		  .help = "the share as a bar",
@@ -251,8 +251,8 @@ static const struct view_column columns[] = {
 		  .from = 60,
 		  .draw = draw_bar },
 	[PART] = { .title = TEXT("IS"), .width = 10, .draw = draw_part },
-	[SAMPLES] = COMMON_SAMPLES(10, 120),
-	[KIND] = { .title = TEXT(" "), .name = "kind", .width = 1, .draw = common_kind },
+	[SAMPLES] = TABLE_SAMPLES(10, 120),
+	[KIND] = { .title = TEXT(" "), .name = "kind", .width = 1, .draw = table_kind },
 	[NAME] = { .title = TEXT("FUNCTION"), .draw = draw_name },
 	[MODULE] = { .title = TEXT("MODULE"),
 		     .width = 14,
@@ -260,7 +260,7 @@ static const struct view_column columns[] = {
 		     .from = 76,
 		     .ascending = true,
 		     .extra = true,
-		     .draw = common_module },
+		     .draw = table_module },
 };
 
 static uint64_t identity(const struct ui_state *st, const struct row *row)
@@ -295,7 +295,7 @@ const struct view view_callers = {
  * Code shared by the call tree and the flame graph. Runs on: the main thread.
  */
 
-void stacks_turn(struct ui_state *st, enum action action)
+void callers_stacks_turn(struct ui_state *st, enum action action)
 {
 	struct folds *s = st->folds;
 
@@ -316,8 +316,8 @@ void stacks_turn(struct ui_state *st, enum action action)
 	table_rebuild(st, st->view);
 }
 
-bool *stacks_keep_found(const struct ui_state *st, const struct list *list,
-			const struct folds_tree *t)
+bool *callers_stacks_keep_found(const struct ui_state *st, const struct list *list,
+				const struct folds_tree *t)
 {
 	const struct match *m = &list->filter;
 	bool *keep, *found;
@@ -359,8 +359,8 @@ static bool is_found(const struct ui_state *st, const struct fold_tree_node *nod
 					   : !m->negate && folds_finds(st, node, m);
 }
 
-double stacks_found_share(const struct ui_state *st, const struct folds_tree *of,
-			  const struct match *m)
+double callers_stacks_found_share(const struct ui_state *st, const struct folds_tree *of,
+				  const struct match *m)
 {
 	const struct fold_tree *t = &of->fold;
 	bool *found = calloc(st->shown->nr_functions + 1ULL, sizeof(*found));
@@ -389,7 +389,7 @@ double stacks_found_share(const struct ui_state *st, const struct folds_tree *of
 	return t->weight > 0 ? sum / t->weight : 0;
 }
 
-size_t stacks_options(const struct ui_state *st, char *buf, size_t size)
+size_t callers_stacks_options(const struct ui_state *st, char *buf, size_t size)
 {
 	bool folded = st->folds && st->folds->fold_recursion;
 

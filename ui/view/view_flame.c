@@ -146,7 +146,7 @@ static uint32_t flame_lay_out(const struct fold_tree *t, const struct flame_part
 static void lay_out(const struct ui_state *st, const struct folds_tree *t, struct list *list)
 {
 	struct folds *s = st->folds;
-	bool *keep = stacks_keep_found(st, list, t);
+	bool *keep = callers_stacks_keep_found(st, list, t);
 	struct flame_part part;
 
 	for (uint32_t n = 0; keep && n < t->fold.nr_nodes; n++)
@@ -222,7 +222,7 @@ static const char *missed(const struct ui_state *st, const struct match *m, doub
 {
 	const struct folds *s = st->folds;
 
-	*share = s && s->nr_boxes ? stacks_found_share(st, view_flame_tree(st), m) : 0;
+	*share = s && s->nr_boxes ? callers_stacks_found_share(st, view_flame_tree(st), m) : 0;
 	return s && (s->nr_zoom || view_flame_width(s) < 1) ? "outside of this part (Esc zooms "
 							      "out; \\ filters)"
 							    : "in boxes too narrow to show (\\ "
@@ -286,9 +286,8 @@ static void draw_head(const struct ui_state *st, struct canvas *c, unsigned int 
 		pen_text(&pen, 2,
 			 text_format(buf, sizeof(buf), "%s matches /%s/, %s%% in all",
 				     search->negate ? "no name" : "[name]", search->text,
-				     format_percent(share,
-						    stacks_found_share(st, view_flame_tree(st),
-								       search))
+				     format_percent(share, callers_stacks_found_share(
+								   st, view_flame_tree(st), search))
 					     .str),
 			 ROLE_WARN);
 }
@@ -370,7 +369,7 @@ static void draw_details(const struct ui_state *st, struct canvas *c, unsigned i
 	const struct fold_tree_node *node = node_of(st, at);
 	char figures[160], total[FORMAT_MAX], self[FORMAT_MAX], count[FORMAT_MAX];
 	char buf[TEXT_MAX], change[FORMAT_MAX];
-	struct safe_text rise = common_change_text(at, change);
+	struct safe_text rise = table_change_text(at, change);
 	struct safe_text text =
 		text_format(figures, sizeof(figures),
 			    c->cols < 60 ? "%s%% self %s%%" : "total %s%%  self %s%%  %s samples",
@@ -395,7 +394,7 @@ static void draw_details(const struct ui_state *st, struct canvas *c, unsigned i
 					    st->shown->functions[node->function].module,
 					    (struct style){ ROLE_DIM, 0 });
 	pen_text(&pen, 2, text, ROLE_NORMAL);
-	pen_text(&pen, 2, rise, (enum theme_role)common_change_style(at).role);
+	pen_text(&pen, 2, rise, (enum theme_role)table_change_style(at).role);
 }
 
 /* Draw the name of a box, its change in front: narrow boxes cut the end. */
@@ -413,7 +412,7 @@ static void draw_label(const struct ui_state *st, const struct row *row, struct 
 	if (view_flame_shows_change(st) &&
 	    (row->change == CHANGE_SURE || row->change == CHANGE_NEW))
 		text = text_format(changed, sizeof(changed), "%s %s",
-				   common_change_text(row, change).str, text.str);
+				   table_change_text(row, change).str, text.str);
 	/* Fewer letters of a longer name say nothing. */
 	if (box->cols < LABEL_LEAST && text.width >= box->cols)
 		return;
@@ -525,7 +524,7 @@ const struct view view_flame = {
 	.title = TEXT("Flame"),
 	.context = CTX_LIST,
 	.stacks = true,
-	.options = stacks_options,
+	.options = callers_stacks_options,
 	.scoped = true,
 	.when_shown = true,
 	.own_rows = true,
@@ -1019,7 +1018,7 @@ static bool view_flame_act(struct ui_state *st, enum action action, uint32_t cod
 	}
 	if (action == ACT_FOLD_RECURSION) {
 		s->nr_zoom = 0;
-		stacks_turn(st, action);
+		callers_stacks_turn(st, action);
 		return true;
 	}
 	if (at >= list->nr)

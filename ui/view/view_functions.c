@@ -78,7 +78,7 @@ static int by_module(const struct ui_state *st, const struct row *a, const struc
 
 	/* Within a module the hottest is first, in both orders. */
 	if (!d)
-		d = common_by_self(st, b, a) * (st->lists[VIEW_FUNCTIONS].inverted ? -1 : 1);
+		d = table_by_self(st, b, a) * (st->lists[VIEW_FUNCTIONS].inverted ? -1 : 1);
 	return d;
 }
 
@@ -88,7 +88,7 @@ static int by_comm(const struct ui_state *st, const struct row *a, const struct 
 	int d = by_text(function_columns_comm(st, a, x), function_columns_comm(st, b, y));
 
 	if (!d)
-		d = common_by_self(st, b, a) * (st->lists[VIEW_FUNCTIONS].inverted ? -1 : 1);
+		d = table_by_self(st, b, a) * (st->lists[VIEW_FUNCTIONS].inverted ? -1 : 1);
 	return d;
 }
 
@@ -461,7 +461,7 @@ static const struct view_column function_columns[FUNCTION_COLUMNS_NR] = {
 		   .width = 6,
 		   .right = true,
 		   .share = COLUMN_SELF,
-		   .compare = common_by_self,
+		   .compare = table_by_self,
 		   .draw = draw_self },
 	[INTERVAL] = { .title = TEXT("95%"),
 		       .name = "interval",
@@ -471,7 +471,7 @@ static const struct view_column function_columns[FUNCTION_COLUMNS_NR] = {
 		       .right = true,
 		       .share = COLUMN_SELF,
 		       .always = has_intervals,
-		       .compare = common_by_self,
+		       .compare = table_by_self,
 		       .draw = draw_interval },
 	[BAR] = { .title = TEXT(""),
 		  .name = "bar",
@@ -485,8 +485,8 @@ static const struct view_column function_columns[FUNCTION_COLUMNS_NR] = {
 		    .width = 7,
 		    .right = true,
 		    .share = COLUMN_TOTAL,
-		    .compare = common_by_total,
-		    .draw = common_plain },
+		    .compare = table_by_total,
+		    .draw = table_plain },
 	[RATIO0] = RATIO(0, "RATIO1", 56),
 	[RATIO1] = RATIO(1, "RATIO2", 72),
 	[RATIO2] = RATIO(2, "RATIO3", 100),
@@ -502,8 +502,8 @@ static const struct view_column function_columns[FUNCTION_COLUMNS_NR] = {
 		     .from = 90,
 		     .right = true,
 		     .always = baseline_is_on,
-		     .compare = common_by_change,
-		     .draw = common_change },
+		     .compare = table_by_change,
+		     .draw = table_change },
 	[TREND] = { .title = TEXT("TREND60s"),
 		    .name = "trend",
 		    .help = "SELF% over a minute; sorts by its rise",
@@ -519,15 +519,15 @@ static const struct view_column function_columns[FUNCTION_COLUMNS_NR] = {
 		      .from = 140,
 		      .right = true,
 		      .share = COLUMN_SAMPLES,
-		      .compare = common_by_samples,
-		      .draw = common_samples },
+		      .compare = table_by_samples,
+		      .draw = table_samples },
 	[KIND] = { .title = TEXT(" "),
 		   .name = "kind",
 		   .help = "user, kernel, jit, vdso, ? no name",
 		   .width = 1,
 		   .ascending = true,
 		   .compare = by_kind,
-		   .draw = common_kind },
+		   .draw = table_kind },
 	[SYMBOL] = { .title = TEXT("SYMBOL"),
 		     .help = "name of the function",
 		     .ascending = true,
@@ -551,7 +551,7 @@ static const struct view_column function_columns[FUNCTION_COLUMNS_NR] = {
 		     .ascending = true,
 		     .extra = true,
 		     .compare = by_module,
-		     .draw = common_module },
+		     .draw = table_module },
 	[COMM] = { .title = TEXT("COMM"),
 		   .help = "busiest process; x9: 9 of this name; +5: 5 others",
 		   .width = 13,

@@ -933,8 +933,7 @@ static void draw_cpu(const struct ui_state *st, const struct row *row, struct ca
 	char buf[FORMAT_MAX];
 
 	if (row->nr)
-		canvas_right(c, at.row, at.col, at.cols,
-			     common_cpu(st, row->cpu_ns, row->self, buf),
+		canvas_right(c, at.row, at.col, at.cols, table_cpu(st, row->cpu_ns, row->self, buf),
 			     (struct style){ ROLE_NORMAL, 0 });
 }
 
@@ -1082,7 +1081,7 @@ static bool has_samples(const struct ui_state *st)
 static struct safe_text head_time(const struct ui_state *st, char buf[static TEXT_MAX])
 {
 	return ui_state_latency(st, st->shown)	? TEXT("WALL%")
-	       : common_by_samples_alone(st)	? TEXT("~CPU%")
+	       : table_by_samples_alone(st)	? TEXT("~CPU%")
 	       : !ui_state_waits(st, st->shown) ? TEXT("CPU%")
 	       : ui_state_also(st, st->shown)	? TEXT("TIME/s")
 						: TEXT("WAIT/s");
@@ -1216,16 +1215,16 @@ static const struct view_column process_columns[PROCESS_COLUMNS_NR] = {
 		    .width = 7,
 		    .right = true,
 		    .share = COLUMN_TOTAL,
-		    .compare = common_by_total,
+		    .compare = table_by_total,
 		    .draw = draw_share },
-	[CHANGE] = COMMON_CHANGE("OWN%, the share of the process alone,"),
+	[CHANGE] = TABLE_CHANGE("OWN%, the share of the process alone,"),
 	[OWN] = { .title = TEXT("OWN%"),
 		  .help = "share of the process alone",
 		  .width = 6,
 		  .right = true,
 		  .share = COLUMN_SAMPLES,
 		  .when = process_rows_in_tree,
-		  .compare = common_by_samples,
+		  .compare = table_by_samples,
 		  .draw = draw_own },
 	[BAR] = { .title = TEXT(""),
 		  .name = "bar",
@@ -1242,7 +1241,7 @@ static const struct view_column process_columns[PROCESS_COLUMNS_NR] = {
 		  .from = 72,
 		  .right = true,
 		  .share = COLUMN_CPU,
-		  .compare = common_by_cpu,
+		  .compare = table_by_cpu,
 		  .draw = draw_cpu },
 	[SAMPLES] = { .title = TEXT("SAMPLES"),
 		      .help = "samples",
@@ -1251,7 +1250,7 @@ static const struct view_column process_columns[PROCESS_COLUMNS_NR] = {
 		      .right = true,
 		      .share = COLUMN_SAMPLES,
 		      .when = has_samples,
-		      .compare = common_by_samples,
+		      .compare = table_by_samples,
 		      .draw = draw_samples },
 	[PID] = { .title = TEXT("PID"),
 		  .heading = head_pid,

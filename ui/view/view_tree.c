@@ -111,7 +111,7 @@ static int build(const struct ui_state *st, struct list *list)
 		return 0;
 	list->count = t->fold.count;
 	order_begin(st, list, st->folds->bottom_up);
-	keep = stacks_keep_found(st, list, t);
+	keep = callers_stacks_keep_found(st, list, t);
 	while (n != FOLD_NONE && !rc) {
 		const struct fold_tree_node *node = &t->fold.nodes[n];
 		bool shown = !keep || keep[n], open;
@@ -154,7 +154,7 @@ static const char *missed(const struct ui_state *st, const struct match *m, doub
 {
 	const struct folds_tree *t = folds_tree(st, FOLDS_TREE);
 
-	*share = t ? stacks_found_share(st, t, m) : 0;
+	*share = t ? callers_stacks_found_share(st, t, m) : 0;
 	return "in folded rows (+ unfolds one, * all below it; \\ filters)";
 }
 
@@ -169,7 +169,7 @@ static void draw_self(const struct ui_state *st, const struct row *row, struct c
 		      struct view_field at)
 {
 	if (row->self > 0)
-		common_share(c, at, row->self);
+		table_share(c, at, row->self);
 }
 
 static void draw_bar(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -348,7 +348,7 @@ static size_t options(const struct ui_state *st, char *buf, size_t size)
 	bool turned = st->folds && st->folds->bottom_up;
 	size_t n = (size_t)snprintf(buf, size, "%s", turned ? "  bottom-up (I)" : "");
 
-	return n < size ? n + stacks_options(st, buf + n, size - n) : n;
+	return n < size ? n + callers_stacks_options(st, buf + n, size - n) : n;
 }
 
 static bool act(struct ui_state *st, enum action action, uint32_t code)
@@ -360,7 +360,7 @@ static bool act(struct ui_state *st, enum action action, uint32_t code)
 	bool open;
 
 	if (action == ACT_INVERT || action == ACT_FOLD_RECURSION) {
-		stacks_turn(st, action);
+		callers_stacks_turn(st, action);
 		return true;
 	}
 	if (list->cursor >= list->nr)
@@ -400,8 +400,8 @@ static bool act(struct ui_state *st, enum action action, uint32_t code)
 enum { TOTAL, CHANGE, SELF, BAR, KIND, NAME, MODULE };
 
 static const struct view_column columns[] = {
-	[TOTAL] = { .title = TEXT("TOTAL%"), .width = 6, .right = true, .draw = common_plain },
-	[CHANGE] = COMMON_CHANGE("TOTAL%"),
+	[TOTAL] = { .title = TEXT("TOTAL%"), .width = 6, .right = true, .draw = table_plain },
+	[CHANGE] = TABLE_CHANGE("TOTAL%"),
 	[SELF] = { .title = TEXT("SELF%"), .width = 5, .right = true, .draw = draw_self },
 	[BAR] = { .title = TEXT(""),
 		  .name = "bar",
@@ -410,7 +410,7 @@ static const struct view_column columns[] = {
 		  .wide = 10,
 		  .from = 100,
 		  .draw = draw_bar },
-	[KIND] = { .title = TEXT(" "), .name = "kind", .width = 1, .draw = common_kind },
+	[KIND] = { .title = TEXT(" "), .name = "kind", .width = 1, .draw = table_kind },
 	[NAME] = { .title = TEXT("CALL TREE"), .draw = draw_name },
 	[MODULE] = { .title = TEXT("MODULE"),
 		     .width = 14,
@@ -418,7 +418,7 @@ static const struct view_column columns[] = {
 		     .from = 76,
 		     .ascending = true,
 		     .extra = true,
-		     .draw = common_module },
+		     .draw = table_module },
 };
 
 static const struct view_label labels[] = { { ACT_OPEN, "Unfold" }, { ACT_NONE, NULL } };

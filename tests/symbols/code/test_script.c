@@ -130,7 +130,7 @@ static struct listing *read_one(const struct script_want *want)
 	struct listing *l = listing_new(1);
 
 	assert_non_null(l);
-	script_read(l, want);
+	listing_read_script(l, want);
 	assert_true(l->script);
 	return l;
 }

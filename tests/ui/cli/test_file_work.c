@@ -65,11 +65,11 @@ TEST(test_new_and_replace)
 	struct err e;
 
 	disk_init(&d);
-	assert_int_equal(file_write_text(d.file, "one", 3, false, &e), 0);
+	assert_int_equal(file_work_write_text(d.file, "one", 3, false, &e), 0);
 	assert_content(d.file, "one");
-	assert_int_equal(file_write_text(d.file, "two", 3, false, &e), -EEXIST);
+	assert_int_equal(file_work_write_text(d.file, "two", 3, false, &e), -EEXIST);
 	assert_content(d.file, "one");
-	assert_int_equal(file_write_text(d.file, "three", 5, true, &e), 0);
+	assert_int_equal(file_work_write_text(d.file, "three", 5, true, &e), 0);
 	assert_content(d.file, "three");
 	disk_fini(&d);
 }
@@ -82,14 +82,14 @@ TEST(test_links)
 	disk_init(&d);
 	put(d.other, "precious");
 	assert_int_equal(symlink(d.other, d.file), 0);
-	assert_int_equal(file_write_text(d.file, "x", 1, true, &e), -EINVAL);
+	assert_int_equal(file_work_write_text(d.file, "x", 1, true, &e), -EINVAL);
 	assert_non_null(strstr(e.text, "not a regular file"));
-	assert_int_equal(file_write_text(d.file, "x", 1, false, &e), -EINVAL);
+	assert_int_equal(file_work_write_text(d.file, "x", 1, false, &e), -EINVAL);
 	assert_content(d.other, "precious");
 	/* A dangling one makes no file. */
 	unlink(d.other);
-	assert_int_equal(file_write_text(d.file, "x", 1, true, &e), -EINVAL);
-	assert_int_equal(file_write_text(d.file, "x", 1, false, &e), -EINVAL);
+	assert_int_equal(file_work_write_text(d.file, "x", 1, true, &e), -EINVAL);
+	assert_int_equal(file_work_write_text(d.file, "x", 1, false, &e), -EINVAL);
 	assert_int_not_equal(access(d.other, F_OK), 0);
 	disk_fini(&d);
 }
@@ -101,9 +101,9 @@ TEST(test_fifo_and_errors)
 
 	disk_init(&d);
 	assert_int_equal(mkfifo(d.file, 0600), 0);
-	assert_int_equal(file_write_text(d.file, "x", 1, true, &e), -EINVAL);
-	assert_int_equal(file_write_text("/nowhere/to/be", "x", 1, true, &e), -ENOENT);
-	assert_int_equal(file_write_text("/dev/full", "x", 1, true, &e), -EINVAL);
+	assert_int_equal(file_work_write_text(d.file, "x", 1, true, &e), -EINVAL);
+	assert_int_equal(file_work_write_text("/nowhere/to/be", "x", 1, true, &e), -ENOENT);
+	assert_int_equal(file_work_write_text("/dev/full", "x", 1, true, &e), -EINVAL);
 	disk_fini(&d);
 }
 
@@ -251,7 +251,7 @@ static int run_late(struct file_work *w, struct err *e)
 	struct hanging *h = (struct hanging *)w;
 
 	sem_wait(h->go);
-	return file_write_text(h->path, "old", 3, true, e);
+	return file_work_write_text(h->path, "old", 3, true, e);
 }
 
 /* Work that was left replaces no file. */
