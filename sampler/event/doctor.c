@@ -21,6 +21,7 @@
 
 #include "symbols/base/base.h"
 #include "symbols/jit/jit.h"
+#include "symbols/script/script.h"
 #include "symbols/symbols.h"
 
 #ifndef CAP_PERFMON
@@ -390,32 +391,18 @@ static void judge_sandbox(struct findings *l, const struct doctor_facts *f)
 		say(d, "read by processes without rights");
 }
 
+#define JAVA_SHOWN "OpenJDK 17 to 28: methods and lines; 11 to 16: untested, guessed"
+
 /* List the languages, and the rights that reading their frames needs. */
 static void judge_languages(struct findings *l, const struct doctor_facts *f)
 {
 	static const struct {
-		const char *topic, *versions;
-		bool exact; /* without haste: its code remains in memory */
+		const char *topic;
+		enum lang_kind kind;
 	} all[] = {
-		{ "Java", "OpenJDK 17 to 28: methods and lines; 11 to 16: untested, guessed",
-		  true },
-		{ "Python", "CPython 3.8 to 3.15: functions and lines", false },
-		{ "PHP",
-		  "8.2, 8.4 to 8.6 without threads: functions and lines; 8.1, 8.3: "
-		  "untested, guessed",
-		  false },
-		{ "Ruby", "3.1, 3.3 to 4.0.5: methods and lines; 3.2, 4.0.6: untested, guessed",
-		  false },
-		{ "Perl", "5.36 to 5.44 with threads: subs and lines", false },
-		{ "Lua",
-		  "5.1 to 5.4, LuaJIT 2.1: functions and lines; compiled code of LuaJIT: guessed; "
-		  "5.2.0, 5.3.2, 5.3.3, 5.4.0 to 5.4.2: "
-		  "untested, guessed",
-		  false },
-		{ "Erlang",
-		  "OTP 25, 27, 29 with its compiler: functions; others: untested, guessed", false },
-		{ "R", "4.2, 4.5: functions; 4.6: untested, guessed", false },
-		{ "JavaScript", "Node.js 18 to 26: functions, inlined ones, and lines", false },
+		{ "Java", LANG_JAVA },	 { "Python", LANG_PYTHON }, { "PHP", LANG_PHP },
+		{ "Ruby", LANG_RUBY },	 { "Perl", LANG_PERL },	    { "Lua", LANG_LUA },
+		{ "Erlang", LANG_BEAM }, { "R", LANG_R },	    { "JavaScript", LANG_NODE },
 	};
 	static const char *const lacks[] = {
 		[MEMORY_ALL] = "",
@@ -426,12 +413,14 @@ static void judge_languages(struct findings *l, const struct doctor_facts *f)
 	enum memory_right right = memory_right(f);
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
-		bool late = f->realtime_code && !all[i].exact;
+		bool java = all[i].kind == LANG_JAVA;
+		/* Without haste for Java: its code remains in memory. */
+		bool late = f->realtime_code && !java;
 		struct doctor_finding *d =
 			add(l, right == MEMORY_ALL && !late ? DOCTOR_OK : DOCTOR_NOTE, all[i].topic,
 			    "");
 
-		say(d, "%s%s%s", all[i].versions, lacks[right],
+		say(d, "%s%s%s", java ? JAVA_SHOWN : lang_versions(all[i].kind), lacks[right],
 		    late && right != MEMORY_NONE ? "; more guesses (real-time priority)" : "");
 	}
 }

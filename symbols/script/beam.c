@@ -851,6 +851,7 @@ static bool detect(struct lang_process *p, const struct detect_file *d, pid_t pi
 const struct language language_beam = {
 	.name = "erlang",
 	.title = "Erlang/OTP",
+	.versions = "OTP 25, 27, 29 with its compiler: functions; others: untested, guessed",
 	.letter = 'E',
 	.program = "beam.smp",
 	.library = "beam.jit.smp",

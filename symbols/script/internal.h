@@ -326,9 +326,10 @@ struct detect_search {
 };
 
 struct language {
-	const char *name;  /* "python": for programs */
-	const char *title; /* "Python" */
-	char letter;	   /* of its functions in lists */
+	const char *name;     /* "python": for programs */
+	const char *title;    /* "Python" */
+	const char *versions; /* of --check; NULL: another language has them */
+	char letter;	      /* of its functions in lists */
 	/* Its files begin with these, or is_file() says so, or a file has the function @shown. */
 	const char *program, *library, *shown;
 	bool (*is_file)(const char *name);

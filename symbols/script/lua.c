@@ -1124,7 +1124,7 @@ static bool detect(struct lang_process *p, const struct detect_file *d, pid_t pi
 	}
 	row = version_of(p->version);
 	if (!row) {
-		p->reason = "not supported (5.1 to 5.4 are, but not 5.3.0 and 5.3.1)";
+		p->reason = "not supported (" LUA_READ ")";
 		return false;
 	}
 	p->lua = row->layout;
@@ -1137,6 +1137,7 @@ static bool detect(struct lang_process *p, const struct detect_file *d, pid_t pi
 const struct language language_lua = {
 	.name = "lua",
 	.title = "Lua",
+	.versions = LUA_SHOWN,
 	.letter = 'a',
 	.program = "lua",
 	.library = "liblua",

@@ -517,6 +517,7 @@ static bool detect(struct lang_process *p, const struct detect_file *d, pid_t pi
 const struct language language_perl = {
 	.name = "perl",
 	.title = "Perl",
+	.versions = "5.36 to 5.44 with threads: subs and lines",
 	.letter = 'l',
 	.program = "perl",
 	.library = "libperl",

@@ -307,7 +307,7 @@ static bool detect(struct lang_process *p, const struct detect_file *d, pid_t pi
 
 	(void)pid;
 	if (!row) {
-		p->reason = "not supported (8.1 to 8.6 without threads are)";
+		p->reason = "not supported (" PHP_READ " are)";
 		return false;
 	}
 	p->php = row->layout;
@@ -318,6 +318,7 @@ static bool detect(struct lang_process *p, const struct detect_file *d, pid_t pi
 const struct language language_php = {
 	.name = "php",
 	.title = "PHP",
+	.versions = PHP_SHOWN,
 	.letter = 'h',
 	.program = "php",
 	.library = "libphp",

@@ -1089,6 +1089,7 @@ static bool detect(struct lang_process *p, const struct detect_file *d, pid_t pi
 const struct language language_python = {
 	.name = "python",
 	.title = "Python",
+	.versions = "CPython 3.8 to 3.15: functions and lines",
 	.letter = 'y',
 	.program = "python",
 	.library = "libpython",

@@ -435,7 +435,7 @@ static bool detect(struct lang_process *p, const struct detect_file *d, pid_t pi
 			row = &versions[i];
 	if (!row || d->machine != EM_X86_64) {
 		p->reason = row ? "not supported on this kind of CPU (x86-64 is)"
-				: "not supported (4.2, 4.5 and 4.6 are)";
+				: "not supported (" R_READ " are)";
 		return false;
 	}
 	p->r = row->layout;
@@ -456,6 +456,7 @@ static bool detect(struct lang_process *p, const struct detect_file *d, pid_t pi
 const struct language language_r = {
 	.name = "r",
 	.title = "R",
+	.versions = R_SHOWN,
 	.letter = 'R',
 	.program = "R",
 	.library = "libR",

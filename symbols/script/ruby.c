@@ -693,7 +693,7 @@ static bool detect(struct lang_process *p, const struct detect_file *d, pid_t pi
 	p->version |= (uint32_t)(strtoul(end + (*end == '.'), NULL, 10) & 255) << 8;
 	row = ruby_version(p->version);
 	if (!row)
-		p->reason = "not supported (3.1 to 4.0 are)";
+		p->reason = "not supported (" RUBY_READ " are)";
 	else if (!d->runtime)
 		p->reason = "the VM of this build is not found";
 	else if (!ruby_fits(p, d, pid, &row->layout)) {
@@ -708,6 +708,7 @@ static bool detect(struct lang_process *p, const struct detect_file *d, pid_t pi
 const struct language language_ruby = {
 	.name = "ruby",
 	.title = "Ruby",
+	.versions = RUBY_SHOWN,
 	.letter = 'r',
 	.program = "ruby",
 	.library = "libruby",

@@ -62,6 +62,11 @@ const char *lang_fix(const struct lang_process *p)
 	return "none: proftop --check lists the versions that are read";
 }
 
+const char *lang_versions(enum lang_kind kind)
+{
+	return language_of(kind)->versions;
+}
+
 char lang_letter(enum lang_kind kind)
 {
 	const struct language *l = language_of(kind);

@@ -495,6 +495,8 @@ static inline bool lang_is_main(const struct lang_process *p, uint32_t nr, uint6
 	return lang_in_ranges(p->main, nr < p->nr_main ? nr : p->nr_main, ip);
 }
 
+/* Return the versions that are read, and how exactly; @kind: a language of languages.inc. */
+const char *lang_versions(enum lang_kind kind);
 /* Return how to have names of functions that are not read. */
 const char *lang_fix(const struct lang_process *p);
 

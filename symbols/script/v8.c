@@ -1351,6 +1351,7 @@ static bool detect(struct lang_process *p, const struct detect_file *f, pid_t pi
 const struct language language_node = {
 	.name = "node",
 	.title = "V8",
+	.versions = "Node.js 18 to 26: functions, inlined ones, and lines",
 	.letter = 'n',
 	.program = "node",
 	.library = "libnode",
