@@ -563,7 +563,7 @@ static char *screen_text(struct ui_state *st, bool picture)
 	canvas_init(&c, st->glyphs == theme_glyphs(true));
 	if (!canvas_resize(&c, MAX(st->rows, 1u), MAX(st->cols, 1u))) {
 		screen_draw(st, &c);
-		text = picture ? svg_draw(&c, (enum theme)st->set.theme) : canvas_dump(&c);
+		text = picture ? canvas_svg(&c, (enum theme)st->set.theme) : canvas_dump(&c);
 	}
 	canvas_fini(&c);
 	return text;

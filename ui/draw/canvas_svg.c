@@ -171,7 +171,7 @@ static void draw_row(const struct svg *s, unsigned int row)
 	}
 }
 
-char *svg_draw(const struct canvas *c, enum theme theme)
+char *canvas_svg(const struct canvas *c, enum theme theme)
 {
 	bool light = theme == THEME_LIGHT;
 	struct svg s = { .c = c,

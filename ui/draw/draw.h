@@ -203,7 +203,7 @@ bool pen_value(struct pen *pen, unsigned int gap, struct safe_text label, struct
 /* A canvas as a picture in SVG, in the colours of a theme. Pure; any thread. */
 
 /* Return the picture as text (malloc); NULL: no memory. */
-char *svg_draw(const struct canvas *c, enum theme theme);
+char *canvas_svg(const struct canvas *c, enum theme theme);
 
 /*
  * Put a canvas on the terminal and read keys. The only file that includes

@@ -239,8 +239,8 @@ TEST(test_picture)
 	canvas_text(&c, 0, 0, 20, TEXT("a<b>&c    far"), (struct style){ ROLE_USER, 0 });
 	canvas_text(&c, 1, 0, 20, theme_glyphs(false)->bar[4], (struct style){ ROLE_BAR, 0 });
 	canvas_text(&c, 2, 0, 20, TEXT("chosen"), (struct style){ ROLE_SELECTED, 0 });
-	dark = svg_draw(&c, THEME_DARK);
-	light = svg_draw(&c, THEME_LIGHT);
+	dark = canvas_svg(&c, THEME_DARK);
+	light = canvas_svg(&c, THEME_LIGHT);
 	assert_non_null(strstr(dark, ">a&lt;b&gt;&amp;c</text>"));
 	assert_non_null(strstr(dark, "x=\"88.0\" y=\"21.0\" textLength=\"24.0\""));
 	assert_non_null(strstr(dark, "x=\"8.0\" y=\"25.0\" width=\"4.0\" height=\"17.0\""));
