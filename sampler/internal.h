@@ -221,17 +221,6 @@ uint64_t builder_next_tick(const struct sampler *s, uint64_t now);
 /* The same for the first profiles after @first_ns; UINT64_MAX: they are all over. */
 uint64_t builder_early_tick(uint64_t first_ns, uint64_t now);
 
-/*
- * The folder of --keep: its segments, in order of their numbers. Other files in it are left alone.
- *
- * One thread at a time: the builder, or that of the replay.
- */
-
-#define KEEP_DIR_NAME	  24
-#define KEEP_SEGMENTS_MAX 65536
-
-void keep_dir_name(char name[static KEEP_DIR_NAME], uint32_t number);
-
 struct lost {
 	uint64_t total, throttled_total; /* since the start */
 	uint64_t seen[EVENTS_MAX];	 /* the kernel's counts at the last tick */

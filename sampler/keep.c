@@ -498,6 +498,15 @@ static int keep_dir_open(int *fd, const char *path, struct err *e)
 	return 0;
 }
 
+/*
+ * The folder of --keep: its segments, in order of their numbers. Other files in it are left alone.
+ *
+ * One thread at a time: the builder, or that of the replay.
+ */
+
+#define KEEP_DIR_NAME	  24
+#define KEEP_SEGMENTS_MAX 65536
+
 /* Return whether no other user can open the file: to lock it, it is enough to read it. */
 static bool is_private(int dir, int fd)
 {
@@ -538,7 +547,7 @@ static int keep_dir_lock(int *lock, int dir, const char *path, struct err *e)
 	return -EBUSY;
 }
 
-void keep_dir_name(char name[static KEEP_DIR_NAME], uint32_t number)
+static void keep_dir_name(char name[static KEEP_DIR_NAME], uint32_t number)
 {
 	snprintf(name, KEEP_DIR_NAME, "%08x.keep", number);
 }
