@@ -937,6 +937,13 @@ static uint64_t table_read(const struct x86 *i, const struct derive_state *s)
 		       : 0;
 }
 
+/* Return whether "mov %rax, …" is behind @i: a landing pad begins with the exception there. */
+static bool moves_rax(const struct x86 *i)
+{
+	return i->end - i->at >= 3 && (i->at[0] & 0xfe) == 0x48 && i->at[1] == 0x89 &&
+	       (i->at[2] & 0xf8) == 0xc0;
+}
+
 static void step_in(const struct derive_code *code, uint64_t pc, struct derive_state *s,
 		    struct derive_insn *out, bool narrow)
 {
@@ -953,9 +960,9 @@ static void step_in(const struct derive_code *code, uint64_t pc, struct derive_s
 	out->flow = (uint8_t)flow_of(&i);
 	out->padding = (!i.map && (i.op == 0xcc || (i.op == 0x90 && !i.b))) ||
 		       (i.map == 1 && i.op == 0x1f && !i.vex);
-	/* Landing pads of exceptions and labels have it as well, but no alignment. */
+	/* Landing pads of exceptions and labels have it as well, by chance aligned. */
 	out->marks_start = pc % 16 == 0 && i.map == 1 && i.op == 0x1e && i.f3 && i.mod == 3 &&
-			   i.rm == 2 && (i.reg & 7) == 7;
+			   i.rm == 2 && (i.reg & 7) == 7 && !moves_rax(&i);
 	if (i.letter == 'j' || i.letter == 'J')
 		out->target = next + (uint64_t)i.imm;
 	else if (!i.map && i.op == 0x8d && i.rip)

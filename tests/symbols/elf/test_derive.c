@@ -98,7 +98,8 @@ FUNCTION(d_within,
 	"ret\n .p2align 4, 0x57" LABEL(d_within_label) "1: call *%rsi\n jmp 1b");
 FUNCTION(d_marks,
 	"ret" LABEL(d_marks_pad) "endbr64\n 1: call *%rsi\n jmp 1b\n .p2align 4"
-	LABEL(d_marks_start) "endbr64\n 2: call *%rsi\n jmp 2b");
+	LABEL(d_marks_start) "endbr64\n 2: call *%rsi\n jmp 2b\n .p2align 4"
+	LABEL(d_marks_landing) "endbr64\n mov %rax, %rbx\n 3: call *%rsi\n jmp 3b");
 FUNCTION(d_tail_call,
 	"push %r12\n push %rbx\n push %rbp\n call *%rsi\n pop %rbp\n pop %rbx\n pop %r12\n jmp 1f\n"
 	".p2align 4\n 1: push %rbp\n sub $24, %rsp" LABEL(d_tail_call_body)
@@ -427,6 +428,8 @@ TEST(test_marks)
 	DERIVE(&r, d_marks);
 	assert_cfa(&r, AT(d_marks_start), DERIVE_BY_REG, 7, 8, 0);
 	assert_cfa(&r, AT(d_marks_pad), DERIVE_NO_CFA, 0, 0, 0);
+	/* No function gets something in rax: a landing pad has its exception there. */
+	assert_guess(&r, AT(d_marks_landing), 8);
 }
 
 /* A jump to a label: its function computes the addresses of several, as in libgmp. */
