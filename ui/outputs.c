@@ -86,6 +86,20 @@ static void set_only(const struct ui_state *st, struct snapshot_scope *scope)
 			add_only(scope, "module", p->modules[i].name.str);
 }
 
+/* Compare with the baseline, if the screen does. */
+static void set_baseline(const struct ui_state *st, struct snapshot_scope *scope)
+{
+	const char *path = st->baseline_path, *slash = path ? strrchr(path, '/') : NULL;
+
+	if (!baseline_is_on(st))
+		return;
+	scope->baseline = st->baseline;
+	ui_state_clean(scope->against, sizeof(scope->against),
+		       !path		   ? "an earlier moment"
+		       : slash && slash[1] ? slash + 1
+					   : path);
+}
+
 bool outputs_export_scope(const struct ui_state *st, struct snapshot_scope *scope)
 {
 	const struct match *filter = &st->lists[st->view].filter;
@@ -105,6 +119,7 @@ bool outputs_export_scope(const struct ui_state *st, struct snapshot_scope *scop
 		 st->frozen ? ", frozen" : "");
 	set_title(st, scope);
 	set_only(st, scope);
+	set_baseline(st, scope);
 	return any;
 }
 

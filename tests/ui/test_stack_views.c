@@ -21,6 +21,7 @@
 #include "sampler/count/count.h"
 #include "sampler/profile/profile.h"
 #include "sampler/sampler.h"
+#include "ui/export/export.h"
 #include "ui/key/key.h"
 #include "ui/draw/internal.h"
 #include "ui/state/state.h"
@@ -1156,6 +1157,74 @@ TEST(test_baseline_colours)
 	press(&b, 'B');
 	assert_null(strstr(look(&b), " + more "));
 	bench_fini(&b);
+}
+
+/* Boxes too narrow for a figure have its sign: a terminal may have no colours. */
+TEST(test_baseline_signs)
+{
+	struct bench b;
+
+	bench_init(&b, 100, 24, true);
+	model_take(&b.st, folded_profile("api;main;steady_work 9000\napi;main;falls_much 900\n"
+					 "api;main;rises_much 100\n"));
+	press(&b, '4');
+	press(&b, 'B');
+	model_take(&b.st, folded_profile("api;main;steady_work 9000\napi;main;falls_much 450\n"
+					 "api;main;rises_much 550\n"));
+	assert_non_null(strstr(look(&b), "|-   |steady"));
+	assert_non_null(strstr(look(&b), "|+"));
+	bench_fini(&b);
+}
+
+/* Return the text of an export with the differences from @old. */
+static char *differences(struct profile *now, struct profile *old, enum export_format format,
+			 uint32_t process)
+{
+	struct snapshot_scope scope;
+	struct out o = { .failed = false };
+	struct err e;
+
+	export_scope_all(&scope, 0);
+	scope.baseline = old;
+	scope.filter.process = process;
+	strcpy(scope.against, "old<data");
+	assert_int_equal(export_write(&o, now, &scope, format, &e), 0);
+	out_bytes(&o, "", 1);
+	return o.data;
+}
+
+/* Pages and pictures have the differences that the screen has, of the whole and of one process. */
+TEST(test_exported_differences)
+{
+	struct profile *old = folded_profile("api;main;steady 300\napi;main;falls 500\n"
+					     "api;main;rises 100\nother;main;x 900\n");
+	struct profile *now = folded_profile("other;main;x 900\napi;main;steady 300\n"
+					     "api;main;falls 100\napi;main;rises 300\n"
+					     "api;main;comes 200\n");
+	char *text = differences(now, old, EXPORT_SVG, UINT32_MAX);
+
+	assert_non_null(strstr(text, ", against old&lt;data</title>"));
+	assert_non_null(strstr(text, ">falls (api-server) 5.56%, self 5.56%, -22.22</title><rect "
+				     "class=\"l3\""));
+	assert_non_null(strstr(text, ">comes (api-server) 11.11%, self 11.11%, +11.11</title><rect "
+				     "class=\"m3\""));
+	assert_non_null(strstr(text, ">steady (api-server) 16.67%, self 16.67%</title><rect "
+				     "class=\"p\""));
+	assert_non_null(strstr(text, ">+11.1 rises</text>"));
+	free(text);
+	text = differences(now, old, EXPORT_HTML, UINT32_MAX);
+	assert_non_null(strstr(text, "\"change\":["));
+	assert_non_null(strstr(text, "-22.222"));
+	free(text);
+	/* Process 1 of the one is 0 of the other. */
+	text = differences(now, old, EXPORT_SVG, 1);
+	assert_non_null(strstr(text, ">falls (api-server) 11.11%, self 11.11%, -44.44</title>"));
+	free(text);
+	text = differences(now, NULL, EXPORT_HTML, UINT32_MAX);
+	assert_null(strstr(text, "\"change\":["));
+	free(text);
+	profile_free(now);
+	profile_free(old);
 }
 
 /* Give all functions and processes other ids, as after a new build and a restart. */

@@ -252,6 +252,7 @@ static void free_work(struct file_work *work)
 	struct work *w = (struct work *)work;
 
 	profile_free(w->profile);
+	profile_free(w->scope.baseline);
 	free(w->tasks);
 	free(w->path);
 	free(w);
@@ -296,6 +297,8 @@ struct file_work *export_work(struct profile *p, const struct snapshot_scope *sc
 			    .format = format,
 			    .path = strdup(path),
 			    .replace = replace };
+	if (scope->baseline)
+		w->scope.baseline = profile_keep(scope->baseline);
 	if (scope->filter.tasks) {
 		w->tasks = malloc(p->nr_tasks + 1ULL);
 		if (w->tasks)

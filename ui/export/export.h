@@ -62,6 +62,10 @@ struct snapshot_scope {
 	char range[64];	 /* clean: "last 5.0 s" */
 	char title[160]; /* clean: the process drilled into; "": the target is enough */
 	char only[384];	 /* clean: "user www-data, cgroup web"; "": of all */
+	/* Pages and pictures show the differences from it; NULL: none. Borrowed; export_work()
+	 * keeps it. */
+	struct profile *baseline;
+	char against[64]; /* clean: its file or moment */
 	/* Of the sender of a pushed profile, for formats that have such; ASCII, borrowed. */
 	const struct snapshot_label *labels;
 	uint32_t nr_labels;

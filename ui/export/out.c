@@ -240,10 +240,13 @@ uint32_t facts_make(const struct snapshot *s, struct fact facts[static FACTS_MAX
 
 struct safe_text facts_title(const struct snapshot *s, char buf[static 512])
 {
-	return text_format(buf, 512, "%s%s%s, %s, %.1f s", s->scope.host,
-			   s->scope.host[0] ? ": " : "",
-			   s->scope.title[0] ? s->scope.title : s->profile->target,
-			   s->shown_event.str, (double)s->profile->window_ns / 1e9);
+	const struct snapshot_scope *scope = &s->scope;
+
+	return text_format(buf, 512, "%s%s%s, %s, %.1f s%s%s", scope->host,
+			   scope->host[0] ? ": " : "",
+			   scope->title[0] ? scope->title : s->profile->target, s->shown_event.str,
+			   (double)s->profile->window_ns / 1e9, scope->baseline ? ", against " : "",
+			   scope->baseline ? scope->against : "");
 }
 
 /*

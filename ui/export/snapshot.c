@@ -788,6 +788,153 @@ static struct safe_text tree_text(const struct snapshot *s, const struct tree_no
 		       : profile_process_name(&s->profile->processes[node->process]);
 }
 
+/*
+ * The difference of a tree from that of another profile: nodes with the same names on their path.
+ */
+
+struct tree_paths {
+	struct dense names; /* hash of a name */
+	struct dense paths; /* (path of the parent + 1, name) */
+	double *sums[2];    /* by path: weight in the baseline, now */
+	uint32_t capacity;
+};
+
+static uint64_t name_hash(const struct snapshot *s, const struct tree_node *node)
+{
+	const struct profile_function *fn;
+	struct safe_text name = tree_text(s, node);
+	uint64_t h = hash_u64(keyhash_name(name.str, name.str ? name.size : 0));
+
+	if (node->function == TREE_NONE)
+		return h + (node->process == TREE_NONE);
+	fn = &s->profile->functions[node->function];
+	return hash_u64(h + 2 + fn->inlined) +
+	       keyhash_name(fn->module.str, fn->module.str ? fn->module.size : 0);
+}
+
+/* Add the weights of a tree to the sums @which; @of: the path of each node. 0 or -ENOMEM. */
+static int add_paths(struct tree_paths *x, const struct snapshot *s, const struct tree *t,
+		     int which, uint32_t *of)
+{
+	for (uint32_t i = 0; i < t->nr_nodes; i++) {
+		const struct tree_node *node = &t->nodes[i];
+		bool is_new;
+		uint32_t name = dense_add(&x->names, name_hash(s, node), &is_new);
+		uint64_t parent = i ? of[node->parent] + 1ull : 0;
+
+		of[i] = dense_add(&x->paths, parent << 32 | name, &is_new);
+		if (name == DENSE_NONE || of[i] == DENSE_NONE)
+			return -ENOMEM;
+		assert(of[i] < x->capacity);
+		x->sums[which][of[i]] += node->total;
+	}
+	return 0;
+}
+
+/* Choose the tasks of the baseline: of processes with the names of the shown ones; NULL: all. */
+static uint8_t *tasks_like(const struct snapshot *s, bool *failed)
+{
+	const struct profile *p = s->profile, *b = s->scope.baseline;
+	const struct fold_filter *f = &s->scope.filter;
+	struct dense names = { .nr = 0 };
+	uint8_t *tasks = NULL;
+	struct safe_text name;
+	bool is_new;
+
+	*failed = false;
+	if (f->process == UINT32_MAX && f->task == UINT32_MAX && !f->tasks)
+		return NULL;
+	for (uint32_t i = 0; i < p->nr_processes; i++)
+		if (s->has_process[i]) {
+			name = profile_process_name(&p->processes[i]);
+			dense_add(&names, keyhash_name(name.str, name.size), &is_new);
+		}
+	tasks = calloc(b->nr_tasks + 1ull, 1);
+	for (uint32_t i = 0; tasks && i < b->nr_tasks; i++) {
+		uint32_t nr = names.nr;
+
+		if (b->tasks[i].process >= b->nr_processes)
+			continue;
+		name = profile_process_name(&b->processes[b->tasks[i].process]);
+		tasks[i] = dense_add(&names, keyhash_name(name.str, name.size), &is_new) < nr;
+	}
+	*failed = !tasks;
+	dense_fini(&names);
+	return tasks;
+}
+
+/* Make the snapshot of the baseline with the scope of @s. 0 or -errno. */
+static int baseline_make(struct snapshot *old, const struct snapshot *s, uint8_t *tasks)
+{
+	const struct profile *b = s->scope.baseline;
+	struct snapshot_scope scope = s->scope;
+
+	scope.baseline = NULL;
+	scope.module = UINT32_MAX;
+	scope.filter.process = scope.filter.task = UINT32_MAX;
+	scope.filter.tasks = tasks;
+	for (scope.filter.event = 0; scope.filter.event < b->nr_events; scope.filter.event++)
+		if (!strcmp(b->events[scope.filter.event].event.name, s->event->event.name))
+			return snapshot_make(old, b, &scope);
+	return -ENODATA;
+}
+
+/* Set the differences of shares, by node, of those that are sure; others are 0. */
+static void set_changes(const struct tree_paths *x, const struct snapshot *s,
+			const struct snapshot *old, const struct tree *t, const uint32_t *of,
+			double *changes)
+{
+	double n0 = old->all_count, n1 = s->all_count;
+
+	for (uint32_t i = 0; i < t->nr_nodes; i++) {
+		double before = x->sums[0][of[i]] / MAX(old->all_weight, 1);
+		double now = x->sums[1][of[i]] / MAX(s->all_weight, 1);
+
+		changes[i] = text_shares_differ(before * n0, n0, now * n1, n1) ? now - before : 0;
+	}
+}
+
+/* Return the change of each node; NULL: there is no baseline with this event, or no memory. */
+static double *tree_changes(const struct snapshot *s, const struct tree *t)
+{
+	struct tree_paths x = { .capacity = 0 };
+	struct snapshot old = { .profile = NULL };
+	struct tree before = { .nodes = NULL };
+	uint32_t *of = NULL, *of_old = NULL;
+	double *changes = NULL;
+	uint8_t *tasks;
+	bool failed;
+
+	if (!s->scope.baseline)
+		return NULL;
+	tasks = tasks_like(s, &failed);
+	if (!failed && !baseline_make(&old, s, tasks) && !tree_make(&before, &old)) {
+		x.capacity = before.nr_nodes + t->nr_nodes;
+		for (int i = 0; i < 2; i++)
+			x.sums[i] = calloc(x.capacity, sizeof(double));
+		of = calloc(t->nr_nodes, sizeof(*of));
+		of_old = calloc(before.nr_nodes, sizeof(*of_old));
+		changes = calloc(t->nr_nodes, sizeof(*changes));
+		if (!x.sums[0] || !x.sums[1] || !of || !of_old || !changes ||
+		    add_paths(&x, &old, &before, 0, of_old) || add_paths(&x, s, t, 1, of)) {
+			free(changes);
+			changes = NULL;
+		} else {
+			set_changes(&x, s, &old, t, of, changes);
+		}
+		tree_fini(&before);
+	}
+	snapshot_fini(&old);
+	dense_fini(&x.names);
+	dense_fini(&x.paths);
+	free(x.sums[0]);
+	free(x.sums[1]);
+	free(of);
+	free(of_old);
+	free(tasks);
+	return changes;
+}
+
 /* Return the class of a node: "k", "u", "j", "i" inlined, "s" script, "p" process, "q" unknown. */
 static char tree_class(const struct snapshot *s, const struct tree_node *node)
 {
@@ -964,6 +1111,7 @@ static uint32_t *order_of(const struct tree *t)
 
 static int put_tree(struct out *o, const struct snapshot *s)
 {
+	double *changes;
 	uint32_t *order;
 	struct tree t;
 
@@ -991,8 +1139,15 @@ static int put_tree(struct out *o, const struct snapshot *s)
 		out_text(o, i ? "," : "");
 		out_number(o, t.nodes[order[i]].total, 3);
 	}
-	out_text(o, "]}}");
+	out_text(o, "]");
+	changes = tree_changes(s, &t);
+	for (uint32_t i = 0; order && changes && i < t.nr_nodes; i++) {
+		out_text(o, i ? "," : ",\n\"change\":[");
+		out_number(o, 100 * changes[order[i]], 3);
+	}
+	out_text(o, changes ? "]}}" : "}}");
 	o->failed |= !order;
+	free(changes);
 	free(order);
 	tree_fini(&t);
 	return 0;
@@ -1035,6 +1190,8 @@ static const char style[] = "<style>"
 			    ".u{fill:#f4b860}.k{fill:#e58a6b}.i{fill:#f0d493}.j{fill:#a3cf83}.s{"
 			    "fill:#9cc2ea}"
 			    ".p{fill:#cfcfd6}.q{fill:#bdbdbd}"
+			    ".m1{fill:#f7cfc8}.m2{fill:#f1998c}.m3{fill:#e5604f}"
+			    ".l1{fill:#cfdff5}.l2{fill:#98bdec}.l3{fill:#5f9be0}"
 			    "@media(prefers-color-scheme:dark){.b{fill:#16181d}"
 			    "text.t,text.d{fill:#e6e6e6}rect{stroke:#16181d}"
 			    ".u{fill:#d39a44}.k{fill:#c76f51}.i{fill:#c9ab62}.j{fill:#7fae5e}.s{"
@@ -1046,16 +1203,38 @@ struct drawing {
 	struct out *o;
 	const struct snapshot *s;
 	const struct tree *t;
-	double base; /* weight of the whole width */
-	double all;  /* of shares: with samples that the filter leaves out */
+	const double *changes; /* by node; NULL: no baseline */
+	double base;	       /* weight of the whole width */
+	double all;	       /* of shares: with samples that the filter leaves out */
 	double height;
 };
 
+/* Return the class of a box: its kind, or how much its share has changed: three steps. */
+static const char *box_class(const struct drawing *d, const struct tree_node *node,
+			     char buf[static 4])
+{
+	double change = d->changes ? d->changes[node - d->t->nodes] : 0;
+	double size = fabs(change);
+
+	if (!d->changes)
+		snprintf(buf, 4, "%c", tree_class(d->s, node));
+	else if (!(size > 0))
+		return "p";
+	else
+		snprintf(buf, 4, "%c%d", change > 0 ? 'm' : 'l',
+			 size >= 0.1	? 3
+			 : size >= 0.02 ? 2
+					: 1);
+	return buf;
+}
+
 static void put_box(const struct drawing *d, const struct tree_node *node, double left)
 {
+	double change = d->changes ? 100 * d->changes[node - d->t->nodes] : 0;
 	double width = node->total / d->base * (WIDTH - 2 * MARGIN);
 	double y = d->height - MARGIN - (node->depth + 1.0) * ROW;
 	struct safe_text name = tree_text(d->s, node);
+	char changed[TEXT_MAX], class[4];
 	struct out *o = d->o;
 
 	out_text(o, "<g><title>");
@@ -1067,10 +1246,14 @@ static void put_box(const struct drawing *d, const struct tree_node *node, doubl
 	}
 	out_format(o, " %.2f%%, self %.2f%%", 100 * node->total / d->all,
 		   100 * node->self / d->all);
+	if (change < 0 || change > 0)
+		out_format(o, ", %+.2f", change);
 	out_format(o,
-		   "</title><rect class=\"%c\" x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%d\" "
+		   "</title><rect class=\"%s\" x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%d\" "
 		   "rx=\"1\"/>",
-		   tree_class(d->s, node), MARGIN + left, y, width, ROW - 1);
+		   box_class(d, node, class), MARGIN + left, y, width, ROW - 1);
+	if (change < 0 || change > 0)
+		name = text_format(changed, sizeof(changed), "%+.1f %s", change, name.str);
 	if (width > 3 * CELL) {
 		out_format(o, "<text x=\"%.2f\" y=\"%.0f\">", MARGIN + left + 3, y + 12);
 		markup_put_clipped(o, name, (unsigned int)((width - 6) / CELL));
@@ -1143,9 +1326,10 @@ static void put_head(const struct drawing *d)
 	out_format(o, "</text>\n<text class=\"d\" x=\"%.0f\" y=\"44\">", MARGIN);
 	markup_put_clipped(o,
 			   text_format(title, sizeof(title),
-				       "%.0f samples; taken %llu, guessed %llu, broken %llu, lost "
+				       "%s%.0f samples; taken %llu, guessed %llu, broken %llu, "
+				       "lost "
 				       "%llu since the start; proftop " PROFTOP_VERSION,
-				       d->s->count,
+				       d->changes ? "red: + more, blue: - less; " : "", d->s->count,
 				       (unsigned long long)d->s->profile->account_total.taken,
 				       (unsigned long long)d->s->profile->account_total.guessed,
 				       (unsigned long long)d->s->profile->account_total.broken,
@@ -1159,15 +1343,18 @@ int svg_write(struct out *o, const struct snapshot *s)
 	struct tree t;
 	struct drawing d = { .o = o, .s = s, .t = &t };
 	int code = tree_make(&t, s);
+	double *changes;
 
 	if (code)
 		return code;
+	d.changes = changes = tree_changes(s, &t);
 	d.base = t.nodes[0].total > 0 ? t.nodes[0].total : 1;
 	d.all = s->all_weight > 0 ? s->all_weight : 1;
 	d.height = HEAD + (t.depth + 1.0) * ROW + 2 * MARGIN;
 	put_head(&d);
 	put_boxes(&d);
 	out_text(o, "</svg>\n");
+	free(changes);
 	tree_fini(&t);
 	return o->failed ? -ENOMEM : 0;
 }

@@ -178,4 +178,20 @@ struct safe_text users_name(const struct users *u, uid_t uid, char *buf, size_t 
 /* Find the number of a name. Return false if unknown. @u may be NULL. */
 bool users_find(const struct users *u, const char *name, uid_t *uid);
 
+/* Return whether @k0 of @n0 and @k1 of @n1 samples differ surely: |z| of two proportions > 2.576,
+ * 99 %. */
+static inline bool text_shares_differ(double k0, double n0, double k1, double n1)
+{
+	const double z_99 = 2.576;
+	double p, z2;
+
+	if (!(n0 > 0) || !(n1 > 0))
+		return false;
+	p = (k0 + k1) / (n0 + n1);
+	if (!(p > 0) || !(p < 1))
+		return false;
+	z2 = (k1 / n1 - k0 / n0) * (k1 / n1 - k0 / n0) / (p * (1 - p) * (1 / n0 + 1 / n1));
+	return z2 > z_99 * z_99;
+}
+
 #endif

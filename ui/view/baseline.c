@@ -210,30 +210,14 @@ static void baseline_match_nodes(const struct profile *old_profile, const struct
 	free(list);
 }
 
-#define Z_99	 2.576
 #define GONE_MAX 5 /* more are only counted */
-
-/* Return whether @k0 of @n0 and @k1 of @n1 samples differ surely (|z| of two proportions > 2.576).
- */
-static bool baseline_differs(double k0, double n0, double k1, double n1)
-{
-	double p, z2;
-
-	if (!(n0 > 0) || !(n1 > 0))
-		return false;
-	p = (k0 + k1) / (n0 + n1);
-	if (!(p > 0) || !(p < 1))
-		return false;
-	z2 = (k1 / n1 - k0 / n0) * (k1 / n1 - k0 / n0) / (p * (1 - p) * (1 / n0 + 1 / n1));
-	return z2 > Z_99 * Z_99;
-}
 
 /* Classify the change from @k0 of @n0 samples to @k1 of @n1. */
 static enum row_change baseline_change(double k0, double n0, double k1, double n1)
 {
 	if ((!(k0 > 0) && !(k1 > 0)) || !(n0 > 0))
 		return CHANGE_UNKNOWN;
-	if (!baseline_differs(k0, n0, k1, n1))
+	if (!text_shares_differ(k0, n0, k1, n1))
 		return CHANGE_UNSURE;
 	return k0 > 0 ? CHANGE_SURE : CHANGE_NEW;
 }
@@ -468,7 +452,7 @@ static void compare_rows(const struct ui_state *st, const struct view *v, struct
 		const struct row *row = &old.rows[keys[i].index];
 
 		if (keys[i].other == BASELINE_NONE &&
-		    baseline_differs(row->count, old.count, 0, list->count))
+		    text_shares_differ(row->count, old.count, 0, list->count))
 			add_gone(gone, share_of(v, &old, row), v->name(st, row, buf, sizeof(buf)));
 	}
 out:
@@ -490,8 +474,8 @@ static bool is_gone(const struct folds_tree *old, uint32_t n, const struct folds
 		return false;
 	light = now->fold.nodes[parent].nr_hidden ? now->config.limit : 0;
 	return node->count > light * old->fold.count &&
-	       baseline_differs(node->count, old->fold.count, light * now->fold.count,
-				now->fold.count);
+	       text_shares_differ(node->count, old->fold.count, light * now->fold.count,
+				  now->fold.count);
 }
 
 /* Name a node, with its process or thread if it is in one. */

@@ -404,18 +404,23 @@ static void draw_label(const struct ui_state *st, const struct row *row, struct 
 	const struct flame_box *box = box_of(st, row);
 	char buf[TEXT_MAX], brief[TEXT_MAX], marked[TEXT_MAX], changed[TEXT_MAX];
 	char change[FORMAT_MAX];
+	bool differs = view_flame_shows_change(st) &&
+		       (row->change == CHANGE_SURE || row->change == CHANGE_NEW);
 	struct safe_text text =
 		ui_state_name(st, brief, box_text(st, row, box->cols < 40, buf, sizeof(buf)));
 
 	if (found && node_of(st, row)->function != FOLD_NONE)
 		text = text_format(marked, sizeof(marked), "[%s]", text.str);
-	if (view_flame_shows_change(st) &&
-	    (row->change == CHANGE_SURE || row->change == CHANGE_NEW))
+	if (differs)
 		text = text_format(changed, sizeof(changed), "%s %s",
 				   table_change_text(row, change).str, text.str);
-	/* Fewer letters of a longer name say nothing. */
-	if (box->cols < LABEL_LEAST && text.width >= box->cols)
+	/* Fewer letters of a longer name say nothing; without colours a sign is the change. */
+	if (box->cols < LABEL_LEAST && text.width >= box->cols) {
+		if (differs)
+			canvas_text(c, at, box->col + 1u, 1, row->delta > 0 ? TEXT("+") : TEXT("-"),
+				    style);
 		return;
+	}
 	/* Five letters are clearer than four and an ellipsis. */
 	if (box->cols < LABEL_LEAST + 1)
 		canvas_text(c, at, box->col + 1u, box->cols - 1u, text, style);
