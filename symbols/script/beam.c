@@ -35,8 +35,11 @@
 #define PROCESS_TOP    80U /* of its heap; then the lower end of its stack */
 #define PROCESS_STACK  88U
 #define SCHEDULER_SIZE 256U /* begins with the address of its registers */
-#define CODE_BEFORE    96U
-#define CODE_BEHIND    32U
+#define JUMP_MAX       16U
+#define CALL_SIZE      5U
+#define REGISTERS_MAX  8192U
+#define CODE_BEFORE    256U
+#define CODE_BEHIND    12U
 #define PAGE_SIZE      4096U
 #define NEW_MAX	       64U
 #define NAME_MAX       128U
@@ -294,16 +297,34 @@ static uint32_t frame_made(const uint8_t code[static 7])
  */
 static bool is_settled(const struct beam_walk *w, const uint8_t *code, uint64_t low)
 {
+	/* From the begin of the function on. */
+	uint64_t passed = w->pc[0] - w->function[0] - INFO_SIZE;
 	uint32_t first = 1;
 
 	while (first < w->nr && !w->function[first] && !is_shared(w, w->pc[first]))
 		first++;
 	if (!w->function[0])
 		return first < w->nr && w->at[first] - low < 8UL * FRAGMENT_WORDS;
-	for (uint32_t i = 0; code && first < w->nr && i + 7 <= CODE_BEFORE; i++)
+	for (uint32_t i = CODE_BEFORE - (uint32_t)MIN(passed, (uint64_t)CODE_BEFORE);
+	     code && first < w->nr && i + 7 <= CODE_BEFORE; i++)
 		if (frame_made(code + i) > w->at[first] - low)
 			return false;
 	return true;
+}
+
+/*
+ * Modules have jumps to shared code behind their last function: calls lead to them. Then that
+ * function does not run.
+ */
+static void leave_jump(struct beam_walk *w, const uint8_t *call)
+{
+	uint64_t target;
+
+	if (!call || call[0] != 0xe8 || w->nr < 2 || w->at[1] != w->at[0])
+		return;
+	target = w->pc[1] + 1 + (uint64_t)(int32_t)bytes_u32(call + 1);
+	if (w->pc[0] - target < JUMP_MAX && target - w->function[0] > INFO_SIZE + JUMP_MAX)
+		w->function[0] = 0;
 }
 
 /* Keep the frames of functions. Return whether each return address is one, to the last. */
@@ -317,7 +338,7 @@ static bool keep_functions(struct beam_walk *w)
 		bool exact = !i || !((w->pc[i] + 1) & 3);
 
 		if (!w->function[i] || !lang_memory_piece(m, w->info[i])) {
-			whole &= !w->function[i] && (is_shared(w, w->pc[i]) || !exact);
+			whole &= !w->function[i] && (!i || is_shared(w, w->pc[i]) || !exact);
 			continue;
 		}
 		k->address[k->nr] = w->function[i];
@@ -347,35 +368,48 @@ static void set_process(struct beam_walk *w, const uint8_t *bytes)
 }
 
 /*
- * Find the stack of the process that C code was called from: the code behind the call tells the
- * place. In the register it may have been saved by any function; 0: not found.
+ * Find the stack of the process in a register that C functions may have saved: compilers save rbx
+ * next to it, which has the address of the registers. Else it is the highest word into the heap;
+ * one lower may be the top of the heap, more are in doubt.
+ */
+static uint64_t find_saved(struct beam_walk *w, uint64_t registers)
+{
+	uint64_t top = bytes_u64(w->process + PROCESS_TOP), found = 0, word, below = 0;
+	uint32_t others = 0;
+
+	if (is_in_heap(w, w->s->fp) && w->s->fp >= top)
+		found = w->s->fp;
+	for (uint64_t at = registers - 16; at >= w->s->sp; at -= 8) {
+		if (!word_at(w, at, &word))
+			return 0;
+		if (is_in_heap(w, word) && word >= top && word != found) {
+			if (at > w->s->sp && word_at(w, at - 8, &below) &&
+			    below - registers < REGISTERS_MAX)
+				return word;
+			others += found != 0;
+			found = MAX(found, word);
+		}
+	}
+	w->k->broken |= others > 1;
+	return found;
+}
+
+/*
+ * Find the stack of the process that C code was called from, by the code behind the call: it is
+ * taken back from the process, or from a register. 0: from neither.
  */
 static uint64_t find_stack(struct beam_walk *w, const uint8_t *code, uint64_t registers)
 {
 	static const uint8_t of_process[] = { 0x49, 0x8b, 0x65, PROCESS_STACK };
 	static const uint8_t of_register[][3] = { { 0x48, 0x89, 0xec }, { 0x48, 0x8b, 0xe5 } };
-	uint64_t found = 0, word;
-	bool kept = false;
 
-	for (uint32_t i = 0; code && i + 4 <= CODE_BEHIND && !kept; i++) {
+	for (uint32_t i = 0; code && i + 4 <= CODE_BEHIND; i++) {
 		if (!memcmp(code + i, of_process, sizeof(of_process)))
 			return bytes_u64(w->process + PROCESS_STACK);
-		kept = !memcmp(code + i, of_register[0], 3) || !memcmp(code + i, of_register[1], 3);
+		if (!memcmp(code + i, of_register[0], 3) || !memcmp(code + i, of_register[1], 3))
+			return find_saved(w, registers);
 	}
-	if (!kept)
-		return 0;
-	if (is_in_heap(w, w->s->fp) && w->s->fp >= bytes_u64(w->process + PROCESS_TOP))
-		found = w->s->fp;
-	for (uint64_t at = w->s->sp; at < registers - 8; at += 8) {
-		if (!word_at(w, at, &word))
-			return 0;
-		if (!is_in_heap(w, word) || word < bytes_u64(w->process + PROCESS_TOP) ||
-		    word == found)
-			continue;
-		w->k->broken |= found != 0;
-		found = MAX(found, word);
-	}
-	return found;
+	return 0;
 }
 
 /*
@@ -400,8 +434,9 @@ static enum lang_status begin_in_c(struct beam_walk *w, const uint8_t *scheduler
 		return LANG_BAD_CHAIN;
 	set_process(w, lang_memory_piece(m, piece));
 	*low = find_stack(w, lang_memory_piece(m, code), registers);
-	/* The scheduler looks for a process to run: no code behind the call returns to one. */
-	if (!*low && is_shared(w, called - 1))
+	/* The scheduler looks for a process to run: no code behind the call returns to one, or it
+	 * has ended. */
+	if ((!*low || *low == w->end) && is_shared(w, called - 1))
 		return LANG_VM;
 	if (!is_in_heap(w, *low))
 		return LANG_BAD_CHAIN;
@@ -418,7 +453,7 @@ static enum lang_status chain(struct lang_reader *r, const struct lang_process *
 {
 	struct beam_walk w = { .r = r, .k = &r->work, .t = t, .p = p, .s = s };
 	struct lang_memory *m = &r->memory;
-	int scheduler, tables, process = -1, code = -1;
+	int scheduler, tables, process = -1, code = -1, call = -1;
 	enum lang_status none;
 	uint64_t low = s->sp;
 
@@ -437,6 +472,9 @@ static enum lang_status chain(struct lang_reader *r, const struct lang_process *
 	if (is_in_heap(&w, low)) {
 		add_address(&w, s->pc, low);
 		code = lang_memory_want(m, s->pc - CODE_BEFORE, CODE_BEFORE);
+		lang_chain_need(s, 8);
+		if (s->stack_size >= 8)
+			call = lang_memory_want(m, bytes_u64(s->stack) - CALL_SIZE, CALL_SIZE);
 	} else {
 		none = begin_in_c(&w, lang_memory_piece(m, scheduler), &low);
 		if (none != LANG_OK)
@@ -447,6 +485,7 @@ static enum lang_status chain(struct lang_reader *r, const struct lang_process *
 		return none;
 	if (!read_known(&w) || !read_unknown(&w))
 		return LANG_BAD_CHAIN;
+	leave_jump(&w, lang_memory_piece(m, call));
 	w.k->broken |= !keep_functions(&w) || !is_settled(&w, lang_memory_piece(m, code), low);
 	if (!w.k->nr)
 		return LANG_NO_FRAMES;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Bytes laid over the memory of a made-up PHP, Ruby, Perl, Lua or R: chains, functions and
+ * Bytes laid over the memory of a made-up PHP, Ruby, Perl, Lua, R or BEAM: chains, functions and
  * texts keep their bounds in frames, calls and sizes.
  * FUZZ: symbols
  * LIBFUZZER: -max_len=512
@@ -87,9 +87,37 @@ static void put_state(uint32_t at)
 	memcpy(memory.bytes + state_words[2], &address, 8);
 }
 
+static uint32_t beam_words[9];
+
+/* Have a process of BEAM at @at of the second page that a scheduler runs. */
+static void put_process(uint32_t at)
+{
+	uint64_t process = PYMAKE_BASE + 4096 + at, scheduler = PYMAKE_BASE + PYMAKE_STACK + 2048;
+	const struct {
+		uint64_t at, value;
+	} words[] = {
+		{ process + 80, PYMAKE_BASE + 8192 },
+		{ process + 88, PYMAKE_BASE + 12288 },
+		{ process + 128, PYMAKE_BASE + 4096 },
+		{ process + 136, PYMAKE_BASE + 16384 },
+		{ PYMAKE_BASE + 16376, PYMAKE_BASE + 8192 },
+		{ process + 512, scheduler },
+		{ scheduler, PYMAKE_BASE + PYMAKE_STACK + 1024 },
+		{ scheduler + 72, process },
+		{ PYMAKE_BASE + 8200, 3 },
+	};
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(words); i++) {
+		beam_words[i] = (uint32_t)(words[i].at - PYMAKE_BASE);
+		if (memory.process.kind == LANG_BEAM)
+			memcpy(memory.bytes + beam_words[i], &words[i].value, 8);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const enum lang_kind kinds[] = { LANG_PHP, LANG_RUBY, LANG_PERL, LANG_LUA, LANG_R };
+	static const enum lang_kind kinds[] = { LANG_PHP, LANG_RUBY, LANG_PERL,
+						LANG_LUA, LANG_R,    LANG_BEAM };
 	static const struct lua_layout luas[] = {
 #define LUA_FIELD(name, value)
 #define LUA_LAYOUT(major, minor, patch, compared, ...) { __VA_ARGS__ },
@@ -126,10 +154,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* All of the stack may be of a loop. */
 	memory.process.eval[0] = (struct lang_range){ LOOP, LOOP + 4096 };
 	memory.process.nr_eval = 1;
+	/* Its code is anywhere in the memory; of half of the samples the stack as well. */
+	memory.process.code_type = PYMAKE_BASE + 12288;
+	memory.process.beam = (struct beam_layout){ PYMAKE_BASE + 8192, 96, data[0] & 32 ? 14 : 0 };
 	s.pc = LOOP + 64;
+	if (memory.process.kind == LANG_BEAM) {
+		s.r13 = PYMAKE_BASE + 4096 + data[2] * 8U;
+		s.fp = PYMAKE_BASE + 12288 + data[1] * 8U;
+	}
+	if (memory.process.kind == LANG_BEAM && data[0] & 16) {
+		memory.process.runtime = PYMAKE_BASE + 8192;
+		s.pc = PYMAKE_BASE + 12288 + data[1];
+		s.sp = PYMAKE_BASE + 12288;
+		s.stack = memory.bytes + 12288;
+	}
 	s.loop[0] = PYMAKE_BASE + 4096 + data[2] * 8U;
 	s.loop[1] = s.loop[0] + 64;
 	put_state(data[2] * 8U);
+	put_process(data[2] * 8U);
 	for (int round = 0; round < 3; round++) {
 		lay_over(data + 3, round ? size - 3 : (size - 3) / 2);
 		s.time_ns += 1000000000;
@@ -142,6 +184,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	for (uint32_t i = 0; i < ARRAY_SIZE(state_words); i++)
 		made_undo(&memory, image, state_words[i]);
+	for (uint32_t i = 0; i < ARRAY_SIZE(beam_words); i++)
+		made_undo(&memory, image, beam_words[i]);
 	undo(image, data + 3, size - 3);
 	script_functions_free(reader.codes);
 	return 0;

@@ -1711,6 +1711,195 @@ TEST(test_lua_wild, setup, teardown)
 	}
 }
 
+/* ---- BEAM ---- */
+
+enum { BEAM_HEAP = 0xc000, BEAM_END = 0xd000, BEAM_SCHEDULER = 0xe000, BEAM_REGISTERS = 0x18400 };
+
+struct beam {
+	uint64_t process, modules, function[2],
+		exit; /* exit: return address to the end of a process */
+};
+
+static uint64_t beam_atom(struct fixture *f, uint64_t segment, uint32_t index, const char *text)
+{
+	uint32_t size = (uint32_t)strlen(text);
+	uint64_t atom = pymake_take(&f->m, 40), chars = pymake_take(&f->m, size + 1);
+
+	memcpy(pymake_at(&f->m, chars), text, size);
+	pymake_u32(&f->m, atom + 24, size);
+	pymake_u64(&f->m, atom + 32, chars);
+	pymake_u64(&f->m, segment + 8UL * index, atom);
+	return (uint64_t)index << 6 | 0x0b;
+}
+
+static void beam_word(struct fixture *f, uint64_t at, uint64_t value)
+{
+	pymake_u64(&f->m, PYMAKE_BASE + at, value);
+}
+
+/* A module of Elixir with two functions, and a process with a call of each on its stack. */
+static void beam_begin(struct fixture *f, struct beam *b)
+{
+	struct lang_process *p = &f->m.process;
+	uint64_t segment, module, atoms[3];
+
+	memset(&f->m, 0, sizeof(f->m));
+	f->m.end = PYMAKE_BASE + 4096;
+	p->kind = LANG_BEAM;
+	p->beam.atoms = pymake_take(&f->m, 8);
+	p->beam.functions = 96;
+	p->runtime = pymake_take(&f->m, 96);
+	segment = pymake_take(&f->m, 64);
+	pymake_u64(&f->m, p->beam.atoms, segment);
+	atoms[0] = beam_atom(f, segment, 0, "Elixir.Enum");
+	atoms[1] = beam_atom(f, segment, 1, "map");
+	atoms[2] = beam_atom(f, segment, 2, "-sum/1-fun-0-");
+	b->process = pymake_take(&f->m, 1024);
+	b->modules = pymake_take(&f->m, 16);
+	module = pymake_take(&f->m, 1024);
+	p->code_type = module;
+	b->exit = module - 64;
+	pymake_u64(&f->m, module, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		b->function[i] = module + 256 + 256 * i;
+		pymake_u64(&f->m, module + 96 + 8 * i, b->function[i]);
+		pymake_u64(&f->m, b->function[i] + 16, atoms[0]);
+		pymake_u64(&f->m, b->function[i] + 24, atoms[1 + i]);
+		pymake_u64(&f->m, b->function[i] + 32, 2 - i);
+	}
+	pymake_u64(&f->m, module + 112, module + 768);
+	pymake_u64(&f->m, b->modules, module);
+	pymake_u64(&f->m, b->modules + 8, module + 800);
+	pymake_u64(&f->m, p->runtime + 32, b->modules);
+	pymake_u64(&f->m, p->runtime + 40, 1);
+	pymake_u64(&f->m, b->process + 80, PYMAKE_BASE + BEAM_HEAP + 64);
+	pymake_u64(&f->m, b->process + 88, PYMAKE_BASE + BEAM_END - 64);
+	pymake_u64(&f->m, b->process + 128, PYMAKE_BASE + BEAM_HEAP);
+	pymake_u64(&f->m, b->process + 136, PYMAKE_BASE + BEAM_END);
+	pymake_u64(&f->m, b->process + 512, PYMAKE_BASE + BEAM_SCHEDULER);
+	beam_word(f, BEAM_SCHEDULER, PYMAKE_BASE + BEAM_REGISTERS);
+	beam_word(f, BEAM_SCHEDULER + 72, b->process);
+	/* Atoms and a list between the return addresses. */
+	for (uint64_t at = BEAM_END - 64; at < BEAM_END; at += 8)
+		beam_word(f, at, 0x3b);
+	beam_word(f, BEAM_END - 48, b->function[1] + 100);
+	beam_word(f, BEAM_END - 40, PYMAKE_BASE + BEAM_HEAP + 17);
+	beam_word(f, BEAM_END - 24, b->function[0] + 200);
+	beam_word(f, BEAM_END - 8, b->exit);
+	f->sample.process++;
+	f->sample.r13 = b->process;
+	f->sample.fp = 0;
+}
+
+static void beam_expect(struct fixture *f, uint32_t nr, bool broken)
+{
+	/* The first sample finds the thread. */
+	if (chain(f) != LANG_OK)
+		assert_int_equal(chain(f), LANG_OK);
+	assert_int_equal(f->chain.nr, nr);
+	assert_int_equal(f->chain.broken, broken);
+	expect_frame(f, nr - 1, "Enum.map/2", "?", LANG_NO_INSTR, true);
+	expect_frame(f, nr - 2, "Enum.-sum/1-fun-0-/1", "?", LANG_NO_INSTR, false);
+}
+
+/* In compiled code, on the stack of the process. */
+TEST(test_beam, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct beam b;
+
+	beam_begin(f, &b);
+	put_stack(f, BEAM_END - 64, 512);
+	f->sample.pc = b.function[1] + 120;
+	beam_expect(f, 3, false);
+	assert_int_equal(f->chain.frames[2].boundary, f->sample.sp + 1);
+	f->m.nr_calls = 0;
+	beam_expect(f, 3, false);
+	assert_in_range(f->m.nr_calls, 1, 4);
+	/* A frame of 32 bytes is made: the words in it are of an earlier one. */
+	memcpy(pymake_at(&f->m, f->sample.pc - 10), "\x48\x83\xec\x20", 4);
+	beam_expect(f, 3, true);
+	memcpy(pymake_at(&f->m, f->sample.pc - 10), "\x48\x83\xec\x10", 4);
+	beam_expect(f, 3, false);
+	/* Shared code that was called, with an odd return address, or was not. */
+	f->sample.pc = b.exit + 8;
+	beam_word(f, BEAM_END - 64, b.function[0] + 99);
+	beam_expect(f, 3, false);
+	beam_word(f, BEAM_END - 64, 0x3b);
+	beam_expect(f, 2, false);
+	/* A jump to it behind the last function, which was called. */
+	f->sample.pc = b.function[1] + 200;
+	memcpy(pymake_at(&f->m, b.function[0] + 94), "\xe8\x00\x00\x00\x00", 5);
+	pymake_u32(&f->m, b.function[0] + 95, (uint32_t)(f->sample.pc - b.function[0] - 99));
+	beam_word(f, BEAM_END - 64, b.function[0] + 99);
+	beam_expect(f, 3, false);
+	expect_frame(f, 0, "Enum.map/2", "?", LANG_NO_INSTR, false);
+	beam_word(f, BEAM_END - 64, 0x3b);
+	f->sample.pc = b.exit + 8;
+	/* A word that is no return address, and a stack without its end. */
+	beam_word(f, BEAM_END - 32, 0x7f1234567890);
+	beam_expect(f, 2, true);
+	beam_word(f, BEAM_END - 32, 0x3b);
+	beam_word(f, BEAM_END - 8, b.function[0] + 200);
+	assert_int_equal(chain(f), LANG_OK);
+	assert_int_equal(f->chain.broken, true);
+}
+
+/* In C code, on the stack of the scheduler: the stack of the process is in it, or in a register. */
+TEST(test_beam_c, setup, teardown)
+{
+	struct fixture *f = *state;
+	uint64_t called;
+	struct beam b;
+
+	beam_begin(f, &b);
+	put_stack(f, PYMAKE_STACK, 4096);
+	f->sample.pc = LOOP;
+	called = b.function[1] + 140;
+	beam_word(f, BEAM_REGISTERS - 8, called);
+	memcpy(pymake_at(&f->m, called), "\x90\x49\x8b\x65\x58", 5);
+	beam_expect(f, 3, false);
+	assert_int_equal(f->chain.frames[2].boundary, PYMAKE_BASE + BEAM_REGISTERS);
+	assert_true(f->chain.same >= PYMAKE_BASE + BEAM_REGISTERS);
+	/* In rbp; then saved beside rbx, among other words into the heap. */
+	memcpy(pymake_at(&f->m, called), "\x48\x89\xec", 4);
+	memset(pymake_at(&f->m, called + 3), 0x90, 8);
+	f->sample.fp = PYMAKE_BASE + BEAM_END - 64;
+	beam_expect(f, 3, false);
+	f->sample.fp = PYMAKE_BASE + BEAM_HEAP + 128;
+	for (uint64_t i = 0; i < 3; i++)
+		beam_word(f, BEAM_REGISTERS - 16 - 8 * i, PYMAKE_BASE + BEAM_END - 16 - 8 * i);
+	beam_word(f, BEAM_REGISTERS - 40, PYMAKE_BASE + BEAM_END - 64);
+	beam_word(f, BEAM_REGISTERS - 48, PYMAKE_BASE + BEAM_REGISTERS + 128);
+	beam_expect(f, 3, false);
+	beam_word(f, BEAM_REGISTERS - 48, 1);
+	chain(f);
+	assert_int_equal(f->chain.broken, true);
+	/* The scheduler looks for a process. */
+	beam_word(f, BEAM_REGISTERS - 8, b.exit + 16);
+	assert_int_equal(chain(f), LANG_VM);
+	beam_word(f, BEAM_SCHEDULER + 72, 0);
+	assert_int_equal(chain(f), LANG_VM);
+}
+
+TEST(test_beam_hostile, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct beam b;
+
+	beam_begin(f, &b);
+	put_stack(f, BEAM_END - 64, 512);
+	f->sample.pc = b.function[1] + 120;
+	beam_expect(f, 3, false);
+	/* A table of modules that is too long, elsewhere, or in no order. */
+	pymake_u64(&f->m, f->m.process.runtime + 40, UINT64_MAX);
+	f->sample.pc++;
+	assert_int_equal(chain(f), LANG_BAD_CHAIN);
+	pymake_u64(&f->m, f->m.process.runtime + 40, 8000);
+	chain(f);
+	expect_bounded(f);
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);

@@ -1,0 +1,60 @@
+#!/usr/bin/env escript
+%% Functions of known shares: shares.erl KIND SECONDS FILE; KIND: plain, threads (several processes), nif
+%%! +S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none
+%% SPDX-License-Identifier: GPL-2.0-or-later
+%% Written to FILE is the CPU time of each, by the clock of the only thread that runs Erlang. See tests/runtimes.
+-mode(compile).
+-export([main/1, never_called/0]).
+
+never_called() -> 1.
+
+sum(0, S) -> S;
+sum(N, S) -> sum(N - 1, (S * 31 + N) rem 16777216).
+
+alpha() -> sum(60000, 1).
+
+fib(N) when N < 2 -> N;
+fib(N) -> fib(N - 1) + fib(N - 2).
+
+beta() -> fib(23).
+
+%% In C: the functions of lists and terms that BEAM has built in.
+gamma() ->
+    L = lists:seq(1, 3000),
+    S = lists:reverse(lists:sort([X * 7 rem 1000 || X <- L])),
+    true = lists:member(999, S),
+    byte_size(term_to_binary({S, list_to_tuple(L), binary_to_term(term_to_binary(L))})).
+
+times(0, _) -> ok;
+times(N, F) -> F(), times(N - 1, F).
+
+clock() -> erlang:statistics(runtime), element(1, erlang:statistics(runtime)).
+
+timed(N, F) ->
+    Begin = clock(),
+    times(N, F),
+    clock() - Begin.
+
+work_round(File, {A, B, C}) ->
+    Spent = {A + timed(60, fun alpha/0), B + timed(60, fun beta/0), C + timed(14, fun gamma/0)},
+    io:format(File, "{\"alpha\": ~w, \"beta\": ~w, \"gamma\": ~w}~n", tuple_to_list(Spent)),
+    Spent.
+
+loop(File, Finish, Spent) ->
+    case erlang:monotonic_time(second) < Finish of
+        true -> loop(File, Finish, work_round(File, Spent));
+        false -> ok
+    end.
+
+%% Other processes take turns with this one, in the same functions.
+others("threads") -> [spawn_link(fun forever/0) || _ <- [1, 2]];
+others(_) -> [].
+
+forever() ->
+    times(4, fun alpha/0), times(4, fun beta/0), times(1, fun gamma/0),
+    forever().
+
+main([Kind, Seconds, Name]) ->
+    others(Kind),
+    {ok, File} = file:open(Name, [write]),
+    loop(File, erlang:monotonic_time(second) + element(1, string:to_integer(Seconds)), {0, 0, 0}).
