@@ -632,7 +632,7 @@ static void put_moved(struct objects *objects, pid_t pid, struct mapping *m,
 
 /*
  * Find text of a file that the program has put into other memory at the same address (huge pages):
- * lines where the program headers of the image have its code. Linkers leave less space in the file
+ * lines at which the program headers of the image have code. Linkers leave less space in the file
  * than in memory, so that the lines on both sides do not say which offset it is of.
  */
 static void find_moved(struct objects *objects, int dir_fd, pid_t pid, struct mapping *maps,

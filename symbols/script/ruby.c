@@ -650,7 +650,7 @@ static uint64_t ruby_prove(pid_t pid, const struct ruby_layout *l, uint64_t vm)
 	      8 * lang_memory_word(pid, ec + l->ec_stack_words);
 	if (cfp > end || (end - cfp) % l->frame_size)
 		return 0;
-	/* The outermost frames: they stay while the process runs. */
+	/* The outermost frames, the same while the process runs. */
 	for (uint64_t i = 1; i <= RUBY_PROOF_FRAMES && i * l->frame_size <= end - cfp && !found;
 	     i++)
 		found = ruby_frame_code(pid, l, end - i * l->frame_size);

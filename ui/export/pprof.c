@@ -164,10 +164,10 @@ static void put_functions(struct writing *w)
 
 		if (!w->s->has_function[i])
 			continue;
+		/* No system name: pprof would decode it, "<u64>::lt" to "::lt" of all types. */
 		name = strings_add(&w->strings, text.size ? text : TEXT("?"));
 		proto_number(&w->part, FUNCTION_ID, i + 1);
 		proto_number(&w->part, FUNCTION_NAME, name);
-		proto_number(&w->part, FUNCTION_SYSTEM_NAME, name);
 		proto_number(&w->part, FUNCTION_FILE,
 			     strings_add(&w->strings, snapshot_source(w->s, i, &number)));
 		proto_number(&w->part, FUNCTION_FIRST, p->functions[i].first_line);

@@ -805,8 +805,11 @@ static void read_pprof(struct pprof *pp, const uint8_t *bytes, size_t size)
 		if (f.number == 4)
 			read_location(pp, &f);
 		pp->nr_functions += f.number == 5;
-		if (f.number == 5)
+		if (f.number == 5) {
 			pp->first_lines[field_of(&f, 1).value] = field_of(&f, 5).value;
+			/* Equal to the name it has pprof drop what is in brackets. */
+			assert_int_equal(field_of(&f, 3).value, 0);
+		}
 		if (f.number == 3)
 			pp->build_ids[pp->nr_mappings++] = field_of(&f, 6).value;
 	}
