@@ -1129,7 +1129,6 @@ static void emit(struct piece *p)
 
 static void derive_piece(struct piece *p)
 {
-	p->visits_max = (uint64_t)p->code.size * VISITS_BYTE + 4096;
 	mark_starts(p);
 	settle(p);
 	if (!p->failed && find_more(p, true))
@@ -1141,21 +1140,66 @@ static void derive_piece(struct piece *p)
 		emit(p);
 }
 
-static uint64_t run_piece(const struct derive_input *in, const struct derive_sink *sink,
-			  uint64_t start, size_t size)
+/* Derive the rows of [@start, @start + @size) with the memory of the pieces before. */
+static uint64_t run_piece(struct piece *p, uint64_t start, size_t size, uint64_t left)
 {
-	struct piece p = {
-		.in = in,
-		.cpu = in->cpu,
-		.sink = sink,
-		.code = { in->code.bytes + (start - in->code.vaddr), start, size },
-	};
+	const struct piece memory = *p;
 
-	p.flags = calloc(size, sizeof(*p.flags));
-	p.state_at = calloc(size, sizeof(*p.state_at));
-	p.row_at = calloc(size, sizeof(*p.row_at));
-	if (p.flags && p.state_at && p.row_at)
-		derive_piece(&p);
+	*p = (struct piece){
+		.in = memory.in,
+		.cpu = memory.cpu,
+		.sink = memory.sink,
+		.code = { p->in->code.bytes + (start - p->in->code.vaddr), start, size },
+		.visits_max = MIN((uint64_t)size * VISITS_BYTE + 4096, left),
+		.flags = memory.flags,
+		.state_at = memory.state_at,
+		.row_at = memory.row_at,
+		.states = memory.states,
+		.room_states = memory.room_states,
+		.work = memory.work,
+		.room_work = memory.room_work,
+		.rows = memory.rows,
+		.room_rows = memory.room_rows,
+		.jumps = memory.jumps,
+		.room_jumps = memory.room_jumps,
+	};
+	memset(p->flags, 0, size * sizeof(*p->flags));
+	memset(p->state_at, 0, size * sizeof(*p->state_at));
+	memset(p->row_at, 0, size * sizeof(*p->row_at));
+	derive_piece(p);
+	return p->visits;
+}
+
+/* Return the end of the piece from @start on: at a function, if one begins before it is too long.
+ */
+static uint64_t end_of_piece(const struct derive_input *in, uint64_t start)
+{
+	uint64_t end = in->code.vaddr + in->code.size;
+	size_t i;
+
+	if (end - start <= PIECE_MAX)
+		return end;
+	i = first_at(in->starts, in->nr_starts, start + PIECE_MAX);
+	return i && in->starts[i - 1] > start ? in->starts[i - 1] : start + PIECE_MAX;
+}
+
+uint64_t derive_rows(const struct derive_input *in, const struct derive_sink *sink)
+{
+	uint64_t visits = 0, start = in->code.vaddr, end = start + in->code.size;
+	size_t most = MIN(in->code.size, (size_t)PIECE_MAX);
+	struct piece p = { .in = in, .cpu = in->cpu, .sink = sink };
+
+	assert(end >= start);
+	assert(in->starts || !in->nr_starts);
+	p.flags = malloc(most * sizeof(*p.flags));
+	p.state_at = malloc(most * sizeof(*p.state_at));
+	p.row_at = malloc(most * sizeof(*p.row_at));
+	while (p.flags && p.state_at && p.row_at && start < end && visits < in->visits_max) {
+		uint64_t limit = end_of_piece(in, start);
+
+		visits += run_piece(&p, start, limit - start, in->visits_max - visits);
+		start = limit;
+	}
 	free(p.flags);
 	free(p.state_at);
 	free(p.row_at);
@@ -1163,28 +1207,6 @@ static uint64_t run_piece(const struct derive_input *in, const struct derive_sin
 	free(p.work);
 	free(p.rows);
 	free(p.jumps);
-	return p.visits;
-}
-
-uint64_t derive_rows(const struct derive_input *in, const struct derive_sink *sink)
-{
-	uint64_t visits = 0, start = in->code.vaddr, end = start + in->code.size;
-
-	assert(end >= start);
-	assert(in->starts || !in->nr_starts);
-	while (start < end) {
-		uint64_t limit = end;
-
-		if (end - start > PIECE_MAX) {
-			/* Cut at the last start that fits. */
-			size_t i = first_at(in->starts, in->nr_starts, start + PIECE_MAX);
-
-			limit = i && in->starts[i - 1] > start ? in->starts[i - 1]
-							       : start + PIECE_MAX;
-		}
-		visits += run_piece(in, sink, start, limit - start);
-		start = limit;
-	}
 	return visits;
 }
 

@@ -18,9 +18,9 @@
 #define TOTAL_MIN   208u	  /* bytes of code: crtbegin.o has less */
 #define SWEEP_MIN   1024u	  /* bytes without tables that are worth a look at all other code */
 #define SWEEP_MAX   (64ULL << 20) /* bytes of that */
-#define CODE_MAX    (64ULL << 20) /* bytes without tables */
-#define DATA_MAX    (16ULL << 20)
-#define VISITS_MAX  (24ULL << 20) /* instructions: about a second */
+#define CODE_MAX    (16ULL << 20) /* bytes without tables: the first ones */
+#define DATA_MAX    (8ULL << 20)
+#define VISITS_MAX  (12ULL << 20) /* instructions: about a second */
 #define RECORDS_MAX (24u << 20)
 #define RECORD_MAX  16384u /* bytes of one */
 
@@ -46,9 +46,10 @@ struct derive_elf {
 	const struct elffile *f;
 	struct range *gaps;
 	uint32_t nr_gaps, room_gaps;
-	uint64_t total;	 /* bytes in gaps */
+	uint64_t total;	 /* bytes in gaps: at most CODE_MAX */
+	bool cut;	 /* there are more */
 	uint64_t entry;	 /* of the program */
-	uint64_t visits; /* instructions looked at */
+	uint64_t visits; /* instructions looked at for starts and wrong tables */
 	uint32_t wrong;	 /* tables left out */
 	struct list starts, maybe, endless, marks;
 	struct derive_code *code; /* executable segments */
@@ -91,6 +92,10 @@ static void sort(struct list *l)
 static void add_gap(struct derive_elf *d, uint64_t start, uint64_t end)
 {
 	start = (start + d->cpu->align - 1) & ~(d->cpu->align - 1ULL);
+	if (end > start && end - start > CODE_MAX - d->total) {
+		end = start + (CODE_MAX - d->total);
+		d->cut = true;
+	}
 	if (end <= start || end - start < GAP_MIN)
 		return;
 	if (!array_reserve(&d->gaps, &d->room_gaps, d->nr_gaps + 1u))
@@ -176,7 +181,7 @@ static bool may_sweep(const struct derive_elf *d)
 
 	for (uint32_t i = 0; i < d->image->nr_segments; i++)
 		sum += d->image->segments[i].exec ? d->image->segments[i].file_size : 0;
-	return d->total >= SWEEP_MIN && sum <= SWEEP_MAX;
+	return d->total >= SWEEP_MIN && sum <= SWEEP_MAX && !d->cut;
 }
 
 static void load_code(struct derive_elf *d)
@@ -563,7 +568,7 @@ static void find_starts(struct derive_elf *d)
 		if (in_gap(d, image->symbols[i].vaddr) &&
 		    !is_part(image->names + image->symbols[i].name))
 			add(&d->starts, image->symbols[i].vaddr);
-	if (may_sweep(d))
+	if (d->total >= SWEEP_MIN)
 		sweep_all(d);
 	if (d->total >= SWEEP_MIN && d->cpu->word == 8)
 		elffile_relative(d->f, add_relative, d);
@@ -782,13 +787,15 @@ static void add_row(void *ctx, uint64_t start, uint64_t end, const struct derive
 static void derive_gaps(struct derive_elf *d)
 {
 	struct derive_sink sink = { add_row, d };
+	uint64_t left = VISITS_MAX, visits;
 
-	for (uint32_t i = 0; i < d->nr_gaps && d->visits < VISITS_MAX; i++) {
+	for (uint32_t i = 0; i < d->nr_gaps && left; i++) {
 		const struct range *g = &d->gaps[i];
 		const struct derive_code *code = code_at(d, g->start);
 		uint64_t size = g->end - g->start;
 		struct derive_input in = {
 			.cpu = d->cpu,
+			.visits_max = left,
 			.entry = d->entry,
 			.starts = d->starts.v,
 			.nr_starts = d->starts.nr,
@@ -808,7 +815,8 @@ static void derive_gaps(struct derive_elf *d)
 			continue;
 		in.code = (struct derive_code){ code->bytes + (g->start - code->vaddr), g->start,
 						(size_t)size };
-		d->visits += derive_rows(&in, &sink);
+		visits = derive_rows(&in, &sink);
+		left -= MIN(left, visits);
 		close_record(d);
 	}
 }
@@ -827,8 +835,9 @@ static int join_records(struct derive_elf *d)
 {
 	struct ehframe *eh = &d->image->eh;
 	struct list *a = &d->sure.index, *b = &d->guessed.index;
-	uint32_t base = (uint32_t)eh->size, i = 0, k = 0, nr = 0;
-	uint8_t *bytes = malloc(eh->size + d->sure.size + d->guessed.size);
+	/* Not at 0, which says that there are none. */
+	uint32_t base = MAX((uint32_t)eh->size, 8u), i = 0, k = 0, nr = 0;
+	uint8_t *bytes = malloc(base + d->sure.size + d->guessed.size);
 	uint64_t *fdes = malloc((eh->nr_fdes + a->nr + b->nr) * sizeof(*fdes));
 
 	for (uint32_t n = 0; n < a->nr; n++)
@@ -841,8 +850,9 @@ static int join_records(struct derive_elf *d)
 		free(fdes);
 		return -ENOMEM;
 	}
-	if (base)
-		memcpy(bytes, eh->bytes, base);
+	memset(bytes, 0, 8);
+	if (eh->size)
+		memcpy(bytes, eh->bytes, eh->size);
 	memcpy(bytes + base, d->sure.bytes, d->sure.size);
 	memcpy(bytes + base + d->sure.size, d->guessed.bytes, d->guessed.size);
 	while (i < eh->nr_fdes || k < a->nr) {
@@ -924,7 +934,7 @@ int derive_image(struct image *image, const struct elffile *f)
 	if (narrow && !elffile_waits(f))
 		drop_wrong(&d);
 	find_code(&d);
-	if (d.wrong || (d.total >= TOTAL_MIN && d.total <= CODE_MAX)) {
+	if (d.wrong || d.total >= TOTAL_MIN) {
 		if (!narrow)
 			load_code(&d);
 		if (!narrow && d.total >= SWEEP_MIN)

@@ -212,6 +212,7 @@ struct derive_row {
 struct derive_input {
 	const struct derive_cpu *cpu;
 	struct derive_code code; /* code without tables */
+	uint64_t visits_max;	 /* instructions: then no more pieces */
 	const uint64_t *starts;	 /* of functions, ascending */
 	size_t nr_starts;
 	const uint64_t *maybe; /* addresses that other code or data has, ascending */

@@ -33,6 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t starts[4], marks[] = { VADDR + size / 3, VADDR + size / 2 };
 	const struct derive_code constants = { data, VADDR / 2, size };
 	struct derive_input in = {
+		.visits_max = UINT64_MAX,
 		.cpu = &derive_x86,
 		.code = { data, VADDR, size },
 		.starts = starts,

@@ -161,8 +161,8 @@ TEST(test_signal)
 
 #define CODE_AT (EH_VADDR - 0x400)
 
-/* A file of i386: @code at CODE_AT, with a table for each of two functions of 32 bytes. */
-static struct image *read_file(const uint8_t *code, const struct eh_section *eh)
+/* A file of i386 with @code at CODE_AT. */
+static struct image *read_file(const uint8_t *code, uint32_t size, const struct eh_section *eh)
 {
 	static const char names[] = "\0.eh_frame\0.text";
 	static uint8_t bytes[0x2000];
@@ -193,7 +193,7 @@ static struct image *read_file(const uint8_t *code, const struct eh_section *eh)
 			      .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
 			      .sh_addr = CODE_AT,
 			      .sh_offset = 0x1000,
-			      .sh_size = 64 };
+			      .sh_size = size };
 	sh[2] = (Elf32_Shdr){ .sh_name = 1,
 			      .sh_type = SHT_PROGBITS,
 			      .sh_flags = SHF_ALLOC,
@@ -202,7 +202,7 @@ static struct image *read_file(const uint8_t *code, const struct eh_section *eh)
 			      .sh_size = (Elf32_Word)eh->size };
 	sh[3] = (Elf32_Shdr){ .sh_type = SHT_STRTAB, .sh_offset = 0x400, .sh_size = sizeof(names) };
 	memcpy(bytes + 0x400, names, sizeof(names));
-	memcpy(bytes + 0x1000, code, 64);
+	memcpy(bytes + 0x1000, code, size);
 	memcpy(bytes + 0x1400, eh->bytes, eh->size);
 	assert_int_equal(pwrite(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
 	assert_int_equal(image_read_fd(&image, fd, sizeof(bytes), NULL), 0);
@@ -237,13 +237,26 @@ TEST(test_wrong_table)
 	eh_fde(&eh, 0, CODE_AT, 32, NULL, 0);
 	eh_fde(&eh, 0, CODE_AT + 32, 32, pushes, sizeof(pushes));
 	eh_put(&eh, 0, 4);
-	image = read_file(code, &eh);
+	image = read_file(code, sizeof(code), &eh);
 	assert_int_equal(cfa_at(image, CODE_AT, &derived), 4);
 	assert_int_equal(cfa_at(image, CODE_AT + 3, &derived), 8);
 	assert_true(derived);
 	assert_int_equal(cfa_at(image, CODE_AT + 6, &derived), 4);
 	assert_int_equal(cfa_at(image, CODE_AT + 33, &derived), 8);
 	assert_false(derived);
+	image_free(image);
+}
+
+/* A file without any table: its rows are known to be derived, which asks for proofs of calls. */
+TEST(test_no_table)
+{
+	const uint8_t code[256] = { 0x53, 0x5b, 0xc3 };
+	const struct eh_section none = { .size = 0 };
+	struct image *image = read_file(code, sizeof(code), &none);
+	bool derived;
+
+	assert_int_equal(cfa_at(image, CODE_AT + 1, &derived), 8);
+	assert_true(derived);
 	image_free(image);
 }
 

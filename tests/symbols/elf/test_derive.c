@@ -155,11 +155,12 @@ static void take(void *ctx, uint64_t start, uint64_t end, const struct derive_ro
 	}
 }
 
-static void derive(struct rows *r, const uint8_t *code, const uint8_t *end, uint64_t entry,
-		   uint64_t maybe)
+static void derive_within(struct rows *r, const uint8_t *code, const uint8_t *end, uint64_t entry,
+			  uint64_t maybe, uint64_t visits_max)
 {
 	const uint64_t start = (uint64_t)(uintptr_t)code;
 	const struct derive_input in = {
+		.visits_max = visits_max,
 		.cpu = &derive_x86,
 		.code = { code, start, (size_t)(end - code) },
 		.starts = &start,
@@ -172,6 +173,12 @@ static void derive(struct rows *r, const uint8_t *code, const uint8_t *end, uint
 
 	r->nr = 0;
 	r->visits = derive_rows(&in, &sink);
+}
+
+static void derive(struct rows *r, const uint8_t *code, const uint8_t *end, uint64_t entry,
+		   uint64_t maybe)
+{
+	derive_within(r, code, end, entry, maybe, UINT64_MAX);
 }
 
 #define DERIVE(r, name) derive(r, name, name##_end, 0, 0)
@@ -504,6 +511,19 @@ static uint32_t next_random(uint32_t *seed)
 {
 	*seed = *seed * 1664525 + 1013904223;
 	return *seed >> 8;
+}
+
+/* A large file without tables: a second for all of it, not for each piece of its code. */
+TEST(test_budget)
+{
+	const size_t size = 8u << 20;
+	uint8_t *code = xcalloc(1, size);
+	struct rows r;
+
+	memset(code, 0xc3, size);
+	derive_within(&r, code, code + size, 0, 0, 100000);
+	assert_in_range(r.visits, 1, 100000);
+	free(code);
 }
 
 /* Random bytes, and random jumps: all that is visited is bounded, no row is outside. */

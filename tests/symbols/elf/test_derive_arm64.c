@@ -41,6 +41,7 @@ static void derive(struct rows *r, const uint32_t *code, size_t size, uint64_t e
 {
 	const uint64_t start = VADDR;
 	const struct derive_input in = {
+		.visits_max = UINT64_MAX,
 		.cpu = &derive_arm64,
 		.code = { (const uint8_t *)code, VADDR, size },
 		.starts = &start,
