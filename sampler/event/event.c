@@ -539,7 +539,9 @@ const char *event_errno(int code)
 	case ENOENT:
 		return "no such event on this machine";
 	case EOPNOTSUPP:
-		return "cannot be sampled here (no PMU interrupt, or not this precise)";
+		/* The last: mediated vPMU of Linux 7.0, for events that count guests as well. */
+		return "not sampled here: no PMU interrupt, not this precise, or a guest has the "
+		       "PMU";
 	case ENODEV:
 		return "not on this CPU or not in this machine";
 	case EINVAL:

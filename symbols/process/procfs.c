@@ -138,7 +138,9 @@ enum object_kind procfs_kind(const char *path, size_t size, uint64_t start, bool
 		return OBJECT_ANON;
 	if (equals(path, size, "[vdso]"))
 		return start >> 32 ? OBJECT_VDSO : OBJECT_FILE;
-	if (equals(path, size, "[vsyscall]") || equals(path, size, "[uprobes]"))
+	/* The last: probes of newer kernels call it (7.3: arch/x86/kernel/uprobes.c); no JIT. */
+	if (equals(path, size, "[vsyscall]") || equals(path, size, "[uprobes]") ||
+	    equals(path, size, "[uprobes-trampoline]"))
 		return OBJECT_UNKNOWN;
 	if (path[0] == '[') /* [heap], [stack], [anon:…]: a path has a slash */
 		return OBJECT_ANON;

@@ -175,15 +175,25 @@ TEST(test_kind)
 		const char *name;
 		enum object_kind kind;
 	} names[] = {
-		{ "/usr/bin/x", OBJECT_FILE },	     { "/a (deleted)", OBJECT_FILE },
-		{ "(unreachable)/x", OBJECT_FILE },  { "/dev/shm/x", OBJECT_FILE },
-		{ "/memfdx", OBJECT_FILE },	     { "", OBJECT_ANON },
-		{ "[vdso]", OBJECT_VDSO },	     { "[vdso]x", OBJECT_ANON },
-		{ "[vsyscall]", OBJECT_UNKNOWN },    { "[heap]", OBJECT_ANON },
-		{ "[stack]", OBJECT_ANON },	     { "[anon:dalvik]", OBJECT_ANON },
-		{ "[uprobes]", OBJECT_UNKNOWN },     { "//anon", OBJECT_ANON },
-		{ "anon_inode:[bpf]", OBJECT_ANON }, { "/memfd:jit (deleted)", OBJECT_ANON },
-		{ "/dev/zero", OBJECT_ANON },	     { "/SYSV00000000 (deleted)", OBJECT_ANON },
+		{ "/usr/bin/x", OBJECT_FILE },
+		{ "/a (deleted)", OBJECT_FILE },
+		{ "(unreachable)/x", OBJECT_FILE },
+		{ "/dev/shm/x", OBJECT_FILE },
+		{ "/memfdx", OBJECT_FILE },
+		{ "", OBJECT_ANON },
+		{ "[vdso]", OBJECT_VDSO },
+		{ "[vdso]x", OBJECT_ANON },
+		{ "[vsyscall]", OBJECT_UNKNOWN },
+		{ "[heap]", OBJECT_ANON },
+		{ "[stack]", OBJECT_ANON },
+		{ "[anon:dalvik]", OBJECT_ANON },
+		{ "[uprobes]", OBJECT_UNKNOWN },
+		{ "//anon", OBJECT_ANON },
+		{ "[uprobes-trampoline]", OBJECT_UNKNOWN },
+		{ "anon_inode:[bpf]", OBJECT_ANON },
+		{ "/memfd:jit (deleted)", OBJECT_ANON },
+		{ "/dev/zero", OBJECT_ANON },
+		{ "/SYSV00000000 (deleted)", OBJECT_ANON },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
