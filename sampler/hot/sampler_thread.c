@@ -15,14 +15,12 @@
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 #include <urcu-qsbr.h>
@@ -450,17 +448,10 @@ static struct sampler_thread_stats *begin_stats(struct sampler_thread *t, uint32
 	return &t->stats[tick & 1];
 }
 
-/*
- * Set a real-time priority: a thread needs little CPU time, but soon, or the ring overflows on a
- * busy machine. A nice value counts within one session only. Refused to most users.
- */
+/* A thread needs little CPU time, but soon, or the ring overflows on a busy machine. */
 static void go_first(struct sampler_thread_shared *shared)
 {
-	const struct sched_param lowest = { .sched_priority = 1 };
-
-	if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &lowest))
-		setpriority(PRIO_PROCESS, 0, THREAD_NICE);
-	else
+	if (thread_go_first(THREAD_NICE))
 		atomic_store_explicit(&shared->goes_first, true, memory_order_relaxed);
 }
 
@@ -470,14 +461,11 @@ static void go_first(struct sampler_thread_shared *shared)
  */
 static void share_cpu(struct sampler_thread *t, uint64_t before_ns, uint64_t after_ns)
 {
-	const struct sched_param none = { .sched_priority = 0 };
-
 	if (after_ns - before_ns > PAUSE_NS)
 		t->paused_ns = after_ns;
 	if (!t->shares && after_ns - t->paused_ns > BUSY_NS) {
-		t->shares = !sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &none);
+		t->shares = thread_share_cpu(THREAD_NICE_SHARED);
 		t->shared_ns = after_ns;
-		setpriority(PRIO_PROCESS, 0, THREAD_NICE_SHARED);
 	} else if (t->shares && after_ns == t->paused_ns && after_ns - t->shared_ns > CALM_NS) {
 		t->shares = false;
 		go_first(t->shared);

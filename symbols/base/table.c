@@ -397,11 +397,6 @@ uint32_t intern_get(struct intern *t, const struct intern_ops *ops, void *store,
 	return id;
 }
 
-uint32_t intern_nr(const struct intern *t)
-{
-	return atomic_load_explicit(&t->next, memory_order_relaxed);
-}
-
 /* Copy a slot into the larger array, while other threads insert new keys there. */
 static void slots_put(struct intern_slots *s, uint64_t v)
 {

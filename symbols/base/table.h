@@ -280,7 +280,11 @@ void intern_fini(struct intern *t);
 uint32_t intern_get(struct intern *t, const struct intern_ops *ops, void *store, uint64_t hash,
 		    const void *key);
 /* Return the number of ids handed out; the last entries may be incomplete. */
-uint32_t intern_nr(const struct intern *t);
+static inline uint32_t intern_nr(const struct intern *t)
+{
+	return atomic_load_explicit(&t->next, memory_order_relaxed);
+}
+
 /* Double the slots when over half full. Builder only. 0 or -ENOMEM: unchanged. */
 int intern_grow(struct intern *t);
 /* Return the number of slots. Builder only. */

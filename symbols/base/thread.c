@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -103,6 +104,26 @@ bool thread_join_until(pthread_t thread, uint64_t deadline_ns)
 		nanosleep(&nap, NULL);
 	}
 	return true;
+}
+
+static bool set_policy(int policy, int priority, int nice)
+{
+	const struct sched_param param = { .sched_priority = priority };
+	bool done = !sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &param);
+
+	if (!done || policy == SCHED_OTHER)
+		setpriority(PRIO_PROCESS, 0, nice);
+	return done;
+}
+
+bool thread_go_first(int nice)
+{
+	return set_policy(SCHED_RR, 1, nice);
+}
+
+bool thread_share_cpu(int nice)
+{
+	return set_policy(SCHED_OTHER, 0, nice);
 }
 
 /*

@@ -34,6 +34,14 @@ int thread_start(pthread_t *out, size_t stack_size, void *(*run)(void *), void *
 /* Join @thread, at the latest at @deadline_ns (time_now_ns()). False: detached, still running. */
 bool thread_join_until(pthread_t thread, uint64_t deadline_ns);
 /*
+ * Give the calling thread the lowest real-time priority, for one that needs little CPU, but soon: a
+ * nice value counts within one session only (sched(7), autogroup). Where that is refused, as to
+ * most users, the nice value, and return false. Its children begin with neither.
+ */
+bool thread_go_first(int nice);
+/* Take its real-time priority back, while it needs much CPU. False: refused. */
+bool thread_share_cpu(int nice);
+/*
  * Join @thread while it works. False: it has waited for @wait_ms without CPU time; detached, still
  * running. Time in which this process is stopped does not count.
  */

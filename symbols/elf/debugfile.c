@@ -129,11 +129,6 @@ static int open_path(const struct untrusted_want *want, struct watch *watch,
 	return rc;
 }
 
-bool debugfile_link_ok(const char *name)
-{
-	return name[0] && name[0] != '.' && !strchr(name, '/');
-}
-
 /* Read .gnu_debuglink: a basename and the CRC of that file. */
 static void read_link(const struct elffile *f, struct debugfile_names *n)
 {

@@ -205,7 +205,10 @@ struct debugfile_names {
 
 void debugfile_names(struct debugfile_names *n, const struct elffile *object);
 /* Test a name of a link: no folder, not hidden. */
-bool debugfile_link_ok(const char *name);
+static inline bool debugfile_link_ok(const char *name)
+{
+	return name[0] && name[0] != '.' && !strchr(name, '/');
+}
 
 /* The place of an object, and of files that belong to it. */
 struct debugfile_where {

@@ -279,10 +279,22 @@ def sequences(t):
         wrong("sequences were taken as keys", screen)
 
 
+def may_go_first():
+    """Whether this user may take a real-time priority."""
+    return subprocess.run(["chrt", "-r", "1", "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def priority(t):
+    """A key is answered on a busy machine as well: the screen's thread goes first, where the user may and has not chosen."""
+    if may_go_first() and os.sched_getscheduler(worker_of(int(t.ask("pane_pid")))) != os.SCHED_RR | os.SCHED_RESET_ON_FORK:
+        wrong("the screen has no real-time priority")
+
+
 def test_effects():
     busy = spin("2")
     t = Terminal(f"{PROFTOP} -d 0.3", 100, 30)
     t.need_rows()
+    priority(t)
     sequences(t)
     effects_of_keys(t)
     for cols, rows, pattern in ((30, 5, "needs 40x8"), (200, 60, "spin"), (40, 8, r"\S"), (100, 30, "spin")):
