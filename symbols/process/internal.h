@@ -133,15 +133,22 @@ bool space_has_old(const struct space *s);
 /* Take and drop a reference: one for each process with this space. @s may be NULL. */
 struct space *space_get(struct space *s);
 void space_put(struct space *s);
+enum space_change {
+	SPACE_SAME, /* known already, or full */
+	SPACE_CHANGED,
+	SPACE_COVERED, /* code of a file was lost to other code: the program may have moved it there
+			*/
+};
+
 /* Begin a draft of the next space after @from (NULL: empty). NULL when out of memory. */
 struct space_edit *space_edit_new(struct space *from, struct space_stats *stats);
 void space_edit_free(struct space_edit *d);
 /*
  * Add a mapping, with an object of which the caller has a reference until the draft has ended. In
  * overlaps the later birth wins; the loser is trimmed, and the part lost is kept
- * with its end. False: unchanged (known already, or full).
+ * with its end.
  */
-bool space_edit_add(struct space_edit *d, const struct mapping *m);
+enum space_change space_edit_add(struct space_edit *d, const struct mapping *m);
 /*
  * Add a mapping of /proc/PID/maps read at @read_ns: in an unknown range it has
  * always been there, over an older mapping since @read_ns; mappings born after @read_ns are kept.
@@ -259,7 +266,10 @@ struct thread_name {
 	char bytes[TASK_COMM_SIZE];
 };
 
-#define PROCESS_CHOSEN 4u /* in the flags of a process: see maps_choose_by() */
+/* Flags of a process. */
+#define PROCESS_KNOWN  1u /* its maps are complete */
+#define PROCESS_KERNEL 2u
+#define PROCESS_CHOSEN 4u /* see maps_choose_by() */
 
 struct process {
 	_Atomic(struct process *) next; /* in the chain of its pid; release: the node is whole */
@@ -273,6 +283,7 @@ struct process {
 	atomic_uint uid;
 	atomic_int parent;		  /* pid of its parent; 0: unknown */
 	_Atomic uint64_t asked_ns;	  /* requests_due() */
+	_Atomic uint64_t covered_ns;	  /* SPACE_COVERED; 0: never, or read since */
 	_Atomic(struct lang_desc *) lang; /* its interpreter; NULL: none is known. As space */
 	struct lang_desc *unread;	  /* W: an earlier, unreadable one; NULL: none */
 	/* W: files of interpreters; .object NULL: none, else with a reference. A program and its

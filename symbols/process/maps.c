@@ -38,9 +38,6 @@
 
 #define COMM_SIZE 15u /* that the kernel keeps */
 
-#define PROCESS_KERNEL 2u
-#define PROCESS_KNOWN  1u /* its maps are complete */
-
 static inline uint64_t maps_due_ns(const struct maps *m)
 {
 	/* Relaxed: written and read by the thread that replays. */
@@ -336,7 +333,8 @@ static void apply_mmap(struct maps *m, const struct maps_event *ev)
 		mapping.object = maps_anon(m, p, mapping.start, mapping.end);
 		maps_hold(m, mapping.object);
 	}
-	space_edit_add(edit, &mapping);
+	if (space_edit_add(edit, &mapping) == SPACE_COVERED)
+		atomic_store_explicit(&p->covered_ns, ev->time_ns, memory_order_relaxed);
 	maps_note_interpreter(m, p, &mapping);
 }
 
@@ -1189,8 +1187,8 @@ static void fill_hit(struct maps *m, struct tasks *tasks, struct process *p, pid
 	}
 	if (lang && (lang->info.kind == LANG_JAVA || lang->info.kind == LANG_NODE))
 		hit->own_thread = own_thread(tasks, hit->task);
-	if (atomic_load_explicit(&p->uid, memory_order_relaxed) == UINT32_MAX)
-		hit->ask = true;
+	hit->ask |= atomic_load_explicit(&p->uid, memory_order_relaxed) == UINT32_MAX ||
+		    atomic_load_explicit(&p->covered_ns, memory_order_relaxed);
 }
 
 void maps_find(struct maps *m, struct tasks *tasks, pid_t pid, pid_t tid, uint64_t time_ns,
@@ -1892,6 +1890,8 @@ static int merge(struct maps *m, struct maps_load_reading *r)
 	merge_threads(m, p, r);
 	set_uid(m, p, r->uid);
 	atomic_store_explicit(&p->epoch, r->epoch, memory_order_relaxed);
+	if (atomic_load_explicit(&p->covered_ns, memory_order_relaxed) < r->began_ns)
+		atomic_store_explicit(&p->covered_ns, 0, memory_order_relaxed);
 	/* Release: the space and its threads; pairs with maps_process_known(). */
 	chosen = atomic_load_explicit(&p->flags, memory_order_relaxed) & PROCESS_CHOSEN;
 	atomic_store_explicit(&p->flags, PROCESS_KNOWN | chosen | (r->kernel ? PROCESS_KERNEL : 0),

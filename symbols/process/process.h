@@ -467,9 +467,9 @@ struct maps_hit {
 	bool full;		   /* the table is full: TASK_UNKNOWN instead */
 	bool known;		   /* false: request with maps_ask() and count as pending */
 	bool kernel_thread;
-	bool outside;	  /* pid 0: a task outside our PID namespace, or the idle one */
-	bool ask;	  /* shown as its main thread, or without uid: maps_ask() corrects it */
-	uint32_t process; /* id of its incarnation; 0: unknown */
+	bool outside; /* pid 0: a task outside our PID namespace, or the idle one */
+	bool ask; /* its main thread, without uid, or code may have moved: maps_ask() corrects it */
+	uint32_t process;		 /* id of its incarnation; 0: unknown */
 	const struct lang_process *lang; /* its interpreter; NULL: none is known */
 	uint8_t own_thread;		 /* of a JVM or V8: lang_own_thread() */
 };

@@ -650,8 +650,8 @@ static void find_moved(struct objects *objects, int dir_fd, pid_t pid, struct ma
 		bool file = line.ino && line.path_size && line.path[0] == '/';
 
 		/* All of the first segment was moved, with the header. */
-		if (at && !at->object && file && line.offset && line.start == below.end &&
-		    !(o.end && is_file_of(&o.first, &line))) {
+		if (at && file && line.offset && line.start == below.end &&
+		    !is_file_of(&below, &line) && !(o.end && is_file_of(&o.first, &line))) {
 			o = (struct text_owner){ line, .start = below.start, .end = below.end };
 			if (read_owner(&o, dir_fd, &reads) && find_offset(&o, &line, &offset) &&
 			    offset == line.offset && find_offset(&o, &below, &offset))

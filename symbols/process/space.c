@@ -664,28 +664,36 @@ static bool yield(struct space_edit *d, const struct mapping *m, const struct ma
 	return true;
 }
 
-bool space_edit_add(struct space_edit *d, const struct mapping *m)
+static bool covers_file(const struct mapping *m, const struct mapping *other)
 {
+	return m->exec && other->exec && m->object != other->object &&
+	       other->object->identity.kind == OBJECT_FILE;
+}
+
+enum space_change space_edit_add(struct space_edit *d, const struct mapping *m)
+{
+	enum space_change changed = SPACE_SAME;
 	const struct mapping *other;
 	struct mapping rest = *m;
-	bool changed = false;
+	bool covered;
 
 	assert(m->start < m->end);
 	other = first_overlap(d, m->start, m->end);
 	/* Repeated (mprotect, a part made executable again): no change. */
 	if (other && other->start <= m->start && other->end >= m->end && congruent(other, m) &&
 	    other->birth_ns <= m->birth_ns)
-		return false;
+		return SPACE_SAME;
 	while (rest.start < rest.end) {
 		other = first_overlap(d, rest.start, rest.end);
 		if (!other)
-			return insert(d, &rest) || changed;
+			return insert(d, &rest) && !changed ? SPACE_CHANGED : changed;
 		/* Code is layered above its memory, which may have grown since. */
 		if ((other->birth_ns <= rest.birth_ns || is_layer_of(&rest, other)) &&
 		    !is_layer_of(other, &rest)) {
+			covered = covers_file(&rest, other);
 			if (!yield(d, other, &rest))
 				return changed;
-			changed = true;
+			changed = MAX(changed, covered ? SPACE_COVERED : SPACE_CHANGED);
 			continue;
 		}
 		/*
@@ -698,7 +706,7 @@ bool space_edit_add(struct space_edit *d, const struct mapping *m)
 		remember(d, part(&rest, winner.start, winner.end), winner.birth_ns);
 		if (free_part.start < free_part.end)
 			insert(d, &free_part);
-		changed = true;
+		changed = MAX(changed, SPACE_CHANGED);
 		if (winner.end >= rest.end)
 			break;
 		rest = part(&rest, winner.end, UINT64_MAX);
@@ -726,7 +734,7 @@ bool space_edit_merge(struct space_edit *d, const struct mapping *m, uint64_t re
 		}
 		rest = part(&rest, piece.end, UINT64_MAX);
 		if (piece.birth_ns != UINT64_MAX)
-			changed |= space_edit_add(d, &piece);
+			changed |= space_edit_add(d, &piece) != SPACE_SAME;
 	}
 	return changed;
 }

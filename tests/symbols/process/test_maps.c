@@ -1097,6 +1097,14 @@ TEST(test_real_threads, setup, teardown)
 	assert_string_equal(maps_task(maps, hit.task)->comm.str, "worker");
 	assert_int_equal(maps_task(maps, hit.task)->uid, getuid());
 	assert_int_equal(task_of(getpid(), getpid(), now + 1)->uid, getuid());
+	/* Other code in the place of code of a file, which may have moved there: read once more. */
+	now = time_now_ns();
+	tell_mmap(getpid(), (uintptr_t)&thread_main & ~(PAGE - 1), 1, "//anon", 0, now);
+	publish(now + 1);
+	assert_true(find(getpid(), worker, now + 1).ask);
+	assert_int_equal(maps_load(maps, getpid()), 0);
+	assert_false(find(getpid(), worker, now + 1).ask);
+	assert_string_equal(name_at(getpid(), (uintptr_t)&thread_main, time_now_ns()), "test_maps");
 	/* The MMAP2s of an image that is complete by its exec may have been lost: read. */
 	assert_non_null(
 		strstr(name_at(getpid(), (uint64_t)(uintptr_t)test_real_threads, time_now_ns()),
