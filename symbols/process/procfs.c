@@ -138,7 +138,7 @@ enum object_kind procfs_kind(const char *path, size_t size, uint64_t start, bool
 		return OBJECT_ANON;
 	if (equals(path, size, "[vdso]"))
 		return start >> 32 ? OBJECT_VDSO : OBJECT_FILE;
-	/* The last: probes of newer kernels call it (7.3: arch/x86/kernel/uprobes.c); no JIT. */
+	/* The last: probes of newer kernels call it (7.3, x86); no JIT. */
 	if (equals(path, size, "[vsyscall]") || equals(path, size, "[uprobes]") ||
 	    equals(path, size, "[uprobes-trampoline]"))
 		return OBJECT_UNKNOWN;

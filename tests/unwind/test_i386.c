@@ -247,7 +247,7 @@ TEST(test_wrong_table)
 	image_free(image);
 }
 
-/* A file without any table: its rows are known to be derived, which asks for proofs of calls. */
+/* A file without any table: its rows are known to be derived, so that calls are proven. */
 TEST(test_no_table)
 {
 	const uint8_t code[256] = { 0x53, 0x5b, 0xc3 };

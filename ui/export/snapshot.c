@@ -879,7 +879,7 @@ static int baseline_make(struct snapshot *old, const struct snapshot *s, uint8_t
 	return -ENODATA;
 }
 
-/* Set the differences of shares, by node, of those that are sure; others are 0. */
+/* Set the differences of shares, by node: of sure ones; others are 0. */
 static void set_changes(const struct tree_paths *x, const struct snapshot *s,
 			const struct snapshot *old, const struct tree *t, const uint32_t *of,
 			double *changes)
