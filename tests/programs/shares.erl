@@ -1,5 +1,5 @@
 #!/usr/bin/env escript
-%% Functions of known shares: shares.erl KIND SECONDS FILE; KIND: plain, threads (several processes), nif
+%% Functions of known shares: shares.erl KIND SECONDS FILE; KIND: plain, threads (several processes)
 %%! +S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none
 %% SPDX-License-Identifier: GPL-2.0-or-later
 %% Written to FILE is the CPU time of each, by the clock of the only thread that runs Erlang. See tests/runtimes.
