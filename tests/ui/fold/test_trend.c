@@ -148,10 +148,10 @@ TEST(test_chance)
 		int wrong = 0, missed = 0;
 
 		for (int i = 0; i < 2000; i++) {
-			wrong += text_shares_differ(draw(rates[r], 1000), 1000, draw(rates[r], 2000),
-						  2000);
+			wrong += text_shares_differ(draw(rates[r], 1000), 1000,
+						    draw(rates[r], 2000), 2000);
 			missed += !text_shares_differ(draw(rates[r], 2000), 2000,
-						    draw(rates[r] * 1.9, 2000), 2000);
+						      draw(rates[r] * 1.9, 2000), 2000);
 		}
 		print_message("rate %g: %d of 2000 taken for a change, %d changes missed\n",
 			      rates[r], wrong, missed);
