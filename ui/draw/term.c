@@ -46,6 +46,9 @@
  * answer shows that the screen has arrived.
  */
 #define ON_WAY_MAX 4
+/* Before the first answer, which a terminal may never give: the empty screen, and the first rows.
+ */
+#define ON_WAY_NEW 2
 
 #define ON_WAY_NS    100000000ull   /* a screen that is on its way for longer stops the next one */
 #define LOST_NS	     10000000000ull /* then its answer is lost */
@@ -428,6 +431,8 @@ bool term_is_behind(struct terminal *t)
 		t->nr_on_way = 0;
 		t->mute = !t->answers;
 	}
+	if (!t->answers)
+		return t->nr_on_way >= ON_WAY_NEW;
 	return t->nr_on_way && (t->nr_on_way == ON_WAY_MAX || age > ON_WAY_NS);
 }
 
