@@ -169,10 +169,11 @@ static bool head_ok(const struct flat *f, uint64_t file_size)
 	return f->nr_segments && f->nr_segments <= ELFFILE_PHDRS_MAX &&
 	       f->nr_symbols <= 2 * ELFSYM_SYMBOLS_MAX && f->nr_fdes <= EHFRAME_FDES_MAX &&
 	       f->nr_cies <= EHFRAME_CIES_MAX && f->names_size <= 2UL * ELFSYM_NAMES_MAX &&
-	       f->eh_size <= UINT32_MAX && (f->eh_size || !f->nr_fdes) &&
-	       f->eh_in_file <= f->eh_size && f->eh_in_file <= file_size &&
-	       f->eh_at <= file_size - f->eh_in_file && f->build_id_size <= sizeof(f->build_id) &&
-	       f->source && f->source < ARRAY_SIZE(texts) && f->trouble < ARRAY_SIZE(texts) &&
+	       (!f->names_in_file || f->names_in_file == file_size) && f->eh_size <= UINT32_MAX &&
+	       (f->eh_size || !f->nr_fdes) && f->eh_in_file <= f->eh_size &&
+	       f->eh_in_file <= file_size && f->eh_at <= file_size - f->eh_in_file &&
+	       f->build_id_size <= sizeof(f->build_id) && f->source &&
+	       f->source < ARRAY_SIZE(texts) && f->trouble < ARRAY_SIZE(texts) &&
 	       f->complete <= 1 &&
 	       (!f->eh_size ||
 		(f->elf_class == ELFCLASS64 &&
@@ -278,10 +279,12 @@ static void *map_part(struct image_pages *pages, int fd, uint64_t from, uint64_t
 	uint8_t *at;
 
 	sigaction(SIGBUS, &act, NULL);
-	at = mmap(NULL, end + nr_more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	/* A byte more: the last name ends, whatever is in the file. */
+	at = mmap(NULL, end + nr_more + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		  0);
 	if (at == MAP_FAILED)
 		return NULL;
-	*pages = (struct image_pages){ at, end + nr_more };
+	*pages = (struct image_pages){ at, end + nr_more + 1 };
 	if (whole && mmap(at, whole, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd,
 			  (off_t)(from - before)) == MAP_FAILED)
 		return NULL;
