@@ -761,11 +761,11 @@ struct context_answer {
 	char texts[SERVICE_NR][SERVICE_MAX];
 };
 
-struct wire {
+struct message {
 	const uint8_t *at, *end;
 };
 
-static bool proto_varint(struct wire *w, uint64_t *value)
+static bool message_varint(struct message *w, uint64_t *value)
 {
 	*value = 0;
 	for (unsigned int shift = 0; shift < 64 && w->at < w->end; shift += 7) {
@@ -779,22 +779,22 @@ static bool proto_varint(struct wire *w, uint64_t *value)
 }
 
 /* Read a field; @out: its bytes, none if it is a number. False: the end, or an invalid one. */
-static bool wire_next(struct wire *w, uint64_t *field, struct wire *out)
+static bool message_next(struct message *w, uint64_t *field, struct message *out)
 {
 	uint64_t tag, size = 0;
 
-	if (!proto_varint(w, &tag))
+	if (!message_varint(w, &tag))
 		return false;
 	*field = tag >> 3;
-	*out = (struct wire){ w->at, w->at };
+	*out = (struct message){ w->at, w->at };
 	switch (tag & 7) {
 	case 0:
-		return proto_varint(w, &size);
+		return message_varint(w, &size);
 	case 1:
 		size = 8;
 		break;
 	case 2:
-		if (!proto_varint(w, &size))
+		if (!message_varint(w, &size))
 			return false;
 		break;
 	case 5:
@@ -806,27 +806,28 @@ static bool wire_next(struct wire *w, uint64_t *field, struct wire *out)
 	if (size > (uint64_t)(w->end - w->at))
 		return false;
 	if ((tag & 7) == 2)
-		*out = (struct wire){ w->at, w->at + size };
+		*out = (struct message){ w->at, w->at + size };
 	w->at += size;
 	return true;
 }
 
 /* Find the last field @wanted of a message, as protobuf reads one. */
-static struct wire wire_find(struct wire message, uint64_t wanted)
+static struct message message_find(struct message message, uint64_t wanted)
 {
-	struct wire found = { NULL, NULL }, value;
+	struct message found = { NULL, NULL }, value;
 	uint64_t field;
 
-	while (wire_next(&message, &field, &value))
+	while (message_next(&message, &field, &value))
 		if (field == wanted)
 			found = value;
 	return found;
 }
 
 /* Keep the text of an attribute if it is one of ours. */
-static void take_attribute(struct context_answer *a, struct wire attribute)
+static void take_attribute(struct context_answer *a, struct message attribute)
 {
-	struct wire key = wire_find(attribute, 1), text = wire_find(wire_find(attribute, 2), 1);
+	struct message key = message_find(attribute, 1),
+		       text = message_find(message_find(attribute, 2), 1);
 	size_t size = MIN((size_t)(text.end - text.at), (size_t)SERVICE_MAX);
 
 	for (unsigned int i = 0; i < SERVICE_NR; i++)
@@ -840,13 +841,13 @@ static void take_attribute(struct context_answer *a, struct wire attribute)
 
 static int serve_context(struct sandbox_call *c)
 {
-	struct wire context = { c->request, (const uint8_t *)c->request + c->size };
-	struct wire resource = wire_find(context, 1), value;
+	struct message context = { c->request, (const uint8_t *)c->request + c->size };
+	struct message resource = message_find(context, 1), value;
 	struct context_answer a;
 	uint64_t field;
 
 	memset(&a, 0, sizeof(a));
-	while (wire_next(&resource, &field, &value))
+	while (message_next(&resource, &field, &value))
 		if (field == 1)
 			take_attribute(&a, value);
 	sandbox_put(&c->reply, &a, sizeof(a));
