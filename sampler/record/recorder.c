@@ -119,9 +119,9 @@ struct recorder_lane {
 /* A file that is written beside the black box: who does the next step. */
 enum also {
 	ALSO_NONE,
-	ALSO_BEGINS, /* the writer */
+	ALSO_BEGINS, /* the writer; the builder may end it before */
 	ALSO_ON,     /* the builder, or the writer after a failure */
-	ALSO_ENDS,   /* the writer */
+	ALSO_ENDS,   /* the writer, which may have to begin it first */
 	ALSO_ENDED,  /* the builder takes the result */
 };
 
@@ -1156,7 +1156,9 @@ static void begin_also(struct recorder *r)
 	blackbox_each(r->blackbox, recorder_writer_append, r);
 	r->round_ns = time_now_ns();
 	pthread_mutex_lock(&r->save_lock);
-	r->also = ALSO_ON;
+	/* The builder may have ended it already. */
+	if (r->also == ALSO_BEGINS)
+		r->also = ALSO_ON;
 	pthread_mutex_unlock(&r->save_lock);
 }
 
@@ -1183,17 +1185,26 @@ static void end_also(struct recorder *r)
 	leave_also(r, &e);
 }
 
-/* Begin or end the file beside the black box; @end: of the session. */
-static void step_also(struct recorder *r, bool end)
+static enum also also_now(struct recorder *r)
 {
 	enum also also;
 
 	pthread_mutex_lock(&r->save_lock);
 	also = r->also;
 	pthread_mutex_unlock(&r->save_lock);
-	if (also == ALSO_BEGINS)
+	return also;
+}
+
+/* Begin or end the file beside the black box, or both; @end: of the session. */
+static void step_also(struct recorder *r, bool end)
+{
+	enum also also = also_now(r);
+
+	if (!r->file && (also == ALSO_BEGINS || also == ALSO_ENDS)) {
 		begin_also(r);
-	else if (also == ALSO_ENDS || (also == ALSO_ON && (end || r->also_code)))
+		also = also_now(r);
+	}
+	if (also == ALSO_ENDS || (also == ALSO_ON && (end || r->also_code)))
 		end_also(r);
 }
 
@@ -1456,7 +1467,7 @@ int recorder_also(struct recorder *r, const char *path)
 	if (path && r->also == ALSO_NONE) {
 		r->also_path = xstrndup(path, strlen(path));
 		r->also = ALSO_BEGINS;
-	} else if (!path && r->also == ALSO_ON) {
+	} else if (!path && (r->also == ALSO_BEGINS || r->also == ALSO_ON)) {
 		r->also = ALSO_ENDS;
 	} else {
 		code = -EBUSY;
@@ -1545,7 +1556,8 @@ static void stop_writer(struct recorder *r)
 {
 	if (!r->runs)
 		return;
-	if (r->file)
+	/* The file beside a black box is no stream, and its writer may be closing it. */
+	if (!r->blackbox)
 		perfdata_stop(r->file);
 	wake_send(r->stop_fd);
 	pthread_join(r->writer, NULL);

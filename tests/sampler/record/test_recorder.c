@@ -935,6 +935,57 @@ TEST(test_unsaved, setup, teardown)
 	recorder_close(f->r);
 }
 
+static void open_with_memory(struct fixture *f)
+{
+	const struct recorder_config config = {
+		.nr_cpus = 1, .lane_size = 1 << 20, .root = f->root, .memory = 1 << 20
+	};
+	const uint64_t ids[] = { 11 };
+
+	assert_int_equal(recorder_open(&f->r, &config, NULL), 0);
+	note_event(f->r, "cpu-clock", 999, ids, 1);
+	assert_int_equal(recorder_start(f->r, NULL), 0);
+	put_sample(recorder_lane(f->r, 0), 11, 0x1000, 300);
+}
+
+/* The size of the records in the header: 0 in a file that was not completed, which perf refuses. */
+static uint64_t data_size(const struct fixture *f)
+{
+	struct perfdata_header h = { 0 };
+	int fd = open(f->path, O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(read(fd, &h, sizeof(h)), sizeof(h));
+	close(fd);
+	return h.data.size;
+}
+
+/* The file beside the memory is complete, however soon it is ended: by the builder, by the end. */
+TEST(test_also_ended_soon, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct recorder_saved saved;
+	struct recorder_stats stats;
+	struct perfdata *pd;
+	struct err e;
+
+	for (int by_builder = 0; by_builder < 2; by_builder++) {
+		open_with_memory(f);
+		assert_int_equal(recorder_also(f->r, f->path), 0);
+		if (by_builder) {
+			assert_int_equal(recorder_also(f->r, NULL), 0);
+			while (!recorder_also_ended(f->r, &saved, &e))
+				usleep(1000);
+			assert_string_equal(e.text, "");
+		}
+		finish(f, 0, &stats);
+		assert_true(data_size(f));
+		pd = read_back(f);
+		assert_int_equal(count(pd).samples, 1);
+		perfdata_close(pd);
+		unlink(f->path);
+	}
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);
