@@ -202,8 +202,10 @@ struct outputs {
 	struct pushed pushed;
 	enum export_format format;
 	enum ui_config_time time;
-	const char *path; /* --export; NULL: none */
-	char host[65];	  /* "": a recording, maybe of another machine */
+	const char *path;	  /* --export; NULL: none */
+	struct profile *baseline; /* --baseline; NULL: none */
+	char against[64];	  /* its file; clean */
+	char host[65];		  /* "": a recording, maybe of another machine */
 };
 
 /* Keys and the mouse: which part of the screen gets them. Runs on: the main thread. */

@@ -52,16 +52,26 @@ static const char *outputs_host(char host[static 65])
 
 static int outputs_init(struct outputs *x, const struct options *o, struct err *e)
 {
+	const char *slash = o->baseline ? strrchr(o->baseline, '/') : NULL;
+
 	*x = (struct outputs){ .path = o->export_path, .time = (enum ui_config_time)o->set.time };
+	if (o->baseline)
+		text_format(x->against, sizeof(x->against), "%s",
+			    slash && slash[1] ? slash + 1 : o->baseline);
 	if (!o->config.replay)
 		outputs_host(x->host);
 	if (!o->export_path)
 		return EXIT_DONE;
 	x->format = o->export_format ? export_format_parse(o->export_format)
 				     : export_format_of(o->export_path);
-	if (x->format != EXPORT_NR)
+	if (x->format != EXPORT_NR && (!o->baseline || export_compares(x->format)))
 		return EXIT_DONE;
-	if (o->export_format)
+	if (x->format != EXPORT_NR)
+		err_set(e, -EINVAL,
+			"--baseline does not apply to --export %s: %s has no changes\n"
+			"  use .html, .svg or .folded",
+			o->export_path, export_name(x->format));
+	else if (o->export_format)
 		err_set(e, -EINVAL,
 			"--export-format=%s: unknown format\n"
 			"  must be html, svg, pprof, speedscope, firefox, folded, json, text or "
@@ -104,6 +114,8 @@ static int outputs_tick(const struct batch_config *config, struct profile *p, st
 	export_scope_all(&scope, export_event(p));
 	export_scope_time(&scope, p, x->time);
 	memcpy(scope.host, x->host, sizeof(scope.host));
+	scope.baseline = x->baseline;
+	memcpy(scope.against, x->against, sizeof(scope.against));
 	if (config->filter)
 		snprintf(scope.find, sizeof(scope.find), "%s", config->filter);
 	code = export_write(&out, p, &scope, x->format, e);
@@ -352,6 +364,14 @@ static int start_serving(struct sampler *s, struct serve *sv, const struct optio
 	return serve_start(sv, s, !o->config.replay, host, e) ? EXIT_FAILED : EXIT_DONE;
 }
 
+/* Read the file of --baseline. Return EXIT_DONE, or an exit code with a message. */
+static int take_baseline(struct profile **out, const struct options *o, struct err *e)
+{
+	int code = o->baseline ? baseline_file_read(out, o->baseline, &o->config, e) : 0;
+
+	return code ? exit_of(code) : EXIT_DONE;
+}
+
 static int session_batch(struct options *o, struct err *e)
 {
 	struct outputs exporting;
@@ -396,7 +416,9 @@ static int session_batch(struct options *o, struct err *e)
 		outputs_close(&exporting);
 		return ended ? code : exit_of(code);
 	}
-	code = start_serving(s, exporting.serve, o, exporting.host, e);
+	code = take_baseline(&exporting.baseline, o, e);
+	if (!code)
+		code = start_serving(s, exporting.serve, o, exporting.host, e);
 	if (!code) {
 		code = exit_of_run(batch_run(s, stdout, &config, e));
 		shutdown_begin();
@@ -406,6 +428,7 @@ static int session_batch(struct options *o, struct err *e)
 		code = EXIT_FAILED;
 	if (note.text[0])
 		complain(&note);
+	profile_free(exporting.baseline);
 	sampler_free(s);
 	return code;
 }
@@ -435,6 +458,7 @@ static void configure(struct ui_config *config, const struct options *o)
 	/* It may be of another machine. */
 	if (config->replayed)
 		config->host = "";
+	config->baseline_path = o->baseline;
 }
 
 /* Complete the saved settings where no option is given; for the live screen only. */
@@ -495,16 +519,6 @@ static unsigned int size_of(unsigned int given, const char *variable, unsigned i
 	return text && !number_u64(text, strlen(text), 1, CANVAS_MAX, &n) ? (unsigned int)n : usual;
 }
 
-/* Read the file of --baseline. Return EXIT_DONE, or an exit code with a message. */
-static int take_baseline(struct ui_config *config, const struct options *o, struct err *e)
-{
-	int code = o->baseline ? baseline_file_read(&config->baseline, o->baseline, &o->config, e)
-			       : 0;
-
-	config->baseline_path = o->baseline;
-	return code ? exit_of(code) : EXIT_DONE;
-}
-
 static int session_keys(const struct options *o, struct err *e)
 {
 	const struct app_script_config script = {
@@ -532,7 +546,7 @@ static int session_keys(const struct options *o, struct err *e)
 		users_free(users);
 		return exit_of(code);
 	}
-	code = take_baseline(&config, o, e);
+	code = take_baseline(&config.baseline, o, e);
 	if (!code) {
 		code = sampler_start(s, e);
 		sampler_drop_thread_caps();
@@ -583,7 +597,7 @@ static int session_screen(struct options *o, struct err *e)
 		users_free(users);
 		return ended ? code : exit_of(code);
 	}
-	code = take_baseline(&config, o, e);
+	code = take_baseline(&config.baseline, o, e);
 	if (!code)
 		code = start_serving(s, config.serve, o, config.replayed ? "" : outputs_host(host),
 				     e);

@@ -54,6 +54,18 @@ refused 2 --replay "$TMP/shop.data" --export "$TMP/x.xyz"
 refused 2 --replay "$TMP/shop.data" --export "$TMP/x" --export-format xyz
 refused 2 --replay "$TMP/shop.data" --export-format svg
 refused 1 --replay "$TMP/shop.data" --export "$TMP/none/x.svg"
+# Beside a baseline: of itself, nothing has changed; a format without changes, and an event that it has not.
+for f in svg html folded; do
+	replay --baseline "$TMP/shop.data" --export "$TMP/same.$f"
+done
+grep -q ', against shop.data</title>' "$TMP/same.svg" && ! grep -Eq 'class="[ml][123]"' "$TMP/same.svg" || wrong "--baseline: .svg"
+grep -q '"change":\[0,0' "$TMP/same.html" || wrong "--baseline: .html"
+awk '{ if ($(NF - 1) != $NF) exit 1 } END { exit !NR }' "$TMP/same.folded" || wrong "--baseline: .folded"
+replay --baseline "$TMP/shop.data" --script ":export! $TMP/screen.folded<Enter>" >/dev/null
+cmp -s "$TMP/screen.folded" "$TMP/same.folded" || wrong "--baseline: --export and :export differ"
+refused 2 --replay "$TMP/shop.data" --baseline "$TMP/shop.data" --export "$TMP/x.pb.gz"
+refused 1 --replay "$TMP/checkout.data" --time=wait --baseline "$TMP/shop.data" --export "$TMP/x.svg"
+grep -q 'cannot compare: shop.data has no event waits' "$TMP/out" || wrong "--baseline without the event: $(cat "$TMP/out")"
 ls "$TMP" | grep -E '\.(svg|html|gz)\.[0-9a-f]{8}$' && wrong "a temporary file is left"
 
 # Each tick replaces the file of the one before.

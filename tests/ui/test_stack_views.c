@@ -1227,6 +1227,40 @@ TEST(test_exported_differences)
 	profile_free(old);
 }
 
+/* Folded stacks have two counts, as difffolded.pl -n writes: of 900 samples before, of 1,800 now.
+ */
+TEST(test_folded_differences)
+{
+	struct profile *old = folded_profile("api;main;steady 300\napi;main;falls 500\n"
+					     "api;main;goes 100\n");
+	struct profile *now = folded_profile("api;main;steady 600\napi;main;falls 100\n"
+					     "api;main;comes 1100\n");
+	struct snapshot_scope scope;
+	struct out o = { .failed = false };
+	char *text = differences(now, old, EXPORT_FOLDED, UINT32_MAX);
+	struct err e;
+
+	assert_string_equal(text, "api;main;comes 0 1100\napi;main;falls 1000 100\n"
+				  "api;main;goes 200 0\napi;main;steady 600 600\n");
+	free(text);
+	fake_event(old, 0, "page-faults", 99, 99);
+	export_scope_all(&scope, 0);
+	scope.baseline = old;
+	strcpy(scope.against, "old.data");
+	for (int i = 0; i < EXPORT_NR; i++) {
+		bool compares = export_compares((enum export_format)i);
+
+		assert_int_equal(export_write(&o, now, &scope, (enum export_format)i, &e),
+				 compares ? -ENOENT : 0);
+		if (compares)
+			assert_string_equal(e.text, "cannot compare: old.data has no event "
+						    "cpu-clock");
+	}
+	out_fini(&o);
+	profile_free(now);
+	profile_free(old);
+}
+
 /* Give all functions and processes other ids, as after a new build and a restart. */
 static struct profile *rebuilt(struct profile *p)
 {

@@ -1101,10 +1101,10 @@ int options_set_batch(struct options *o, struct err *e)
 			"  use -d SEC for longer ticks");
 		return EXIT_USAGE;
 	}
-	if (o->action == OPTIONS_RUN && o->baseline) {
+	if (o->action == OPTIONS_RUN && o->baseline && !o->export_path) {
 		err_set(e, -EINVAL,
 			"--baseline does not apply to batch output: it has no changes\n"
-			"  the screen has them; or compare two outputs of -b");
+			"  --export FILE.html, .svg or .folded has them, and the screen");
 		return EXIT_USAGE;
 	}
 	if (o->action == OPTIONS_RUN && o->set.intervals) {

@@ -219,6 +219,9 @@ int export_write(struct out *o, const struct profile *p, const struct snapshot_s
 	}
 	if (code == -ENODATA)
 		return err_set(e, code, "cannot export: the profile has no events");
+	if (code == -ENOENT)
+		return err_set(e, code, "cannot compare: %s has no event %s", scope->against,
+			       p->events[scope->filter.event].event.name);
 	if (code)
 		return err_set(e, code, "cannot export: %s",
 			       o->size >= OUT_MAX / 2 ? "more than 1 GiB" : strerror(-code));

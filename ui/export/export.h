@@ -62,7 +62,7 @@ struct snapshot_scope {
 	char range[64];	 /* clean: "last 5.0 s" */
 	char title[160]; /* clean: the process drilled into; "": the target is enough */
 	char only[384];	 /* clean: "user www-data, cgroup web"; "": of all */
-	/* Pages and pictures show the differences from it; NULL: none. Borrowed; export_work()
+	/* Formats that compare show the differences from it; NULL: none. Borrowed; export_work()
 	 * keeps it. */
 	struct profile *baseline;
 	char against[64]; /* clean: its file or moment */
@@ -125,6 +125,12 @@ enum export_format export_format_parse(const char *name);
 const char *export_name(enum export_format format);
 /* Return the usual ending of a file: ".pb.gz". */
 const char *export_ending(enum export_format format);
+/* Return whether the format can show differences from a baseline. */
+static inline bool export_compares(enum export_format format)
+{
+	return format == EXPORT_HTML || format == EXPORT_SVG || format == EXPORT_FOLDED;
+}
+
 /* Return its description in some words. */
 const char *export_help(enum export_format format);
 /* Set @scope to all samples of the event @event. */

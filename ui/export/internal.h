@@ -204,7 +204,8 @@ uint64_t strings_add(struct strings *s, struct safe_text t);
 /*
  * One writer for each format: snapshot → bytes. Pure; any thread.
  *
- * A writer returns 0, or -ENOMEM beside out.failed, and escapes all texts for its format.
+ * A writer returns 0, -ENOMEM, or -ENOENT: scope.baseline has not the event; it escapes all texts
+ * for its format.
  */
 
 /* pprof's profile.proto, with gzip. */
@@ -213,7 +214,7 @@ int pprof_write(struct out *o, const struct snapshot *s);
 int otlp_write(struct out *o, const struct snapshot *s);
 /* speedscope's file format: one profile per process, and one of all. */
 int speedscope_write(struct out *o, const struct snapshot *s);
-/* One line per stack: comm;root;...;leaf weight. */
+/* One line per stack: comm;root;...;leaf weight; beside a baseline two weights. */
 int folded_write(struct out *o, const struct snapshot *s);
 /* The processed format 60 of the Firefox profiler: one thread per task. */
 int firefox_write(struct out *o, const struct snapshot *s);

@@ -863,20 +863,37 @@ static uint8_t *tasks_like(const struct snapshot *s, bool *failed)
 	return tasks;
 }
 
-/* Make the snapshot of the baseline with the scope of @s. 0 or -errno. */
-static int baseline_make(struct snapshot *old, const struct snapshot *s, uint8_t *tasks)
+/*
+ * Make the snapshot of the baseline with the scope of @s. 0, -ENOMEM, or -ENOENT: the baseline has
+ * not the event.
+ */
+static int baseline_make(struct snapshot *old, const struct snapshot *s)
 {
 	const struct profile *b = s->scope.baseline;
 	struct snapshot_scope scope = s->scope;
+	uint32_t event = 0;
+	uint8_t *tasks;
+	bool failed;
+	int code;
 
+	*old = (struct snapshot){ .profile = NULL };
+	while (event < b->nr_events &&
+	       strcmp(b->events[event].event.name, s->event->event.name) != 0)
+		event++;
+	if (event == b->nr_events)
+		return -ENOENT;
+	tasks = tasks_like(s, &failed);
+	if (failed)
+		return -ENOMEM;
 	scope.baseline = NULL;
 	scope.module = UINT32_MAX;
 	scope.filter.process = scope.filter.task = UINT32_MAX;
 	scope.filter.tasks = tasks;
-	for (scope.filter.event = 0; scope.filter.event < b->nr_events; scope.filter.event++)
-		if (!strcmp(b->events[scope.filter.event].event.name, s->event->event.name))
-			return snapshot_make(old, b, &scope);
-	return -ENODATA;
+	scope.filter.event = event;
+	code = snapshot_make(old, b, &scope);
+	old->scope.filter.tasks = NULL;
+	free(tasks);
+	return code;
 }
 
 /* Set the differences of shares, by node: of sure ones; others are 0. */
@@ -894,34 +911,33 @@ static void set_changes(const struct tree_paths *x, const struct snapshot *s,
 	}
 }
 
-/* Return the change of each node; NULL: there is no baseline with this event, or no memory. */
-static double *tree_changes(const struct snapshot *s, const struct tree *t)
+/* Set *@changes to the change of each node; without a baseline to NULL. 0 or -errno. */
+static int tree_changes(double **changes, const struct snapshot *s, const struct tree *t)
 {
 	struct tree_paths x = { .capacity = 0 };
-	struct snapshot old = { .profile = NULL };
 	struct tree before = { .nodes = NULL };
 	uint32_t *of = NULL, *of_old = NULL;
-	double *changes = NULL;
-	uint8_t *tasks;
-	bool failed;
+	struct snapshot old;
+	int code;
 
+	*changes = NULL;
 	if (!s->scope.baseline)
-		return NULL;
-	tasks = tasks_like(s, &failed);
-	if (!failed && !baseline_make(&old, s, tasks) && !tree_make(&before, &old)) {
+		return 0;
+	code = baseline_make(&old, s);
+	if (!code)
+		code = tree_make(&before, &old);
+	if (!code) {
 		x.capacity = before.nr_nodes + t->nr_nodes;
 		for (int i = 0; i < 2; i++)
 			x.sums[i] = calloc(x.capacity, sizeof(double));
 		of = calloc(t->nr_nodes, sizeof(*of));
 		of_old = calloc(before.nr_nodes, sizeof(*of_old));
-		changes = calloc(t->nr_nodes, sizeof(*changes));
-		if (!x.sums[0] || !x.sums[1] || !of || !of_old || !changes ||
-		    add_paths(&x, &old, &before, 0, of_old) || add_paths(&x, s, t, 1, of)) {
-			free(changes);
-			changes = NULL;
-		} else {
-			set_changes(&x, s, &old, t, of, changes);
-		}
+		*changes = calloc(t->nr_nodes, sizeof(**changes));
+		if (!x.sums[0] || !x.sums[1] || !of || !of_old || !*changes ||
+		    add_paths(&x, &old, &before, 0, of_old) || add_paths(&x, s, t, 1, of))
+			code = -ENOMEM;
+		else
+			set_changes(&x, s, &old, t, of, *changes);
 		tree_fini(&before);
 	}
 	snapshot_fini(&old);
@@ -931,8 +947,7 @@ static double *tree_changes(const struct snapshot *s, const struct tree *t)
 	free(x.sums[1]);
 	free(of);
 	free(of_old);
-	free(tasks);
-	return changes;
+	return code;
 }
 
 /* Return the class of a node: "k", "u", "j", "i" inlined, "s" script, "p" process, "q" unknown. */
@@ -1114,9 +1129,11 @@ static int put_tree(struct out *o, const struct snapshot *s)
 	double *changes;
 	uint32_t *order;
 	struct tree t;
+	int code;
 
 	if (tree_make(&t, s))
 		return -ENOMEM;
+	code = tree_changes(&changes, s, &t);
 	order = order_of(&t);
 	out_text(o, ",\n\"tree\":{\"key\":[");
 	for (uint32_t i = 0; order && i < t.nr_nodes; i++) {
@@ -1140,7 +1157,6 @@ static int put_tree(struct out *o, const struct snapshot *s)
 		out_number(o, t.nodes[order[i]].total, 3);
 	}
 	out_text(o, "]");
-	changes = tree_changes(s, &t);
 	for (uint32_t i = 0; order && changes && i < t.nr_nodes; i++) {
 		out_text(o, i ? "," : ",\n\"change\":[");
 		out_number(o, 100 * changes[order[i]], 3);
@@ -1150,7 +1166,7 @@ static int put_tree(struct out *o, const struct snapshot *s)
 	free(changes);
 	free(order);
 	tree_fini(&t);
-	return 0;
+	return code;
 }
 
 int html_write(struct out *o, const struct snapshot *s)
@@ -1168,7 +1184,7 @@ int html_write(struct out *o, const struct snapshot *s)
 	put_rows(o, s);
 	code = put_tree(o, s);
 	out_text(o, data + strlen(DATA));
-	return code || o->failed ? -ENOMEM : 0;
+	return code ? code : o->failed ? -ENOMEM : 0;
 }
 
 /*
@@ -1347,7 +1363,8 @@ int svg_write(struct out *o, const struct snapshot *s)
 
 	if (code)
 		return code;
-	d.changes = changes = tree_changes(s, &t);
+	code = tree_changes(&changes, s, &t);
+	d.changes = changes;
 	d.base = t.nodes[0].total > 0 ? t.nodes[0].total : 1;
 	d.all = s->all_weight > 0 ? s->all_weight : 1;
 	d.height = HEAD + (t.depth + 1.0) * ROW + 2 * MARGIN;
@@ -1356,7 +1373,7 @@ int svg_write(struct out *o, const struct snapshot *s)
 	out_text(o, "</svg>\n");
 	free(changes);
 	tree_fini(&t);
-	return o->failed ? -ENOMEM : 0;
+	return code ? code : o->failed ? -ENOMEM : 0;
 }
 
 /*
@@ -1401,7 +1418,14 @@ static void put_frame(struct out *o, const struct profile_function *fn, bool las
 /* A line without its count, in the text of all. */
 struct folded_line {
 	size_t at, size;
-	double weight;
+	double weights[2]; /* of the baseline, now */
+};
+
+struct folded {
+	struct out texts;
+	struct folded_line *lines;
+	uint32_t nr;
+	bool compared;
 };
 
 static int compare_lines(const void *a, const void *b, void *texts)
@@ -1414,48 +1438,78 @@ static int compare_lines(const void *a, const void *b, void *texts)
 }
 
 /* Stacks of several threads, or of other lines and places of the same functions, are one line. */
-static void put_sums(struct out *o, struct out *texts, struct folded_line *lines, uint32_t nr)
+static void put_sums(struct out *o, struct folded *f)
 {
-	double rest = 0;
+	const struct folded_line *lines = f->lines;
+	double rest[2] = { 0, 0 };
 
-	if (nr)
-		qsort_r(lines, nr, sizeof(*lines), compare_lines, texts->data);
-	for (uint32_t i = 0, next; i < nr; i = next) {
-		double weight = lines[i].weight;
-		long long whole;
+	if (f->nr)
+		qsort_r(f->lines, f->nr, sizeof(*lines), compare_lines, f->texts.data);
+	for (uint32_t i = 0, next = 0; i < f->nr; i = next) {
+		double weights[2] = { 0, 0 };
+		long long before, now;
 
-		for (next = i + 1;
-		     next < nr && !compare_lines(&lines[i], &lines[next], texts->data); next++)
-			weight += lines[next].weight;
-		whole = snapshot_whole(weight, &rest);
-		if (!whole)
+		for (; next < f->nr && !compare_lines(&lines[i], &lines[next], f->texts.data);
+		     next++)
+			for (int side = 0; side < 2; side++)
+				weights[side] += lines[next].weights[side];
+		before = snapshot_whole(weights[0], &rest[0]);
+		now = snapshot_whole(weights[1], &rest[1]);
+		if (!before && !now)
 			continue;
-		out_bytes(o, texts->data + lines[i].at, lines[i].size);
-		out_format(o, " %lld\n", whole);
+		out_bytes(o, f->texts.data + lines[i].at, lines[i].size);
+		if (f->compared)
+			out_format(o, " %lld", before);
+		out_format(o, " %lld\n", now);
 	}
 }
 
-int folded_write(struct out *o, const struct snapshot *s)
+/* Add the stacks of @s, with weights of the side @side times @scale. */
+static void add_lines(struct out *o, struct folded *f, const struct snapshot *s, int side,
+		      double scale)
 {
-	struct folded_line *lines = calloc(MAX(s->nr_stacks, 1u), sizeof(*lines));
-	struct out texts = { .max = o->max };
+	struct out *texts = &f->texts;
 
-	for (uint32_t i = 0; lines && i < s->nr_stacks; i++) {
+	for (uint32_t i = 0; i < s->nr_stacks; i++) {
 		const struct snapshot_stack *stack = &s->stacks[i];
 		const struct profile_process *process = snapshot_process_of(s, stack->task);
+		struct folded_line *line = &f->lines[f->nr++];
 
-		lines[i] = (struct folded_line){ .at = texts.size, .weight = stack->weight };
-		put_name(&texts, process ? profile_process_name(process) : TEXT("?"), !stack->nr);
+		*line = (struct folded_line){ .at = texts->size };
+		line->weights[side] = stack->weight * scale;
+		put_name(texts, process ? profile_process_name(process) : TEXT("?"), !stack->nr);
 		for (uint32_t k = 0; k < stack->nr; k++)
-			put_frame(&texts, snapshot_function(s, s->calls[stack->first + k]),
+			put_frame(texts, snapshot_function(s, s->calls[stack->first + k]),
 				  k + 1 == stack->nr);
-		lines[i].size = texts.size - lines[i].at;
+		line->size = texts->size - line->at;
 		out_progress(o, i, s->nr_stacks);
 	}
-	o->failed |= !lines || texts.failed;
-	if (!o->failed)
-		put_sums(o, &texts, lines, s->nr_stacks);
-	out_fini(&texts);
-	free(lines);
-	return o->failed ? -ENOMEM : 0;
+}
+
+/*
+ * Beside a baseline two counts, as difffolded.pl -n writes them for flamegraph.pl: before and now,
+ * with the one before scaled to the same sum.
+ */
+int folded_write(struct out *o, const struct snapshot *s)
+{
+	struct folded f = { .texts = { .max = o->max }, .compared = s->scope.baseline != NULL };
+	struct snapshot old = { .profile = NULL };
+	int code = f.compared ? baseline_make(&old, s) : 0;
+
+	if (!code) {
+		f.lines = calloc(1ull + s->nr_stacks + old.nr_stacks, sizeof(*f.lines));
+		code = f.lines ? 0 : -ENOMEM;
+	}
+	if (!code) {
+		if (old.all_weight > 0)
+			add_lines(o, &f, &old, 0, s->all_weight / old.all_weight);
+		add_lines(o, &f, s, 1, 1);
+		o->failed |= f.texts.failed;
+		if (!o->failed)
+			put_sums(o, &f);
+	}
+	snapshot_fini(&old);
+	out_fini(&f.texts);
+	free(f.lines);
+	return code ? code : o->failed ? -ENOMEM : 0;
 }

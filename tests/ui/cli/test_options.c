@@ -453,7 +453,7 @@ static const struct bad {
 	{ "-p 1 -u root", EXIT_USAGE, { "-p", "-u" } },
 	{ "--replay x -p 1", EXIT_USAGE, { "--replay" } },
 	{ "-b --baseline x", EXIT_USAGE, { "--baseline", "batch output" } },
-	{ "--baseline x --export y.html", EXIT_USAGE, { "--baseline", "batch output" } },
+	{ "-b --baseline x --listen 1", EXIT_USAGE, { "--baseline", "--export FILE.html" } },
 	{ "--keep-size 2M", EXIT_USAGE, { "--keep-size", "add --keep DIR" } },
 	{ "--keep-time 2h", EXIT_USAGE, { "--keep-time", "add --keep DIR" } },
 	{ "--save-files 2 --trap lost", EXIT_USAGE, { "--save-files", "add --save-dir DIR" } },
