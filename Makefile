@@ -383,4 +383,4 @@ help: ## this list
 	@echo 'Targets:'; sed -nE 's/^([a-z0-9-]+):.*## (.*)/  \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-12s%s\n", $$1, $$2}'
 	@echo 'Options: V=1 (commands), WERROR=1, DEBUG=1, SAN=address,undefined or SAN=thread (own build folder), HARDEN= (no hardening), ARGS="…" for run'
 
--include $(OBJS:.o=.d) $(TESTS:=.d) $(TOOLS:=.d) $(B)/tests/bench_replay.d $(B)/tests/bench_cpus.d $(B)/tests/bench_past.d
+-include $(OBJS:.o=.d) $(TESTS:=.d) $(TOOLS:=.d) $(REPLAYS:=.d) $(B)/tests/bench_replay.d $(B)/tests/bench_cpus.d $(B)/tests/bench_past.d

@@ -482,18 +482,26 @@ TEST(test_unit_of_user)
 TEST(test_services)
 {
 	struct profile *p = with_details();
+	uint32_t nr_threads = 0;
 	struct bench b;
 
-	p->processes[0].service[SERVICE_NAME] = TEXT("checkout");
-	p->processes[0].service[SERVICE_NAMESPACE] = TEXT("eu");
-	p->processes[0].service[SERVICE_VERSION] = TEXT("1.2");
-	p->processes[0].service[SERVICE_INSTANCE] = TEXT("c-7");
+	for (uint32_t i = 0; i < p->nr_tasks; i++)
+		nr_threads += p->tasks[i].process == 1;
+	p->processes[1].service[SERVICE_NAME] = TEXT("checkout");
+	p->processes[1].service[SERVICE_NAMESPACE] = TEXT("eu");
+	p->processes[1].service[SERVICE_VERSION] = TEXT("1.2");
+	p->processes[1].service[SERVICE_INSTANCE] = TEXT("c-7");
 	bench_init(&b, 120, 30, false);
 	model_take(&b.st, p);
 	type(&b, "2");
-	assert_non_null(strstr(look(&b), "checkout api-"));
+	assert_non_null(strstr(look(&b), "checkout "));
+
 	type(&b, "/checkout\r");
 	assert_non_null(strstr(look(&b), "eu/checkout 1.2 instance c-7"));
+	/* A thread has the name of a thread, and is found by its service. */
+	type(&b, "H\\checkout\r");
+	look(&b);
+	assert_int_equal(b.st.lists[VIEW_PROCESSES].nr, nr_threads);
 	bench_fini(&b);
 }
 
