@@ -255,9 +255,10 @@ truth-languages: $(B)/proftop programs $(TOOLS) ## script frames against the int
 .PHONY: runtimes
 runtimes: $(B)/proftop ## names, certain ones and shares of each runtime that packages have, as root: fetched into build/runtimes if FETCH=1
 	$(Q)B=$(B) tests/runtimes $(WORDS)
-truth-tableless: $(TOOLS) ## rows derived from code against the unwind tables of these files; FILES="..."
+truth-tableless: $(TOOLS) ## rows derived from code against the unwind tables of these files; FILES="..."; then against single steps; WORDS="gmp ..." alone
 	$(Q)$(B)/tests/tools/derivetruth $(or $(FILES),$(wildcard /lib/*-linux-gnu/libc.so.6 /lib/*-linux-gnu/libm.so.6 \
 		/lib/*-linux-gnu/libgcc_s.so.1 /usr/*-linux-gnu/lib/libc.so.6 /usr/*-linux-gnu/lib/libm.so.6 /usr/*-linux-gnu/lib/libstdc++.so.6))
+	$(Q)B=$(B) tests/truth_steps
 
 cases: $(B)/tests/tools/langcase ## what is read of the runtimes that make runtimes found, for test_cases, as root; a case that is there stays
 	$(Q)B=$(B) tests/tools/make_cases $(WORDS)

@@ -17,6 +17,13 @@ done
 # shellcheck disable=SC2086
 "$B/tests/tools/derivetruth" $files || exit 1
 
+# And at the instructions that programs execute, of which single steps know the frame.
+if [ "$(uname -m)" = x86_64 ]; then
+	"$B/tests/tools/steptruth" -n 20000 "$PROGRAMS/small_asm" | tee "$TMP/steps" || wrong "single steps of small_asm"
+	grep -q 'small_asm: [0-9]\{4,\} without tables, 100.00 %.* 0 wrong' "$TMP/steps" || wrong "rows of small_asm"
+	STEPS=20000 WORDS="gmp musl" "$HERE/../truth_steps" || wrong "rows of libraries"
+fi
+
 [ "$(uname -m)" = x86_64 ] || [ "$(uname -m)" = aarch64 ] || finish
 need_perf
 # A busy machine starves the reader, which ends stacks early: never wrong, and all again.

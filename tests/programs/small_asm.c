@@ -15,7 +15,7 @@ void spin(long n)
 
 static __attribute__((noinline, noclone)) void caller(void)
 {
-	spin(30000);
+	spin(3000);
 	__asm__ volatile("");
 }
 
