@@ -4,8 +4,8 @@
  * that it finds there, in a file. The tool of this name makes it; test_cases needs no runtime.
  *
  * Lines of a name and values: facts of the interpreter's file (addresses in the process),
- * registers, expected frames, innermost first; then "memory ADDRESS SIZE" with its bytes, to the
- * end.
+ * registers, expected frames, innermost first; then "memory ADDRESS SIZE" with its bytes; at
+ * the end "zero ADDRESS SIZE": the other bytes there.
  */
 #ifndef TESTS_LANGCASE_H
 #define TESTS_LANGCASE_H

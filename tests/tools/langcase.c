@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * langcase PID TID python|php|ruby|perl|lua|luajit|node|r FILE TITLE: write a case of this thread,
- * which is stopped for it, as it is described in langcase.h. Needs the right to trace it.
+ * langcase PID TID python|php|ruby|perl|lua|luajit|node|r|erlang FILE TITLE: write a case of this
+ * thread, which is stopped for it, as it is described in langcase.h. Needs the right to trace it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,10 +16,12 @@
 #include "symbols/elf/elf.h"
 #include "tests/langcase.h"
 
-#define LINE  64U /* bytes of memory that are kept together */
-#define PLACE "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %4095[^\n]"
+#define LINE	    64U /* bytes of memory that are kept together */
+#define DATA_BESIDE 2048U
+#define PLACE	    "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %4095[^\n]"
 
 static struct langcase c;
+static struct lang_range kept[2]; /* of the data of BEAM */
 static char frames[LANGCASE_TEXT];
 static char *names; /* of the symbols of its file */
 static size_t names_size;
@@ -45,14 +47,28 @@ static void note(uint64_t addr, uint64_t size)
 	}
 }
 
+/* Note a read of the data of BEAM, of which the case keeps two parts: the rest is zero. */
+static void note_data(uint64_t addr, uint64_t size, uint8_t *bytes)
+{
+	for (uint64_t i = 0; i < size; i++)
+		if (addr + i - kept[0].start >= kept[0].end - kept[0].start &&
+		    addr + i - kept[1].start >= kept[1].end - kept[1].start)
+			bytes[i] = 0;
+	for (int i = 0; i < 2; i++)
+		note(kept[i].start, kept[i].end - kept[i].start);
+}
+
 /* In place of libc's: notes each read. */
 ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long nr_local,
 			 const struct iovec *remote, unsigned long nr_remote, unsigned long flags)
 {
 	ssize_t got = syscall(SYS_process_vm_readv, pid, local, nr_local, remote, nr_remote, flags);
+	uint64_t addr = nr_remote == 1 ? (uintptr_t)remote->iov_base : 0;
 
-	if (got > 0 && nr_remote == 1)
-		note((uintptr_t)remote->iov_base, (uint64_t)got);
+	if (got > 0 && kept[0].end && addr == c.file.main[0].start)
+		note_data(addr, (uint64_t)got, local->iov_base);
+	else if (got > 0 && nr_remote == 1)
+		note(addr, (uint64_t)got);
 	return got;
 }
 
@@ -145,6 +161,10 @@ static void set_registers(const struct user_regs_struct *r)
 		c.sample.r9 = r->r9;
 		c.sample.r13 = r->r13;
 		c.sample.r15 = r->r15;
+	}
+	if (c.file.kind == LANG_BEAM) {
+		c.sample.fp = r->rbp;
+		c.sample.r13 = r->r13;
 	}
 	if (c.file.kind == LANG_PHP && loop) {
 		c.sample.loop[0] = r->r14;
@@ -242,6 +262,8 @@ static int put_case(FILE *f, pid_t pid, const char *what)
 		fprintf(f, "r13 %" PRIx64 "\nr15 %" PRIx64 "\n", c.sample.r13, c.sample.r15);
 		put_numbers(f);
 	}
+	if (c.file.kind == LANG_BEAM)
+		fprintf(f, "fp %" PRIx64 "\nr13 %" PRIx64 "\n", c.sample.fp, c.sample.r13);
 	if (php)
 		fprintf(f, "api %s\n", php->api);
 	merge_blocks();
@@ -261,7 +283,33 @@ static int put_case(FILE *f, pid_t pid, const char *what)
 		fwrite(bytes, 1, b->size, f);
 		fputc('\n', f);
 	}
+	if (kept[0].end)
+		fprintf(f, "zero %" PRIx64 " %" PRIx64 "\n", c.file.main[0].start,
+			c.file.main[0].end - c.file.main[0].start);
 	return fclose(f);
+}
+
+/* Return the lines around @addr in the data. */
+static struct lang_range beside(uint64_t addr)
+{
+	const struct lang_range *data = &c.file.main[0];
+
+	return (struct lang_range){ MAX(data->start, (addr & ~(LINE - 1ULL)) - DATA_BESIDE),
+				    MIN(data->end, addr + DATA_BESIDE) };
+}
+
+/* Keep the data of BEAM only around its two tables, which are found by their contents. */
+static void narrow_data(pid_t pid)
+{
+	uint64_t atoms = c.file.main[0].start, word = 0;
+
+	while (atoms + 8 < c.file.main[0].end &&
+	       (!lang_memory_copy(pid, atoms, (uint8_t *)&word, 8) || word != c.process.beam.atoms))
+		atoms += 8;
+	kept[0] = beside(c.process.runtime);
+	kept[1] = beside(atoms);
+	c.nr_blocks = 0;
+	langcase_describe(&c, pid);
 }
 
 /* Of the stopped thread. 0 or 1. */
@@ -284,6 +332,8 @@ static int make(pid_t pid, pid_t tid, const char *path, const char *what)
 		find_file(pid, c.process.code_type);
 		langcase_describe(&c, pid);
 	}
+	if (kind == LANG_BEAM && !c.process.reason)
+		narrow_data(pid);
 	if (c.process.reason || ptrace(PTRACE_GETREGS, tid, NULL, &regs)) {
 		fprintf(stderr, "langcase: %s\n",
 			c.process.reason ? c.process.reason : "registers");
@@ -305,7 +355,7 @@ int main(int argc, char **argv)
 	static const char *const languages_of[LANG_NR] = {
 		[LANG_PYTHON] = "python", [LANG_PHP] = "php", [LANG_RUBY] = "ruby",
 		[LANG_PERL] = "perl",	  [LANG_LUA] = "lua", [LANG_NODE] = "node",
-		[LANG_LUAJIT] = "luajit", [LANG_R] = "r"
+		[LANG_LUAJIT] = "luajit", [LANG_R] = "r",     [LANG_BEAM] = "erlang"
 	};
 	pid_t pid, tid;
 	int rc;

@@ -11,30 +11,49 @@
 #include "tests/langcase.h"
 
 #define CASES	  "tests/cases"
-#define CASES_MIN 150
+#define CASES_MIN 170
 #define CASE_MAX  (200U << 10) /* bytes */
 
 static struct langcase *c;
 static char frames[LANGCASE_TEXT];
+
+#define LINE 64U /* blocks begin and end with one */
+
+/* Copy the bytes at @addr, in one line; the ones that were kept are first, then zeros. */
+static bool copy_line(uint64_t addr, uint8_t *out, size_t size)
+{
+	for (uint32_t i = 0; i < c->nr_blocks; i++) {
+		const struct langcase_block *b = &c->blocks[i];
+
+		if (addr - b->addr >= b->size || size > b->size - (addr - b->addr))
+			continue;
+		if (b->at)
+			memcpy(out, c->bytes + b->at + (addr - b->addr), size);
+		else
+			memset(out, 0, size);
+		return true;
+	}
+	return false;
+}
 
 /* In place of libc's: the memory of the case. */
 ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long nr_local,
 			 const struct iovec *remote, unsigned long nr_remote, unsigned long flags)
 {
 	uint64_t addr = (uintptr_t)remote->iov_base;
+	size_t left = remote->iov_len, size;
+	uint8_t *out = local->iov_base;
 
 	(void)flags;
 	assert_true(pid == 1 && nr_local == 1 && nr_remote == 1);
-	for (uint32_t i = 0; i < c->nr_blocks; i++) {
-		const struct langcase_block *b = &c->blocks[i];
-
-		if (addr - b->addr >= b->size || remote->iov_len > b->size - (addr - b->addr))
-			continue;
-		memcpy(local->iov_base, c->bytes + b->at + (addr - b->addr), remote->iov_len);
-		return (ssize_t)remote->iov_len;
+	for (; left; left -= size, addr += size, out += size) {
+		size = MIN(left, LINE - addr % LINE);
+		if (!copy_line(addr, out, size)) {
+			errno = EFAULT;
+			return -1;
+		}
 	}
-	errno = EFAULT;
-	return -1;
+	return (ssize_t)remote->iov_len;
 }
 
 static void add_range(struct lang_range *r, uint32_t *nr, uint32_t max, const char *values)
@@ -92,12 +111,14 @@ static const uint8_t *take(const char *name, char *value, const uint8_t *at)
 	else if (!strcmp(name, "frame"))
 		snprintf(c->frames + strlen(c->frames), LANGCASE_TEXT - strlen(c->frames), "%s\n",
 			 value);
-	else if (strcmp(name, "memory") != 0)
+	else if (strcmp(name, "memory") != 0 && strcmp(name, "zero") != 0)
 		langcase_number(c, name, strtoull(value, NULL, 16));
 	else {
 		assert_int_equal(sscanf(value, "%" SCNx64 " %x", &b->addr, &b->size), 2);
-		b->at = (uint32_t)(at - c->bytes);
 		c->nr_blocks++;
+		if (*name == 'z')
+			return at;
+		b->at = (uint32_t)(at - c->bytes);
 		at += b->size + 1;
 	}
 	return at;
