@@ -250,8 +250,11 @@ struct walk {
 	bool rows;	     /* use them */
 	bool unproven;	     /* the current frame was found without tables */
 	bool loop;	     /* ... as the loop of Ruby */
+	bool likely;	     /* ... by a row that is a guess, of the frame @below */
+	bool below_exact;    /* exact, of that one */
 	uint64_t expected;   /* the pc of the next frame, if the current one is right; 0: any */
 	struct arch_frame f; /* the current frame; last, since it is loaded, not cleared */
+	struct arch_frame below;
 };
 
 /* Add the current frame to the result; not beyond UNWIND_FRAMES_MAX. */
@@ -651,15 +654,30 @@ static void leave_inner_calls(struct walk *w, uint64_t row, struct row_frame *f)
 }
 
 /*
+ * A row that is a guess has led from w->below, @exact, to the current frame, with the result @next.
+ * If that is no caller, the code is not that of the function it was taken for: its frame pointer
+ * is followed, which files without tables are often built with.
+ */
+static int by_likely(struct walk *w, bool exact, int next)
+{
+	w->guessed = true;
+	w->likely = next == WALK_ON;
+	w->below_exact = exact;
+	if (w->likely)
+		return next;
+	w->f = w->below;
+	return by_guess(w);
+}
+
+/*
  * Apply row after row, as long as callers are recent and have rows: a warm
  * unwinder spends its time here. The last caller is not entered yet.
  */
 static int by_rows(struct walk *w, uint64_t row)
 {
 	const struct arch_ops *arch = w->u->arch;
-	struct row_frame f = apply_begin(arch, &w->f);
-	uint64_t pc, sp;
-	bool guessed;
+	struct row_frame f = apply_begin(arch, &w->f), below;
+	bool guessed, exact;
 	int next;
 
 	assert(row_kind(row) == ROW_SIMPLE);
@@ -669,8 +687,7 @@ static int by_rows(struct walk *w, uint64_t row)
 		const struct recent_entry *met;
 		enum step_result result;
 
-		pc = f.pc;
-		sp = f.sp;
+		below = f;
 		result = apply_row(row, arch, &w->copy, w->out->nr == 1, &f);
 		if (result == STEP_NEED_REGS && !f.has_sp) /* not found by a guess before */
 			return by_guess(w);
@@ -679,8 +696,9 @@ static int by_rows(struct walk *w, uint64_t row)
 		if (result == STEP_ROOT && by_word_above(w, &f))
 			return WALK_ON;
 		if (result != STEP_CALLER)
-			return stop_of(w, result);
-		met = f.sp > sp && !w->expected && w->out->nr + 1 < UNWIND_FRAMES_MAX
+			return row & ROW_GUESS && result != STEP_ROOT ? by_guess(w)
+								      : stop_of(w, result);
+		met = f.sp > below.sp && !w->expected && w->out->nr + 1 < UNWIND_FRAMES_MAX
 			      ? caller_recent(w, f.pc - 1)
 			      : NULL;
 		guessed = row & ROW_GUESS;
@@ -692,9 +710,12 @@ static int by_rows(struct walk *w, uint64_t row)
 		w->exact = false;
 	}
 	apply_end(&f, arch, &w->f);
-	next = go_on(w, STEP_CALLER, pc, sp, false);
-	w->guessed |= guessed;
-	return next;
+	exact = w->exact;
+	next = go_on(w, STEP_CALLER, below.pc, below.sp, false);
+	if (!guessed)
+		return next;
+	apply_end(&below, arch, &w->below);
+	return by_likely(w, exact, next);
 }
 
 /*
@@ -930,13 +951,16 @@ static int stop_of_rule(const struct walk *w, const struct cfi_rule *rule, enum 
 static int to_caller(struct walk *w, const struct arch_frame *from, bool signal, uint64_t flags)
 {
 	struct unwinder *u = w->u;
+	bool exact = w->exact;
 	int next = go_on(w, STEP_CALLER, from->reg[u->arch->pc], from->reg[u->arch->sp], signal);
 
 	if (next == WALK_ON)
 		after_rewrite(w, step_doubt(u->step), from);
-	w->guessed |= (flags & ROW_GUESS) != 0;
 	w->unproven = flags != 0;
-	return next;
+	if (!(flags & ROW_GUESS))
+		return next;
+	w->below = *from;
+	return by_likely(w, exact, next);
 }
 
 static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
@@ -992,7 +1016,8 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 	if (result == STEP_ROOT && rule && is_zero_no_root(w, row_pack(&rule->row), &from))
 		return WALK_ON;
 	if (result != STEP_CALLER)
-		return stop_of_rule(w, rule, result);
+		return flags & ROW_GUESS && result != STEP_ROOT ? by_guess(w)
+								: stop_of_rule(w, rule, result);
 	return to_caller(w, &from, signal, flags);
 }
 
@@ -1249,6 +1274,22 @@ static bool find_place(struct walk *w)
 }
 
 /*
+ * No frame is entered, for the reason @stop: try the frame pointer of the one below, if a row that
+ * is a guess has led here.
+ */
+static int by_frame_below(struct walk *w, int stop)
+{
+	if (!w->likely)
+		return stop;
+	w->pc = w->below.reg[w->u->arch->pc] - !w->below_exact;
+	w->exact = w->below_exact;
+	if (!find_place(w) || by_likely(w, w->exact, stop) != WALK_ON)
+		return stop;
+	w->out->maps_stale = false;
+	return WALK_ON;
+}
+
+/*
  * Return true if the kernel put a return address of its own on the stack: a return probe is set on
  * the function, and the address of its caller is known to the kernel alone.
  */
@@ -1404,7 +1445,7 @@ static int enter_frame(struct walk *w)
 		out->guessed_by = MAX(out->nr, 2u) - 2;
 	out->nr_guessed += w->guessed;
 	out->nr_loop_guessed += w->guessed && w->loop;
-	w->loop = false;
+	w->loop = w->likely = false;
 	if (out->maps_stale)
 		return UNWIND_NO_MAP;
 	return out->nr == UNWIND_FRAMES_MAX ? UNWIND_DEPTH : WALK_ON;
@@ -1515,7 +1556,9 @@ int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_
 	w.exact = !caller_in_sigreturn(&w);
 	while (stop == WALK_ON) {
 		stop = enter_frame(&w);
-		if (stop == WALK_ON)
+		if (stop == UNWIND_NO_MAP || stop == UNWIND_NO_CALL)
+			stop = by_frame_below(&w, stop);
+		else if (stop == WALK_ON)
 			stop = caller_find(&w);
 		if (stop == WALK_AGAIN) /* the place has a row now */
 			stop = caller_find(&w);

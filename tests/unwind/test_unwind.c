@@ -22,6 +22,7 @@
 #include <unwind.h>
 #include <urcu/urcu-qsbr.h>
 
+#include "unwind/internal.h"
 #include "symbols/symbols.h"
 #include "tests/unwind/shot.h"
 #include "tests/unwind/world.h"
@@ -775,6 +776,43 @@ TEST(test_started_by_hand, set_up)
 			assert_int_equal(result.ip[1], to[at] - (last || !known));
 			calls_serve();
 		}
+	}
+	unwind_free(u);
+}
+
+/*
+ * As Bun, without tables but with frame pointers: the row of code that nothing leads to takes it
+ * for the begin of a function, and leads to no code.
+ */
+TEST(test_likely_row, set_up)
+{
+	const struct cfi_row begin = { .kind = CFI_ROW,
+				       .cfa_off = 8,
+				       .ra_where = CFI_AT_CFA,
+				       .ra_off = -8,
+				       .fp_where = CFI_SAME };
+	const uint64_t likely = (uintptr_t)without_table + 1, to = (uintptr_t)with_table + 1;
+	struct unwinder *u;
+
+	world_must(unwind_new_with(&u, world.places, world.objects, &(struct unwind_config){ 0 },
+				   NULL));
+	memset(&shot, 0, sizeof(shot));
+	shot.regs[SHOT_IP] = to;
+	shot.regs[SHOT_SP] = 0x10000;
+	shot.regs[SHOT_FP] = 0x10020;
+	memcpy(shot.stack, (uint64_t[]){ likely, 0xfff0000000, 0, 0, 0, to }, 48);
+	shot.size = 0x40;
+	world_load(&world, getpid());
+	for (int i = 0; i < 2; i++) {
+		struct unwind_input in = input();
+
+		unwind_sample(u, &in, &result);
+		assert_int_equal(result.stop, UNWIND_COMPLETE);
+		assert_int_equal(result.nr, 3);
+		assert_int_equal(result.ip[1], likely - 1);
+		assert_int_equal(result.ip[2], to - 1);
+		assert_int_equal(result.nr_guessed, 1);
+		rows_put(u->rows, result.place[1], row_pack(&begin) | ROW_DERIVED | ROW_GUESS);
 	}
 	unwind_free(u);
 }
