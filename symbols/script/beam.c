@@ -277,17 +277,19 @@ static bool is_shared(const struct beam_walk *w, uint64_t pc)
 	return w->shared - pc - 1 < FRAGMENTS;
 }
 
-/* Return the bytes of an instruction that makes a frame; 0: another one. */
-static uint32_t frame_made(const uint8_t code[static 7])
+/* Return the bytes of the frame that an instruction, of at most @size bytes, makes; 0: another one.
+ */
+static uint32_t frame_made(const uint8_t *code, uint32_t size)
 {
 	static const uint8_t sub8[] = { 0x48, 0x83, 0xec }, sub32[] = { 0x48, 0x81, 0xec };
 	static const uint8_t lea8[] = { 0x48, 0x8d, 0x64, 0x24 };
 
-	if (!memcmp(code, sub8, sizeof(sub8)))
+	if (size >= 4 && !memcmp(code, sub8, sizeof(sub8)))
 		return code[3] < 128 ? code[3] : 0;
-	if (!memcmp(code, sub32, sizeof(sub32)))
+	if (size >= 7 && !memcmp(code, sub32, sizeof(sub32)))
 		return bytes_u32(code + 3);
-	return !memcmp(code, lea8, sizeof(lea8)) && code[4] >= 128 ? 256U - code[4] : 0;
+	return size >= 5 && !memcmp(code, lea8, sizeof(lea8)) && code[4] >= 128 ? 256U - code[4]
+										: 0;
 }
 
 /*
@@ -305,9 +307,11 @@ static bool is_settled(const struct beam_walk *w, const uint8_t *code, uint64_t 
 		first++;
 	if (!w->function[0])
 		return first < w->nr && w->at[first] - low < 8UL * FRAGMENT_WORDS;
+	if (!code)
+		return w->at[0] != w->s->sp;
 	for (uint32_t i = CODE_BEFORE - (uint32_t)MIN(passed, (uint64_t)CODE_BEFORE);
-	     code && first < w->nr && i + 7 <= CODE_BEFORE; i++)
-		if (frame_made(code + i) > w->at[first] - low)
+	     first < w->nr && i < CODE_BEFORE; i++)
+		if (frame_made(code + i, CODE_BEFORE - i) > w->at[first] - low)
 			return false;
 	return true;
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # PHP, Ruby, Perl, Lua, R: each chain that is called certain is the one that the interpreter itself has at that very sample.
+# Erlang: each is possible in a program of functions with one caller each.
 # LANGUAGES="php ruby=ruby3.4" tries these only, by these commands, KINDS="calls fibers" these kinds of work; SECONDS_EACH=1.
 # ROOT=DIR: the interpreters, their headers and cc of another system below it (debootstrap). HEADERS="-I..." and RUN="ruby -I..."
 # are for one that is not installed. GATE=1, RIGHTS=none: see judge_truth in lib; "make truth-languages" tries both.
@@ -55,6 +56,38 @@ truth() {
 	rm -f "$ROOT$inside/truth"
 }
 
+# chains COMMAND: of chain_truth.erl
+chains() {
+	cp "$HERE/../programs/chain_truth.erl" "$ROOT$inside"
+	start ${ROOT:+chroot "$ROOT"} "$1" "$inside/chain_truth.erl" $((SECONDS_EACH + 120)) >"$TMP/ready" 2>/dev/null
+	i=0
+	until grep -q ready "$TMP/ready" || [ $((i = i + 1)) = 600 ]; do sleep 0.1; done
+	least=20 share=0
+	[ "${GATE:-0}" = 0 ] || least=5000 share=$(least 75 60)
+	# shellcheck disable=SC2086
+	timeout $((SECONDS_EACH + 100)) ${RIGHTS:+setpriv --bounding-set=-sys_nice --inh-caps=-sys_nice} \
+		"$B/tests/tools/langtruth" "$last" - "$SECONDS_EACH" 1999 >"$TMP/chains"
+	python3 - "$TMP/chains" "$least" "$share" <<'END' || wrong "$1"
+import collections, re, sys
+
+counts, faults = collections.Counter(), []
+for line in open(sys.argv[1]):
+    verdict, *words = line.split()
+    counts[verdict] += 1
+    # Long stacks lack their outer frames. Of a fun or a list comprehension the function that has it: "-m_b_l/1-lc$^0/1-0-".
+    names = [m[1] for m in (re.search(r":-?(m(?:_\w+)?)/", w) for w in words) if m]
+    fault = [b for a, b in zip([None] + names, names)
+             if b != a and (b != "m" and len(words) < 500 if a is None else a != b.rpartition("_")[0])]
+    counts["certain wrong"] += verdict == "certain" and bool(fault)
+    if fault and verdict == "certain":
+        faults.append(f"{fault[0]}: {line.strip()[-800:]}")
+print(dict(counts), *faults[:4], sep="\n")
+judged = sum(counts[k] for k in ("certain", "guessed", "bad_chain", "not_read"))
+sys.exit(bool(faults) or counts["certain"] < max(int(sys.argv[2]), float(sys.argv[3]) / 100 * judged))
+END
+	kill "$last" 2>/dev/null
+}
+
 if [ -n "$ROOT" ]; then
 	real=$(mktemp -d "$ROOT/tmp/truth.XXXXXX")
 	inside=${real#"$ROOT"}
@@ -64,10 +97,11 @@ else
 fi
 mkdir -p "$ROOT$inside/tests"
 cp "$HERE/../lang_truth.h" "$HERE/../lang_truth_trap.h" "$ROOT$inside/tests"
-for entry in ${LANGUAGES:-php ruby perl lua=lua5.4 lua=luajit r=Rscript}; do
+for entry in ${LANGUAGES:-php ruby perl lua=lua5.4 lua=luajit r=Rscript erlang=escript}; do
 	language=${entry%%=*}
 	command=${entry#*=}
 	in_root sh -c "command -v $command" >/dev/null || [ -n "${RUN:-}" ] || { missing="$missing $command"; continue; }
+	[ "$language" != erlang ] || { chains "$command"; continue; }
 	cp "$HERE/truth_$language.c" "$HERE/../programs/truth_work.$language" "$ROOT$inside"
 	# shellcheck disable=SC2046
 	in_root cc -w -O2 -DNDEBUG -D_GNU_SOURCE -fPIC -shared -I"$inside" $(flags "$language" "$command") \

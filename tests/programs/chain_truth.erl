@@ -53,6 +53,7 @@ loop(Finish, N) ->
     end.
 
 main([Seconds]) ->
+    io:format("ready~n"),
     Finish = erlang:monotonic_time(second) + list_to_integer(Seconds),
     P = [spawn_monitor(fun() -> loop(Finish, N) end) || N <- [1, 2, 3]],
     [receive {'DOWN', R, _, _, _} -> ok end || {_, R} <- P].

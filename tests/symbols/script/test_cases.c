@@ -152,16 +152,22 @@ static void load(const char *path)
 	assert_int_equal(at - end, 0);
 }
 
-static void check(const char *path)
+static pid_t pid = 1;
+
+static void copy_stack(void)
 {
-	static pid_t pid = 1;
 	struct iovec local, remote;
 
-	load(path);
 	local = (struct iovec){ c->stack, c->sample.stack_size };
 	remote = (struct iovec){ (void *)(uintptr_t)c->sample.sp, c->sample.stack_size };
 	assert_true(c->sample.stack_size <= sizeof(c->stack));
 	assert_true(process_vm_readv(pid, &local, 1, &remote, 1, 0) > 0);
+}
+
+static void check(const char *path)
+{
+	load(path);
+	copy_stack();
 	langcase_describe(c, pid);
 	if (c->process.reason)
 		print_message("%s: %s\n", path, c->process.reason);
@@ -193,6 +199,27 @@ TEST(test_cases)
 	free(list);
 	free(c);
 	assert_true(nr_cases >= CASES_MIN);
+}
+
+/*
+ * Behind the instruction that makes a frame its words are of earlier functions, return addresses
+ * among them. In this case it is 56 bytes before, and 8 bytes above is one.
+ */
+TEST(test_beam_frame_made)
+{
+	c = calloc(1, sizeof(*c));
+	load(CASES "/erlang-29.1.2-sid-plain-1");
+	copy_stack();
+	langcase_describe(c, pid);
+	assert_int_equal(langcase_chain(c, &pid, frames), LANG_OK);
+	assert_false(c->chain.broken);
+	memset(&c->reader, 0, sizeof(c->reader));
+	c->sample.pc -= 56;
+	memcpy(c->stack, c->stack + 8, 8);
+	assert_int_equal(langcase_chain(c, &pid, frames), LANG_OK);
+	assert_true(c->chain.broken);
+	free(c->bytes);
+	free(c);
 }
 
 int main(void)
