@@ -134,8 +134,7 @@ struct sampler_thread {
 	bool finished;
 	uint32_t generation; /* of the tables of this batch */
 	uint64_t paused_ns;  /* end of its last pause */
-	uint64_t shared_ns;  /* begin of sharing */
-	bool shares;	     /* the CPU, instead of a real-time priority */
+	bool first;	     /* with a real-time priority */
 	uint64_t now_ns;     /* the clock, as last read in this batch */
 	uint64_t cpu_ns;     /* written by the thread at its end, read when it is joined */
 

@@ -352,14 +352,10 @@ void sampler_thread_record(struct sampler_thread *t, struct sampler_thread_stats
 
 #define THREAD_NICE -10
 
-/* As the loader's. */
-#define THREAD_NICE_SHARED (-5)
-
-/* Without a pause of a millisecond for so long it shares the CPU, until it was calm for so long. */
+/* Without a pause of a millisecond for BUSY_NS it rests. */
 #define PAUSE_NS 1000000ULL
-
-#define BUSY_NS 100000000ULL
-#define CALM_NS 2000000000ULL
+#define BUSY_NS	 20000000ULL
+#define REST_NS	 10000000ULL
 
 /* Records after which ring space is released and the clock is read. */
 #define THREAD_RELEASE_EVERY 16
@@ -449,26 +445,27 @@ static struct sampler_thread_stats *begin_stats(struct sampler_thread *t, uint32
 }
 
 /* A thread needs little CPU time, but soon, or the ring overflows on a busy machine. */
-static void go_first(struct sampler_thread_shared *shared)
+static void go_first(struct sampler_thread *t)
 {
-	if (thread_go_first(THREAD_NICE))
-		atomic_store_explicit(&shared->goes_first, true, memory_order_relaxed);
+	t->first = thread_go_first(THREAD_NICE);
+	if (t->first)
+		atomic_store_explicit(&t->shared->goes_first, true, memory_order_relaxed);
 }
 
 /*
- * Give up the real-time priority while this thread runs without a pause: the loader needs the CPU
- * to read the objects of the samples. Take it again after some calm.
+ * A thread with a real-time priority that has much to do rests now and then: the loader needs the
+ * CPU to read the objects of the samples. It keeps the priority: a share of a busy machine's CPU
+ * would come too late for the ring, which has room for such a rest.
  */
-static void share_cpu(struct sampler_thread *t, uint64_t before_ns, uint64_t after_ns)
+static void rest(struct sampler_thread *t, uint64_t before_ns, uint64_t after_ns)
 {
-	if (after_ns - before_ns > PAUSE_NS)
+	const struct timespec time = { .tv_nsec = REST_NS };
+
+	if (after_ns - before_ns > PAUSE_NS) {
 		t->paused_ns = after_ns;
-	if (!t->shares && after_ns - t->paused_ns > BUSY_NS) {
-		t->shares = thread_share_cpu(THREAD_NICE_SHARED);
-		t->shared_ns = after_ns;
-	} else if (t->shares && after_ns == t->paused_ns && after_ns - t->shared_ns > CALM_NS) {
-		t->shares = false;
-		go_first(t->shared);
+	} else if (t->first && after_ns - t->paused_ns > BUSY_NS) {
+		nanosleep(&time, NULL);
+		t->paused_ns = time_now_ns();
 	}
 }
 
@@ -508,7 +505,7 @@ static void run_batch(struct sampler_thread *t, bool last)
 		if (++nr % THREAD_RELEASE_EVERY == 0) {
 			ring_release(ring);
 			t->now_ns = time_now_ns();
-			share_cpu(t, t->now_ns, t->now_ns);
+			rest(t, t->now_ns, t->now_ns);
 			ask_room(t);
 		}
 	}
@@ -613,13 +610,13 @@ static void *thread_main(void *arg)
 
 	name_thread(t->cpu->cpu);
 	limits_drop_thread_caps(LIMITS_SAMPLER);
-	go_first(t->shared);
+	go_first(t);
 	rcu_register_thread();
 	rcu_thread_offline();
 	t->quick = THREAD_QUICK_ROUNDS;
 	t->paused_ns = before_ns = time_now_ns();
 	while (poll(fds, ARRAY_SIZE(fds), wait_ms(t)) >= 0 || errno == EINTR) {
-		share_cpu(t, before_ns, time_now_ns());
+		rest(t, before_ns, time_now_ns());
 		if (fds[0].revents)
 			break;
 		/* The event of a task hangs up when the task ends: then the ring is read by time.
