@@ -634,34 +634,62 @@ static bool goes_on(const struct interleave_v8_merge *m, uint32_t v8)
 	       native->v8[v8 + 1].frame == native->v8[v8].frame + 1;
 }
 
+/* Return whether frame @frame's function has its compiled code at @ip. */
+static bool has_code_at(const struct interleave_v8_merge *m, uint32_t frame, uint64_t ip)
+{
+	const struct lang_compiled *c = m->slot->frames[frame].compiled;
+	bool has = false;
+
+	assert(frame < m->slot->nr);
+	for (uint32_t i = 0; i < LANG_COMPILED; i++)
+		has |= ip - c[i].start < c[i].size;
+	return has;
+}
+
 /*
  * Put the innermost native frame, in compiled code: mostly the function of the frame at the frame
- * pointer. Where that is not known, the function may be about to make its frame: then it is in a
- * register, as the first frame of the slot.
+ * pointer. A function about to make its frame, or that has left it, is the first of the slot:
+ * certain if the code is its own. False: put.
  */
 static bool put_innermost(struct interleave_v8_merge *m, const struct unwind_v8 *v8)
 {
 	const struct lang_slot *slot = m->slot;
+	const uint64_t ip = m->native->ip[0];
 
 	if (slot->top == LANG_TOP_BODY || v8->frame || !v8->compiled)
 		return true;
-	m->exact = false;
-	if (!slot->nr || slot->frames[0].boundary)
+	if (!slot->nr || slot->frames[0].boundary) {
+		m->exact = false;
 		return true;
-	put_function(m, 0, m->native->ip[0]);
+	}
+	m->exact &= slot->top == LANG_TOP_FRAMELESS && has_code_at(m, 0, ip);
+	put_function(m, 0, ip);
 	return false;
+}
+
+/* Put frame @frame, whose function called the innermost one, which has no frame. */
+static void put_caller(struct interleave_v8_merge *m, const struct unwind_v8 *v8, uint32_t frame)
+{
+	if (v8->on_top && has_code_at(m, frame, v8->on_top - 1)) {
+		put_function(m, frame, v8->on_top - 1);
+		return;
+	}
+	m->exact = false;
+	put_at(m, frame, m->slot->frames[frame].code, m->slot->frames[frame].instr);
 }
 
 static void put_v8(struct interleave_v8_merge *m, uint32_t index)
 {
 	const struct unwind_v8 *v8 = &m->native->v8[index];
-	bool whole = put_innermost(m, v8);
+	bool whole = put_innermost(m, v8), on = goes_on(m, index);
 	uint32_t frame;
 
 	assert(index < m->native->nr_v8);
-	if (goes_on(m, index) || !v8->javascript) {
+	if (on || !v8->javascript) {
 		if (whole)
 			interleave_v8_put(m, v8->frame);
+		else
+			m->exact &= on;
 		return;
 	}
 	if (!m->innermost)
@@ -672,12 +700,15 @@ static void put_v8(struct interleave_v8_merge *m, uint32_t index)
 			interleave_v8_put(m, v8->frame);
 		return;
 	}
-	if (v8->compiled && whole) {
+	if (!whole) {
+		put_caller(m, v8, frame);
+		return;
+	}
+	if (v8->compiled) {
 		put_function(m, frame, m->native->ip[v8->frame]);
 		return;
 	}
-	if (whole)
-		interleave_v8_put(m, v8->frame);
+	interleave_v8_put(m, v8->frame);
 	put_at(m, frame, m->slot->frames[frame].code, m->slot->frames[frame].instr);
 }
 

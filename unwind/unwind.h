@@ -96,6 +96,7 @@ struct unwind_input {
 /* A frame in code of V8, by its index, with the frame pointer in it. */
 struct unwind_v8 {
 	uint64_t fp;
+	uint64_t on_top; /* of the innermost frame: a return address into V8's code; 0: none */
 	uint32_t frame;
 	bool compiled;	 /* a function's own code; no builtin */
 	bool javascript; /* at the frame pointer is a frame of JavaScript */

@@ -386,13 +386,17 @@ static bool by_v8(struct walk *w, const struct fp_input *in)
 	const struct arch_ops *arch = w->u->arch;
 	const struct lang_process *p = w->in->v8;
 	struct unwind_result *out = w->out;
-	uint64_t fp = w->f.reg[arch->fp];
+	uint64_t fp = w->f.reg[arch->fp], on_top;
 	bool compiled = w->mapping->object->identity.kind == OBJECT_ANON, guessed;
 
 	if (!p || arch->machine != EM_X86_64 || w->word != 8 ||
 	    !v8_is_code(p, w->mapping, w->offset) || !arch_has(&w->f, arch->fp))
 		return false;
+	if (!in->first || !compiled || !stack_copy_read(in->copy, w->f.reg[arch->sp], &on_top) ||
+	    !returns_to(in, p, on_top))
+		on_top = 0;
 	out->v8[out->nr_v8++] = (struct unwind_v8){ .fp = fp,
+						    .on_top = on_top,
 						    .frame = out->nr - 1,
 						    .compiled = compiled,
 						    .javascript = v8_is_javascript(in, p, fp) };

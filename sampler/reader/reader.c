@@ -522,7 +522,7 @@ static const struct lang_slot *take_slot(struct frame_channel *f, const uint8_t 
 
 	memcpy(s, bytes, sizeof(*s));
 	if (s->nr > LANG_FRAMES_MAX || s->nr_here > s->nr || s->none > LANG_OK ||
-	    s->top > LANG_TOP_BODY || s->other.size > LANG_OTHER_MAX ||
+	    s->top > LANG_TOP_FRAMELESS || s->other.size > LANG_OTHER_MAX ||
 	    s->other.rest > s->other.size ||
 	    s->nr * sizeof(s->frames[0]) + s->other.size > size - sizeof(*s))
 		return NULL;

@@ -547,7 +547,8 @@ struct lang_frame {
 /* The position of the thread of a sample in code that V8 compiled. */
 enum lang_top {
 	LANG_TOP_UNKNOWN,
-	LANG_TOP_BODY, /* the frame at the frame pointer is this code's */
+	LANG_TOP_BODY,	    /* the frame at the frame pointer is this code's */
+	LANG_TOP_FRAMELESS, /* it is the caller's; this code's function is the first of the slot */
 };
 
 #define LANG_NO_INSTR	UINT32_MAX

@@ -596,8 +596,13 @@ static void v8_file(struct detect_file *out, const struct v8_symbols *s, const s
 
 #define CODE_BEHIND 64U
 
-/* The longest code between the end of a frame and the return of its function. */
+/* The longest code between the end of a frame and the return of its function, and before its frame.
+ */
 #define EPILOGUE_MAX 28U
+
+/* Below the return address of a function that has left its frame: its frame pointer and its
+ * function. */
+#define LEFT_WORDS 24U
 
 /* Code of the interpreter: for each bytecode, without prefixes; the longest one's bytes. */
 #define HANDLERS 256U
@@ -620,20 +625,19 @@ static bool is_tagged(uint64_t value)
 	return lang_memory_is_pointer(value - 1);
 }
 
-/* Add the frame with frame pointer @fp (0: none yet) if there is a function. */
-static void add_candidate(struct lang_reader *r, uint64_t fp, uint64_t function)
+/* Set candidate @i to the frame with frame pointer @fp (0: none) if there is a function. */
+static void set_candidate(struct lang_reader *r, uint32_t i, uint64_t fp, uint64_t function)
 {
 	struct lang_work *w = &r->work;
 
-	if (w->nr == FRAMES_MAX)
-		return;
-	w->v8.function[w->nr] = function - 1;
-	w->v8.piece[w->nr] = lang_memory_want(&r->memory, function - 1, V8_FUNCTION_SIZE);
-	w->v8.bytecodes[w->nr] = 0;
-	w->v8.bytecodes_piece[w->nr] = -1;
-	w->boundary[w->nr] = fp;
-	w->instr[w->nr] = LANG_NO_INSTR;
-	w->nr++;
+	w->v8.function[i] = function - 1;
+	w->v8.piece[i] = is_tagged(function)
+				 ? lang_memory_want(&r->memory, function - 1, V8_FUNCTION_SIZE)
+				 : -1;
+	w->v8.bytecodes[i] = 0;
+	w->v8.bytecodes_piece[i] = -1;
+	w->boundary[i] = fp;
+	w->instr[i] = LANG_NO_INSTR;
 }
 
 /* An interpreted frame has its bytecodes and the position in them. */
@@ -672,7 +676,7 @@ static void find_candidates(struct lang_reader *r, const struct lang_process *p,
 			continue;
 		if (r->work.nr == FRAMES_MAX)
 			return;
-		add_candidate(r, fp, function);
+		set_candidate(r, r->work.nr++, fp, function);
 		if (at >= (uint64_t)-below)
 			add_bytecodes(r, p, s, at);
 	}
@@ -683,22 +687,104 @@ static bool contains(const uint8_t *code, uint32_t size, const char *bytes, uint
 	return size >= nr && memmem(code, size, bytes, nr);
 }
 
-/*
- * Find out whether the frame at the frame pointer is the function's: not if it may still be made,
- * or has just been left. @code: around the pc.
+/* An instruction of V8's code, with a '.' for each byte of any value; of what comes after the pc.
  */
-static enum lang_top top_of(const uint8_t *code)
+struct v8_form {
+	const char *bytes;
+	uint8_t size;
+};
+
+/* Return the size of the first of @nr instructions that is at @code; 0: none is. */
+static uint32_t match(const struct v8_form *forms, size_t nr, const uint8_t *code)
+{
+	for (size_t i = 0; i < nr; i++) {
+		uint32_t k = 0;
+
+		while (k < forms[i].size &&
+		       (forms[i].bytes[k] == '.' || (uint8_t)forms[i].bytes[k] == code[k]))
+			k++;
+		if (k == forms[i].size)
+			return k;
+	}
+	return 0;
+}
+
+/*
+ * Return whether the frame is still to be made: the code goes straight on to that. V8 first looks
+ * if the code was given up (10.2 to 12.4; later it has nothing before).
+ */
+static bool is_entry(const uint8_t *pc)
+{
+	static const struct v8_form before[] = {
+		{ "\x48\x8b\x59.", 4 }, /* mov (%rcx),%rbx */
+		{ "\xf6\x43..", 4 },	/* testb $,(%rbx) */
+		{ "\x0f\x85....", 6 },	/* jne */
+	};
+	uint32_t at = 0, size;
+
+	while (at + 6 < EPILOGUE_MAX && (size = match(before, ARRAY_SIZE(before), pc + at)) != 0)
+		at += size;
+	return !memcmp(pc + at, "\x55\x48\x8b\xec", 4) || !memcmp(pc + at, "\x55\x48\x89\xe5", 4);
+}
+
+/*
+ * Return where the pc is behind the end of a frame, @end: 1: before the return, its address is on
+ * top of the stack; 0: behind it, in other code; -1: not known, or arguments are being removed.
+ */
+static int find_return(const uint8_t *end, const uint8_t *pc)
+{
+	static const struct v8_form until[] = {
+		{ "\x48\x83\xf9.", 4 },		   /* cmp $,%rcx: the number of arguments */
+		{ "\x7f\x03", 2 },		   /* jg */
+		{ "\x49\x83\xf8.", 4 },		   /* cmp $,%r8 (Maglev) */
+		{ "\x0f\x8f\x03\x00\x00\x00", 6 }, /* jg */
+	};
+	static const struct v8_form ret[] = { { "\xc3", 1 }, { "\xc2..", 3 } };
+	/* pop %r10; lea (%rsp,%rcx,8),%rsp; push %r10; ret, and the same by %r9 and %r8 */
+	static const struct v8_form more[] = { { "\x41\x5a\x48\x8d\x24\xcc\x41\x52\xc3", 9 },
+					       { "\x41\x59\x4a\x8d\x24\xc4\x41\x51\xc3", 9 } };
+	uint32_t at = 0, size;
+	bool several;
+
+	while (at < EPILOGUE_MAX / 2 && (size = match(until, ARRAY_SIZE(until), end + at)) != 0)
+		at += size;
+	several = at != 0;
+	size = match(ret, ARRAY_SIZE(ret), end + at);
+	if (!size)
+		return -1;
+	if (pc < end + at + size)
+		return 1;
+	at += size;
+	size = several ? match(more, ARRAY_SIZE(more), end + at) : 0;
+	if (pc >= end + at + size)
+		return 0;
+	return pc == end + at ? 1 : -1;
+}
+
+/*
+ * Find out whether the frame at the frame pointer is the function's: not if it is still to be made,
+ * or has been left (*@left). @code: around the pc.
+ */
+static enum lang_top top_of(const uint8_t *code, bool *left)
 {
 	const uint8_t *pc = code + CODE_BEFORE;
 
+	*left = false;
 	/* push %rbp; mov %rsp,%rbp (V8's encoding, and the assembler's); between them */
+	if (is_entry(pc) ||
+	    (pc[-1] == 0x55 && (!memcmp(pc, "\x48\x8b\xec", 3) || !memcmp(pc, "\x48\x89\xe5", 3))))
+		return LANG_TOP_FRAMELESS;
 	if (contains(pc, CODE_BEHIND, "\x55\x48\x8b\xec", 4) ||
-	    contains(pc, CODE_BEHIND, "\x55\x48\x89\xe5", 4) || !memcmp(pc, "\x48\x8b\xec", 3) ||
-	    !memcmp(pc, "\x48\x89\xe5", 3))
+	    contains(pc, CODE_BEHIND, "\x55\x48\x89\xe5", 4))
 		return LANG_TOP_UNKNOWN;
 	/* mov %rbp,%rsp; pop %rbp */
-	if (contains(pc - EPILOGUE_MAX, EPILOGUE_MAX, "\x48\x8b\xe5\x5d", 4))
-		return LANG_TOP_UNKNOWN;
+	for (const uint8_t *at = pc - EPILOGUE_MAX; at + 4 <= pc; at++) {
+		int where = memcmp(at, "\x48\x8b\xe5\x5d", 4) ? 0 : find_return(at + 4, pc);
+
+		*left = where > 0;
+		if (where)
+			return where > 0 ? LANG_TOP_FRAMELESS : LANG_TOP_UNKNOWN;
+	}
 	return LANG_TOP_BODY;
 }
 
@@ -811,22 +897,30 @@ static enum lang_status v8chain_read(struct lang_reader *r, const struct lang_pr
 	struct lang_work *w = &r->work;
 	int code = lang_memory_want(m, s->pc - CODE_BEFORE, CODE_BEFORE + CODE_BEHIND);
 	int handlers, bytecode = want_bytecode(m, p, s, &handlers), root = want_handles(m, p, s);
-	const uint8_t *bytes;
+	int below = lang_memory_want(m, s->sp - LEFT_WORDS, 8);
+	const uint8_t *bytes, *function;
+	bool left = false;
 
 	w->broken = false;
 	w->settled = true;
 	/* At the entry of a function its frame is not made yet: it is in a register. */
-	if (is_tagged(s->rdi))
-		add_candidate(r, 0, s->rdi);
+	set_candidate(r, w->nr++, 0, s->rdi);
 	find_candidates(r, p, s);
 	if (!lang_memory_fetch(m))
 		return LANG_REFUSED;
 	bytes = lang_memory_piece(m, code);
 	if (bytes)
-		w->v8.top = top_of(bytes);
+		w->v8.top = top_of(bytes, &left);
+	/* A frame that was left is still below the stack. */
+	function = lang_memory_piece(m, below);
+	if (left && function) {
+		set_candidate(r, 0, 0, bytes_u64(function));
+		if (!lang_memory_fetch(m))
+			return LANG_REFUSED;
+	}
 	set_innermost(r, p, s, handlers, bytecode);
 	w->v8.handles = find_handles(m, t, root);
-	return w->nr ? LANG_OK : LANG_NO_FRAMES;
+	return w->nr > 1 || w->v8.piece[0] >= 0 ? LANG_OK : LANG_NO_FRAMES;
 }
 
 /*

@@ -32,7 +32,7 @@ static void check_inlined(const struct code_text *t, const struct script_functio
 static void check(const struct lang_slot *s, const struct script_functions *codes)
 {
 	if (s->nr > LANG_FRAMES_MAX || s->nr_here > s->nr || s->none > LANG_OK ||
-	    s->top > LANG_TOP_BODY)
+	    s->top > LANG_TOP_FRAMELESS)
 		abort();
 	for (uint32_t i = 0; i < s->nr; i++)
 		if (s->frames[i].code != CODE_UNNAMED &&

@@ -552,6 +552,35 @@ TEST(test_v8_entry)
 	expect_v8("0bc2", INTERLEAVE_CERTAIN);
 }
 
+/* It has no frame: certain if the code is the function's, and the code on top of the stack its
+ * caller's. */
+TEST(test_v8_no_frame)
+{
+	make_v8("ccn");
+	native.ip[0] += 4;
+	native.v8[0].on_top = 0x700009;
+	make_v8_slot(".01");
+	u.slot.top = LANG_TOP_FRAMELESS;
+	expect_v8("abc2", INTERLEAVE_CERTAIN);
+	u.slot.frames[1].compiled[0].start = 0x700009;
+	expect_v8("abc2", INTERLEAVE_GUESSED);
+	u.slot.frames[1].compiled[0].start = 0x700008;
+	u.slot.frames[0].compiled[0].start = 0x700008;
+	expect_v8("Abc2", INTERLEAVE_GUESSED);
+	/* Its frame pointer was pushed: it has a native frame, and its caller another one. */
+	native.v8[0].on_top = 0;
+	native.v8[0].fp = native.v8[1].fp;
+	make_v8_slot(".1");
+	u.slot.top = LANG_TOP_FRAMELESS;
+	expect_v8("ab2", INTERLEAVE_CERTAIN);
+	/* Called by a builtin without JavaScript, which is not among the frames. */
+	make_v8("cBn");
+	native.v8[0].javascript = false;
+	make_v8_slot(".");
+	u.slot.top = LANG_TOP_FRAMELESS;
+	expect_v8("a12", INTERLEAVE_GUESSED);
+}
+
 /* Functions may be inlined, unless the code is the function's own and has none. */
 TEST(test_v8_inlined)
 {

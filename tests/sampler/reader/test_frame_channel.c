@@ -403,7 +403,7 @@ static void check_sane(const struct channel_ends *e, const struct lang_slot *s)
 	assert_in_range(s->nr, 0, LANG_FRAMES_MAX);
 	assert_in_range(s->none, 0, LANG_OK);
 	assert_in_range(s->nr_here, 0, s->nr);
-	assert_in_range(s->top, 0, LANG_TOP_BODY);
+	assert_in_range(s->top, 0, LANG_TOP_FRAMELESS);
 	for (uint32_t i = 0; i < s->nr; i++)
 		assert_true(s->frames[i].code == CODE_UNNAMED ||
 			    script_functions_at(e->ours, s->frames[i].code));

@@ -195,34 +195,72 @@ TEST(test_many_locals, setup, teardown)
 	expect_frame(f, 0, "bundle", "/srv/a.js", f->chain.frames[0].boundary);
 }
 
+static void expect_top(struct fixture *f, uint64_t pc, enum lang_top top, const char *first)
+{
+	f->sample.pc = pc;
+	assert_int_equal(chain(f), LANG_OK);
+	assert_int_equal(f->chain.top, top);
+	expect_frame(f, 0, first, "/srv/a.js", f->chain.frames[0].boundary);
+}
+
 /* A frame that is being made: its function is in a register. */
 TEST(test_entry, setup, teardown)
 {
+	static const char looks[] = "\x48\x8b\x59\xf8\xf6\x43\x35\x01\x0f\x85\xf2\x6f\xe4\x1f";
 	struct fixture *f = *state;
 	uint64_t outer = v8make_frame(&f->v, named(f, "outer", 100), 0, 0);
 
 	f->sample.rdi = named(f, "leaf", 200) + 1;
 	memcpy(pymake_at(&f->m, CODE + 20), "\x55\x48\x8b\xec", 4);
-	assert_int_equal(chain(f), LANG_OK);
-	assert_int_equal(f->chain.top, LANG_TOP_UNKNOWN);
+	/* Other code goes on to it. */
+	expect_top(f, CODE + 16, LANG_TOP_UNKNOWN, "leaf");
+	memcpy(pymake_at(&f->m, CODE + 6), looks, 14);
+	expect_top(f, CODE + 6, LANG_TOP_FRAMELESS, "leaf");
 	expect_frame(f, 0, "leaf", "/srv/a.js", 0);
 	expect_frame(f, 1, "outer", "/srv/a.js", outer);
+	expect_top(f, CODE + 14, LANG_TOP_FRAMELESS, "leaf");
+	expect_top(f, CODE + 15, LANG_TOP_UNKNOWN, "leaf"); /* no instruction begins there */
+	expect_top(f, CODE + 20, LANG_TOP_FRAMELESS, "leaf");
+	expect_top(f, CODE + 21, LANG_TOP_FRAMELESS, "leaf");
 	/* Behind it: in the body. */
-	f->sample.pc = CODE + 24;
-	chain(f);
-	assert_int_equal(f->chain.top, LANG_TOP_BODY);
-	/* Behind the end of the frame, until the return. */
-	memcpy(pymake_at(&f->m, CODE + 40), "\x48\x8b\xe5\x5d\xc3", 5);
-	f->sample.pc = CODE + 44;
-	chain(f);
-	assert_int_equal(f->chain.top, LANG_TOP_UNKNOWN);
-	f->sample.pc = CODE + 80;
-	chain(f);
-	assert_int_equal(f->chain.top, LANG_TOP_BODY);
+	expect_top(f, CODE + 24, LANG_TOP_BODY, "leaf");
 	/* A register with anything else is no function. */
 	f->sample.rdi = f->script + 1;
 	assert_int_equal(chain(f), LANG_OK);
 	assert_int_equal(f->chain.nr, 1);
+}
+
+/* A frame that was left: its function is below the stack. */
+TEST(test_leaving, setup, teardown)
+{
+	static const char ends[] = "\x48\x8b\xe5\x5d\x48\x83\xf9\x02\x7f\x03\xc2\x10\x00"
+				   "\x41\x5a\x48\x8d\x24\xcc\x41\x52\xc3\xeb\xe4";
+	static const char maglev[] = "\x48\x8b\xe5\x5d\x49\x83\xf8\x02\x0f\x8f\x03\x00\x00\x00\xc2"
+				     "\x10"
+				     "\x00\x41\x59\x4a\x8d\x24\xc4\x41\x51\xc3\xeb\xe4";
+	struct fixture *f = *state;
+	uint64_t left = named(f, "left", 300);
+
+	v8make_frame(&f->v, named(f, "outer", 100), 0, 0);
+	f->sample.rdi = named(f, "leaf", 200) + 1;
+	pymake_u64(&f->m, f->sample.sp - 24, left + 1);
+	memcpy(pymake_at(&f->m, CODE + 40), ends, sizeof(ends) - 1);
+	expect_top(f, CODE + 40, LANG_TOP_BODY, "leaf");
+	for (uint32_t at = 4; at <= 13; at++)
+		expect_top(f, CODE + 40 + at, LANG_TOP_FRAMELESS, "left");
+	expect_top(f, CODE + 40 + 15, LANG_TOP_UNKNOWN, "leaf"); /* arguments are removed */
+	expect_top(f, CODE + 40 + 21, LANG_TOP_UNKNOWN, "leaf");
+	expect_top(f, CODE + 40 + 22, LANG_TOP_BODY, "leaf");
+	memcpy(pymake_at(&f->m, CODE + 40), maglev, sizeof(maglev) - 1);
+	expect_top(f, CODE + 40 + 4, LANG_TOP_FRAMELESS, "left");
+	expect_top(f, CODE + 40 + 17, LANG_TOP_FRAMELESS, "left");
+	expect_top(f, CODE + 40 + 19, LANG_TOP_UNKNOWN, "leaf");
+	expect_top(f, CODE + 40 + 26, LANG_TOP_BODY, "leaf");
+	memcpy(pymake_at(&f->m, CODE + 44), "\xc3\x90", 2);
+	expect_top(f, CODE + 44, LANG_TOP_FRAMELESS, "left");
+	expect_top(f, CODE + 45, LANG_TOP_BODY, "leaf");
+	memcpy(pymake_at(&f->m, CODE + 44), "\x90", 1);
+	expect_top(f, CODE + 45, LANG_TOP_UNKNOWN, "leaf");
 }
 
 /* Memory of another function at the same address: the number of the script differs. */
