@@ -25,6 +25,7 @@
 #define TABLE_MAX	1024 /* entries of a table of jumps */
 #define TAIL_CODE	64   /* bytes of a function that only leads on to another one */
 #define TAIL_INSNS	16
+#define WORDS(size)	(((size) + 63) / 64) /* of bits */
 
 static bool is_number(uint64_t v)
 {
@@ -38,20 +39,28 @@ static uint64_t join_values(uint64_t a, uint64_t b)
 	return is_number(a) && is_number(b) ? derive_value(DERIVE_NUMBERS, 0) : 0;
 }
 
+static bool same_slot(const struct derive_slot *a, const struct derive_slot *b)
+{
+	return a->at == b->at && a->value == b->value;
+}
+
 /* Keep in @to the facts that are also in @from. Return whether it has lost something. */
 static bool join(struct derive_state *to, const struct derive_state *from)
 {
+	/* Mostly all are equal. */
+	unsigned int r = memcmp(to->reg, from->reg, sizeof(to->reg)) ? 0 : DERIVE_REGS;
 	bool changed = false;
 	uint32_t nr = 0;
 
-	for (unsigned int r = 0; r < DERIVE_REGS; r++) {
+	for (; r < DERIVE_REGS; r++) {
 		uint64_t common = join_values(to->reg[r], from->reg[r]);
 
 		changed |= to->reg[r] != common;
 		to->reg[r] = common;
 	}
 	for (uint32_t i = 0; i < to->nr_slots; i++)
-		if (derive_load(from, to->slot[i].at) == to->slot[i].value)
+		if ((i < from->nr_slots && same_slot(&from->slot[i], &to->slot[i])) ||
+		    derive_load(from, to->slot[i].at) == to->slot[i].value)
 			to->slot[nr++] = to->slot[i];
 	changed |= nr != to->nr_slots;
 	to->nr_slots = nr;
@@ -98,7 +107,10 @@ struct piece {
 	uint32_t *row_at;	 /* number of the row, from 1 */
 	struct derive_state *states;
 	uint32_t nr_states, room_states;
-	uint32_t *work; /* offsets of blocks to visit */
+	uint32_t start, end; /* of the function that was looked for last */
+	uint64_t *queued;    /* a bit for each byte: a block to visit begins */
+	uint32_t next;	     /* word of it: the ones before are 0 */
+	uint32_t *work;	     /* offsets of blocks to discover */
 	uint32_t nr_work, room_work;
 	struct derive_row *rows;
 	uint32_t nr_rows, room_rows;
@@ -174,6 +186,14 @@ static void cover(struct piece *p, uint32_t off, uint8_t size)
 	for (uint32_t i = off; i < off + size; i++)
 		if (!(p->flags[i] & COVERED))
 			p->flags[i] |= flag;
+}
+
+/* Note that a function begins at @off. */
+static void begin_function(struct piece *p, uint32_t off)
+{
+	assert(off < p->code.size);
+	p->flags[off] |= START;
+	p->end = 0;
 }
 
 static size_t first_at(const uint64_t *v, size_t nr, uint64_t vaddr)
@@ -368,7 +388,7 @@ static void discover_target(struct piece *p, uint32_t off, const struct derive_i
 		lead(p, to);
 	else if (to != off + i->size) {
 		lead(p, to);
-		p->flags[to] |= START;
+		begin_function(p, to);
 	}
 	if (!(p->flags[to] & INSN))
 		push_work(p, to);
@@ -414,6 +434,13 @@ static void discover(struct piece *p, uint32_t off)
 	p->nr_work = MIN(p->nr_work, begin);
 }
 
+static void queue(struct piece *p, uint32_t off)
+{
+	assert(off < p->code.size);
+	p->queued[off / 64] |= 1ULL << off % 64;
+	p->next = MIN(p->next, off / 64);
+}
+
 /* The state @s leads to @off. */
 static void enter(struct piece *p, uint32_t off, const struct derive_state *s)
 {
@@ -426,7 +453,7 @@ static void enter(struct piece *p, uint32_t off, const struct derive_state *s)
 		discover(p, off);
 	if (p->state_at[off]) {
 		if (join(&p->states[p->state_at[off] - 1], s))
-			push_work(p, off);
+			queue(p, off);
 		return;
 	}
 	if (!array_reserve(&p->states, &p->room_states, p->nr_states + 1u)) {
@@ -436,7 +463,7 @@ static void enter(struct piece *p, uint32_t off, const struct derive_state *s)
 	to = &p->states[p->nr_states++];
 	*to = *s;
 	p->state_at[off] = p->nr_states;
-	push_work(p, off);
+	queue(p, off);
 }
 
 static bool read_from(const struct derive_code *d, size_t nr, uint64_t vaddr, void *out,
@@ -460,21 +487,18 @@ static bool read_data(const struct piece *p, uint64_t vaddr, void *out, size_t s
 	       read_from(p->in->text, MIN(p->in->nr_text, 8u), vaddr, out, size);
 }
 
-/* Return the function with @off: the offset of its start. */
-static uint32_t function_of(const struct piece *p, uint32_t off)
+/* Find the function with @off. */
+static void find_function(struct piece *p, uint32_t off)
 {
 	assert(off < p->code.size);
-	while (off && !(p->flags[off] & START))
-		off--;
-	return off;
-}
-
-static uint32_t function_end(const struct piece *p, uint32_t off)
-{
-	do
-		off++;
-	while (off < p->code.size && !(p->flags[off] & START));
-	return off;
+	if (off >= p->start && off < p->end)
+		return;
+	p->start = off;
+	while (p->start && !(p->flags[p->start] & START))
+		p->start--;
+	p->end = off + 1;
+	while (p->end < p->code.size && !(p->flags[p->end] & START))
+		p->end++;
 }
 
 /* Note the instructions from @off to @end. */
@@ -511,8 +535,9 @@ static bool follow_table(struct piece *p, uint32_t off, uint64_t value,
 	max = first_at(p->in->marks, p->in->nr_marks, table + 1);
 	max = max < p->in->nr_marks ? (p->in->marks[max] - table) / size : TABLE_MAX;
 	max += size == 2 ? SHORTS_BEFORE : 0;
-	lo = at(p, function_of(p, off));
-	hi = at(p, function_end(p, off));
+	find_function(p, off);
+	lo = at(p, p->start);
+	hi = at(p, p->end);
 	if (size == 2)
 		mark_line(p, (uint32_t)(lo - p->code.vaddr), (uint32_t)(hi - p->code.vaddr));
 	if (size == 2)
@@ -540,7 +565,6 @@ static bool follow_label(struct piece *p, uint32_t off, uint64_t value,
 			 const struct derive_state *s)
 {
 	uint64_t to = (uint64_t)derive_number(value);
-	uint32_t end;
 	bool found = false;
 
 	if (derive_kind(value) == DERIVE_NUMBER && inside(p, to)) {
@@ -549,8 +573,8 @@ static bool follow_label(struct piece *p, uint32_t off, uint64_t value,
 	}
 	if (derive_kind(value) != DERIVE_NUMBERS)
 		return false;
-	end = function_end(p, off);
-	for (uint32_t k = function_of(p, off); k < end; k++) {
+	find_function(p, off);
+	for (uint32_t k = p->start, end = p->end; k < end; k++) {
 		if (!(p->flags[k] & LABEL))
 			continue;
 		enter(p, k, s);
@@ -708,7 +732,7 @@ static bool begins_behind_call(struct piece *p, uint32_t off, const struct deriv
 	if (to == off || p->flags[to] & START || !returns_unbalanced(p, to, s))
 		return false;
 	lead(p, to);
-	p->flags[to] |= START;
+	begin_function(p, to);
 	p->again = true;
 	return true;
 }
@@ -742,18 +766,28 @@ static void visit(struct piece *p, uint32_t off)
 	}
 }
 
+/* Visit the lowest block first: states have mostly met then where branches join. */
 static void run(struct piece *p)
 {
-	while (p->nr_work && !p->failed)
-		visit(p, p->work[--p->nr_work]);
+	while (p->next < WORDS(p->code.size) && !p->failed) {
+		uint64_t word = p->queued[p->next];
+
+		if (word) {
+			p->queued[p->next] &= word - 1;
+			visit(p, p->next * 64 + (uint32_t)__builtin_ctzll(word));
+		} else {
+			p->next++;
+		}
+	}
 }
 
 /* Get the facts on which all unknown jumps of the function with @off agree; NULL: none. */
 static const struct derive_state *join_jumps(struct piece *p, uint32_t off)
 {
 	if (off < p->asked_start || off >= p->asked_end) {
-		p->asked_start = function_of(p, off);
-		p->asked_end = function_end(p, off);
+		find_function(p, off);
+		p->asked_start = p->start;
+		p->asked_end = p->end;
 		p->asked_result = false;
 		for (uint32_t k = 0; k < p->nr_jumps; k++) {
 			const struct jump *j = &p->jumps[k];
@@ -807,6 +841,8 @@ static void reset(struct piece *p)
 	for (uint32_t off = 0; off < p->code.size; off++)
 		if (!is_known(p, off))
 			p->state_at[off] = 0;
+	memset(p->queued, 0, WORDS(p->code.size) * sizeof(*p->queued));
+	p->next = 0;
 	if (!p->guess)
 		p->nr_states = p->nr_jumps = 0;
 	p->nr_work = 0;
@@ -869,7 +905,7 @@ static bool is_likely(struct piece *p, uint32_t off, bool ended)
 	}
 	if (at(p, off) % 16 || is_inner(p, off))
 		return false;
-	p->flags[off] |= START;
+	begin_function(p, off);
 	return true;
 }
 
@@ -881,7 +917,7 @@ static bool begins(struct piece *p, uint32_t off, const struct derive_insn *i, b
 		return is_likely(p, off, ended);
 	if (!is_shown(p, off, i, ended, open))
 		return false;
-	p->flags[off] |= START;
+	begin_function(p, off);
 	return true;
 }
 
@@ -1152,6 +1188,7 @@ static uint64_t run_piece(struct piece *p, uint64_t start, size_t size, uint64_t
 		.code = { p->in->code.bytes + (start - p->in->code.vaddr), start, size },
 		.visits_max = MIN((uint64_t)size * VISITS_BYTE + 4096, left),
 		.flags = memory.flags,
+		.queued = memory.queued,
 		.state_at = memory.state_at,
 		.row_at = memory.row_at,
 		.states = memory.states,
@@ -1192,15 +1229,18 @@ uint64_t derive_rows(const struct derive_input *in, const struct derive_sink *si
 	assert(end >= start);
 	assert(in->starts || !in->nr_starts);
 	p.flags = malloc(most * sizeof(*p.flags));
+	p.queued = malloc(WORDS(most) * sizeof(*p.queued));
 	p.state_at = malloc(most * sizeof(*p.state_at));
 	p.row_at = malloc(most * sizeof(*p.row_at));
-	while (p.flags && p.state_at && p.row_at && start < end && visits < in->visits_max) {
+	while (p.flags && p.queued && p.state_at && p.row_at && start < end &&
+	       visits < in->visits_max) {
 		uint64_t limit = end_of_piece(in, start);
 
 		visits += run_piece(&p, start, limit - start, in->visits_max - visits);
 		start = limit;
 	}
 	free(p.flags);
+	free(p.queued);
 	free(p.state_at);
 	free(p.row_at);
 	free(p.states);
