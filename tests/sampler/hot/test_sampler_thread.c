@@ -366,13 +366,17 @@ static unsigned int sleeps(pid_t tid)
 /* Look at the thread until it has handled the ring. Return how often it slept in that time. */
 static unsigned int count_rests(const struct perf_event_mmap_page *page, pid_t tid, bool *first)
 {
+	const struct sched_param above = { .sched_priority = 2 }, none = { 0 };
 	unsigned int before = sleeps(tid), rests = 0;
 
+	/* On a busy machine this thread would look too late. */
+	sched_setscheduler(0, SCHED_RR, &above);
 	while (__atomic_load_n(&page->data_tail, __ATOMIC_ACQUIRE) < page->data_head) {
 		*first = (sched_getscheduler(tid) & ~SCHED_RESET_ON_FORK) == SCHED_RR;
 		rests = sleeps(tid) - before;
 		usleep(1000);
 	}
+	sched_setscheduler(0, SCHED_OTHER, &none);
 	return rests;
 }
 
