@@ -428,6 +428,7 @@ static void reopen_call_graph(struct sampler *s, enum call_graph mode)
 	static const char *const words[CALL_GRAPH_NR] = {
 		[CALL_GRAPH_FP] = "frame pointers (fp): callers are guessed",
 		[CALL_GRAPH_OFF] = "no stacks (off): innermost function only",
+		[CALL_GRAPH_DEFER] = "deferred chains (defer): callers are guessed",
 	};
 	struct fresh f = { .config = s->config };
 	char what[64];

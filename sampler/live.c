@@ -331,6 +331,7 @@ static int open_on(const struct sampler_config *c, const struct target *t, const
 		.stack_size = dwarf ? c->stack_size : 0,
 		.regs_mask = dwarf ? unwind_regs_mask() : 0,
 		.no_chain = c->call_graph == CALL_GRAPH_OFF,
+		.deferred = c->call_graph == CALL_GRAPH_DEFER,
 		.ring_size = c->ring_size,
 		.exclude_idle = true,
 		.data_maps = c->record,

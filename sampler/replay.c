@@ -1083,47 +1083,29 @@ static void forget_chains(struct replay_chains *c)
 	c->collected = false;
 }
 
-/* Return the number behind the mark at the end of a chain; 0: the chain is whole. */
-static uint64_t deferred_number(const struct record_sample *s)
-{
-	uint64_t end[2];
-
-	if (s->nr_chain < 2)
-		return 0;
-	memcpy(end, s->chain + 8 * (s->nr_chain - 2), sizeof(end));
-	return end[0] == RECORD_CONTEXT_DEFERRED ? end[1] : 0;
-}
-
 /* Put the user chain of another record behind that of a sample, in place of its number. */
 static void join_chain(struct replay *r, struct record_sample *s)
 {
-	const struct replay_chain key = { .cookie = deferred_number(s), .tid = s->tid };
+	const struct replay_chain key = { .cookie = record_deferred(s), .tid = s->tid };
 	struct replay_chains *c = &r->chains;
 	const struct replay_chain *found;
-	uint64_t own = s->nr_chain - 2;
 
 	found = c->nr ? bsearch(&key, c->list, c->nr, sizeof(key), by_task_and_number) : NULL;
-	if (!found || !array_reserve(&c->joined, &c->max_joined, own + 1 + found->nr))
-		return;
-	memcpy(c->joined, s->chain, own * sizeof(*c->joined));
-	/* It begins with its context; of the user in any case. */
-	c->joined[own] = (uint64_t)PERF_CONTEXT_USER;
-	memcpy(c->joined + own + 1, c->ips + found->at, found->nr * sizeof(*c->joined));
-	s->chain = (const uint8_t *)c->joined;
-	s->nr_chain = own + 1 + found->nr;
+	if (found && array_reserve(&c->joined, &c->max_joined, s->nr_chain + found->nr))
+		record_join(s, c->joined, c->ips + found->at, found->nr);
 }
 
 /* Complete the chain of a sample, if it is in two records. False: reading failed. */
 static bool complete_chain(struct replay *r, struct replay_walk_reading *in)
 {
-	if (!deferred_number(&in->rec.sample))
+	if (!record_deferred(&in->rec.sample))
 		return true;
 	if (!r->chains.collected) {
 		collect_chains(r);
 		in->bytes = perfdata_record_part(r->data, in->index, r->part, &in->size,
 						 &in->layout, &in->is_part);
 		if (decode(r, in) || in->rec.type != PERF_RECORD_SAMPLE ||
-		    !deferred_number(&in->rec.sample))
+		    !record_deferred(&in->rec.sample))
 			return false;
 	}
 	join_chain(r, &in->rec.sample);
@@ -1169,7 +1151,7 @@ static bool resolve_record(struct replay *r, struct store *st, struct pipeline *
 	/* It may have changed: then it is a bad record. */
 	if (decode(r, in) || in->rec.type != PERF_RECORD_SAMPLE)
 		return false;
-	if (deferred_number(&in->rec.sample))
+	if (record_deferred(&in->rec.sample))
 		join_chain(r, &in->rec.sample);
 	resolve(st, p, &in->rec.sample, in->layout->regs_mask);
 	return true;

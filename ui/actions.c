@@ -615,8 +615,11 @@ static void stacks(struct ui_state *st, uint32_t code)
 
 static void call_graphs(struct ui_state *st, uint32_t code)
 {
+	/* Not every kernel has deferred chains. */
 	if (st->latest)
-		sampler_set_call_graph(st->sampler, (st->latest->call_graph + 1) % CALL_GRAPH_NR);
+		sampler_set_call_graph(st->sampler, st->latest->call_graph < CALL_GRAPH_OFF
+							    ? st->latest->call_graph + 1
+							    : CALL_GRAPH_DWARF);
 }
 
 static void dumps(struct ui_state *st, bool larger)

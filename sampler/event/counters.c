@@ -46,6 +46,7 @@
 #define DATA_RING_MIN	  (64u << 10)
 #define SIDE_RING_WANTED  (256u << 10)
 #define SIDE_RING_SMALL	  (64u << 10)
+#define SIDE_RING_CHAINS  (2u << 20) /* with deferred chains, of 4 KiB at most */
 #define MLOCK_KB_FALLBACK 516
 
 #ifndef CAP_PERFMON
@@ -184,9 +185,11 @@ static bool locks_freely(void)
 /* * Return the bytes of a side-band ring, and of a data ring to try first; both powers of
  * two. @want: the bytes it should hold, if permitted.
  */
-static size_t limits_side_ring(void)
+static size_t limits_side_ring(bool deferred)
 {
-	return locks_freely() ? SIDE_RING_WANTED : SIDE_RING_SMALL;
+	if (!locks_freely())
+		return SIDE_RING_SMALL;
+	return deferred ? SIDE_RING_CHAINS : SIDE_RING_WANTED;
 }
 
 /*
@@ -639,8 +642,7 @@ static void side_leaders(const struct counters *c, counters_attr_fn fn, void *ct
 		if (!sys->ioctl(sys->ctx, c->cpus[i].side_fd, PERF_EVENT_IOC_ID,
 				(uint64_t)(uintptr_t)&id))
 			ids[nr++] = id;
-	attr_side(&attr, false, c->side_size);
-	attr.mmap_data = c->env.attr.data_maps;
+	attr_side(&attr, &c->env.attr, c->side_size);
 	fn(ctx, "dummy:u", &attr, ids, nr);
 	free(ids);
 }
@@ -702,8 +704,7 @@ static int open_leaders(struct counters *c, struct counters_cpu *cpu)
 	c->env.refusal.event[0] = '\0';
 	attr_leader(&attr, c->side_size / 8);
 	if (!c->env.attr.tasks)
-		attr_side(&attr, false, c->side_size);
-	attr.mmap_data = !c->env.attr.tasks && c->env.attr.data_maps;
+		attr_side(&attr, &c->env.attr, c->side_size);
 	cpu->side_fd = slot_perf_open(&c->env, &attr, c->env.attr.tasks ? getpid() : -1, cpu->cpu);
 	if (cpu->side_fd < 0)
 		return cpu->side_fd;
@@ -785,7 +786,7 @@ static int choose_ring_size(struct counters *c, const struct counters_config *co
 	size_t sample = attr_sample_max(&c->env.attr);
 	size_t min = power_of_two(2 * sample);
 
-	c->side_size = limits_side_ring();
+	c->side_size = limits_side_ring(config->deferred);
 	if (!config->ring_size) {
 		size_t want = (size_t)((double)sample * config->hz * RING_SECONDS);
 
@@ -968,6 +969,7 @@ static struct counters *counters_new(const struct counters_config *config,
 			.stack_size = config->stack_size,
 			.regs_mask = config->regs_mask,
 			.no_chain = config->no_chain,
+			.deferred = config->deferred,
 			.period = config->period,
 		},
 	};
@@ -1078,6 +1080,26 @@ static int open_events(struct counters *c, const struct counters_config *config,
 	return 0;
 }
 
+/* Refuse deferred chains where the kernel does not know them: other refusals have no reason. */
+static int check_deferred(struct counters *c, struct err *e)
+{
+	struct perf_event_attr attr;
+	int fd;
+
+	if (!c->env.attr.deferred)
+		return 0;
+	attr_leader(&attr, 0);
+	attr_set_flag(&attr, RECORD_DEFER_CHAIN);
+	fd = slot_perf_open(&c->env, &attr, getpid(), c->cpus[0].cpu);
+	if (fd == -EINVAL)
+		return err_set(e, -EOPNOTSUPP,
+			       "-g defer: this kernel has no deferred call chains\n"
+			       "  Linux 6.19 and newer have them\n"
+			       "  use -g fp, or -g dwarf");
+	slot_close_fd(&c->env, &fd);
+	return 0;
+}
+
 int counters_open(struct counters **out, const struct counters_config *config,
 		  const struct counters_sys *sys, struct err *e)
 {
@@ -1089,7 +1111,9 @@ int counters_open(struct counters **out, const struct counters_config *config,
 	limits_raise_files();
 	c = counters_new(config, sys);
 	c->env.refusal.nr_wanted = fds_wanted(c, config->nr_events, config->nr_tids);
-	code = choose_ring_size(c, config, e);
+	code = check_deferred(c, e);
+	if (!code)
+		code = choose_ring_size(c, config, e);
 	if (!code)
 		code = open_events(c, config, e);
 	if (code) {

@@ -901,6 +901,9 @@ void attr_sample(struct perf_event_attr *attr, const struct attr_config *config,
 		/* the stack copy has it all: the kernel's walk would only cost */
 		attr->exclude_callchain_user = 1;
 	}
+	/* A task that is switched out returns to user space when its wait is over. */
+	if (config->deferred && !ev->wait)
+		attr_set_flag(attr, RECORD_DEFER_CHAIN);
 	/* Refused otherwise. */
 	if (!strcmp(ev->name, EVENT_FUNCTION))
 		attr->exclude_callchain_user = 1;
@@ -949,12 +952,15 @@ void attr_switches(struct perf_event_attr *attr)
 	attr->context_switch = 1;
 }
 
-void attr_side(struct perf_event_attr *attr, bool tasks, size_t ring_size)
+void attr_side(struct perf_event_attr *attr, const struct attr_config *config, size_t ring_size)
 {
 	assert(ring_size >= 8);
 	attr_leader(attr, ring_size / 8);
 	attr->disabled = 0;
-	attr->inherit = tasks;
+	attr->inherit = config->tasks;
+	attr->mmap_data = config->data_maps;
+	if (config->deferred)
+		attr_set_flag(attr, RECORD_DEFER_OUTPUT);
 	attr->mmap = attr->mmap2 = 1;
 	attr->comm = attr->comm_exec = 1;
 	attr->task = 1;

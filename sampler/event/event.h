@@ -495,6 +495,7 @@ struct counters_config {
 	uint64_t period;
 	uint32_t stack_size; /* 0: no stack copies, but the kernel's chains of user frames */
 	bool no_chain;	     /* without stack copies: no chains either */
+	bool deferred; /* chains of user frames at the return to user space, in the side-band */
 	uint64_t regs_mask;
 	size_t ring_size; /* 0: choose; the same on all CPUs, halved together on EPERM */
 	bool exclude_idle;

@@ -169,6 +169,7 @@ struct attr_config {
 	uint32_t stack_size;
 	uint64_t regs_mask;
 	bool no_chain;	 /* no call chains: without a stack copy a sample has only its address */
+	bool deferred;	 /* user chains are in separate records, by the side-band */
 	uint64_t period; /* 0: by rate */
 };
 
@@ -177,8 +178,19 @@ uint64_t attr_sample_type(const struct attr_config *config);
 /* A sampling event. PERF_FORMAT_LOST is in; EINVAL on kernels before 6.0. */
 void attr_sample(struct perf_event_attr *attr, const struct attr_config *config,
 		 const struct event *ev, double hz);
+/* Set a flag of @attr that older headers do not name: the number of its bit. */
+static inline void attr_set_flag(struct perf_event_attr *attr, unsigned int bit)
+{
+	uint64_t flags;
+	uint8_t *at = (uint8_t *)&attr->read_format + sizeof(attr->read_format);
+
+	memcpy(&flags, at, sizeof(flags));
+	flags |= 1ULL << bit;
+	memcpy(at, &flags, sizeof(flags));
+}
+
 /* Set up the dummy that records mmap, comm, fork and exit from the moment it is opened. */
-void attr_side(struct perf_event_attr *attr, bool tasks, size_t ring_size);
+void attr_side(struct perf_event_attr *attr, const struct attr_config *config, size_t ring_size);
 /*
  * Set up the event of wake-ups, of a whole CPU: an event of a task misses wake-ups while it
  * sleeps (seen on 6.18).

@@ -342,8 +342,7 @@ void slot_init_switches(struct slot *s)
 void slot_init_side(struct slot *s, const struct slot_env *env, size_t ring_size)
 {
 	*s = (struct slot){ .event = { .name = "dummy" }, .side = true, .settled = true };
-	attr_side(&s->attr, env->attr.tasks, ring_size);
-	s->attr.mmap_data = env->attr.data_maps;
+	attr_side(&s->attr, &env->attr, ring_size);
 }
 
 int slot_open(struct slot *s, struct slot_env *env, const struct slot *leader, const pid_t *tids,

@@ -44,30 +44,14 @@ static inline void lag_note(struct lag *l, uint64_t now_ns, uint64_t time_ns)
 	l->buckets[bits < LAG_BUCKETS ? bits : LAG_BUCKETS - 1]++;
 }
 
-/*
- * Records of samples that end in JIT code that is being read, or have a caller that is being
- * proven: copied out of the ring, each with the second copy of its stack, to be handled again.
- * Their room is fixed. One thread: the sampler thread.
- */
-
-struct held_samples *held_samples_new(void);
-void held_samples_free(struct held_samples *h);
 /* Return the second copy of the stack of the last sample; borrowed until the next one. */
 const struct unwind_interrupted *pipeline_other(const struct pipeline *p);
-/* Copy @record, which is held from @now_ns on; false: no room. */
-bool held_samples_put(struct held_samples *h, const struct perf_event_header *record,
-		      const struct unwind_interrupted *more, uint64_t now_ns);
-bool held_samples_any(const struct held_samples *h);
-
 /*
- * Handle each record once more: @handle returns whether it is done with it. @last: it was held for
- * long enough, and is removed in any case.
+ * Copy the user chain of @tid with the number @cookie, which was in a side-band ring: up to @max
+ * addresses. Return how many; -1: it is not there yet, or no more. Any thread, without a lock.
  */
-typedef bool (*held_samples_fn)(void *ctx, const struct perf_event_header *record,
-				const struct unwind_interrupted *more, bool last);
-
-void held_samples_again(struct held_samples *h, uint64_t now_ns, bool last, held_samples_fn handle,
-			void *ctx);
+int sideband_chain(const struct sideband *sb, uint32_t tid, uint64_t cookie, uint64_t *ips,
+		   uint32_t max);
 
 /*
  * Live: get the frames of the sample that was resolved last, @s, for a recording. False: it is
@@ -100,6 +84,9 @@ void pipeline_leave_out(struct pipeline *p, struct pipeline_stats *stats,
  * Private to sampler threads; each function runs on the thread of its struct.
  */
 
+/* Of a chain with its deferred part: more than the kernel writes. */
+#define SAMPLER_THREAD_JOINED 1024u
+
 struct sampler_thread {
 	struct sampler_thread_shared *shared;
 	struct counters_cpu *cpu;
@@ -121,7 +108,8 @@ struct sampler_thread {
 	uint32_t most_waits;	    /* in such a time, since the last batch */
 	struct switch_note wait;    /* the stack of the switch that follows; tid 0: none */
 	pid_t own_pid, guard;
-	bool filtered; /* the last sample was */
+	bool filtered;				/* the last sample was */
+	uint64_t joined[SAMPLER_THREAD_JOINED]; /* a chain in two records */
 	int stop_fd;
 	int kick_fd;	    /* eventfd: the reader says that the ring fills */
 	atomic_bool barred; /* a process was; release, acquire */

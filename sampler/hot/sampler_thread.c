@@ -97,7 +97,7 @@ static int slot_of(void *ctx, uint64_t id)
 }
 
 /* Count a stack of a wait. By the times of samples: a batch may have been delayed. */
-static void count_wait(struct sampler_thread *t, uint64_t time_ns)
+static void note_wait_stack(struct sampler_thread *t, uint64_t time_ns)
 {
 	if (time_ns > t->waits_since_ns + FLOOD_NS) {
 		t->waits_since_ns = time_ns;
@@ -163,6 +163,121 @@ static void on_waking(struct sampler_thread *t, const struct record_sample *s)
 	put_step(t, 0, tid, STEP_WOKEN, s->time_ns);
 }
 
+/*
+ * Records of samples that wait: for JIT code that is being read, a caller that is being proven, a
+ * deferred chain. Copied out of the ring, one behind the other, the oldest first, each with the
+ * second copy of its stack, to be handled again. Their room is fixed.
+ */
+
+#define HELD_SAMPLES_BYTES                                                                         \
+	(512U << 10) /* not touched, and so not resident, without such samples                     \
+		      */
+
+/* A helper reads code within some milliseconds; on a busy machine it waits for a CPU. */
+#define HELD_SAMPLES_NS 150000000ULL
+
+/* A task returns to user space when it has a CPU again; one that waits in the kernel, maybe never.
+ */
+#define DEFERRED_NS 1000000000ULL
+
+struct held_samples {
+	uint32_t used;
+	_Alignas(8) uint8_t bytes[HELD_SAMPLES_BYTES];
+};
+
+/* In front of each record. */
+struct held_samples_head {
+	uint64_t until_ns;		/* then it is counted as it is */
+	struct unwind_interrupted more; /* its bytes are behind the record */
+};
+
+static struct held_samples *held_samples_new(void)
+{
+	struct held_samples *h =
+		aligned_alloc(CACHELINE, sizeof(*h) + CACHELINE - sizeof(*h) % CACHELINE);
+
+	if (h)
+		h->used = 0;
+	return h;
+}
+
+static void held_samples_free(struct held_samples *h)
+{
+	free(h);
+}
+
+static uint32_t padded(const struct perf_event_header *record)
+{
+	return (record->size + 7U) / 8 * 8;
+}
+
+/* Copy @record, which is held until @until_ns; false: no room. */
+static bool held_samples_put(struct held_samples *h, const struct perf_event_header *record,
+			     const struct unwind_interrupted *more, uint64_t until_ns)
+{
+	const struct held_samples_head head = { .until_ns = until_ns, .more = *more };
+	size_t size = sizeof(head) + padded(record) + (more->size + 7) / 8 * 8;
+	uint8_t *to = h->bytes + h->used;
+
+	if (size > sizeof(h->bytes) - h->used)
+		return false;
+	memcpy(to, &head, sizeof(head));
+	memcpy(to + sizeof(head), record, record->size);
+	if (more->size)
+		memcpy(to + sizeof(head) + padded(record), more->bytes, more->size);
+	h->used += (uint32_t)size;
+	return true;
+}
+
+static bool held_samples_any(const struct held_samples *h)
+{
+	return h->used;
+}
+
+/*
+ * Handle each record once more: @handle returns whether it is done with it. @last: it was held for
+ * long enough, and is removed in any case.
+ */
+typedef bool (*held_samples_fn)(void *ctx, const struct perf_event_header *record,
+				const struct unwind_interrupted *more, bool last);
+
+static void held_samples_again(struct held_samples *h, uint64_t now_ns, bool last,
+			       held_samples_fn handle, void *ctx)
+{
+	uint32_t kept = 0, size;
+
+	for (uint32_t at = 0; at < h->used; at += size) {
+		const struct held_samples_head *head = (const void *)(h->bytes + at);
+		const struct perf_event_header *record = (const void *)(head + 1);
+		bool late = last || now_ns > head->until_ns;
+		struct unwind_interrupted more = head->more;
+
+		more.bytes = (const uint8_t *)record + padded(record);
+		size = (uint32_t)(sizeof(*head) + padded(record) + (more.size + 7) / 8 * 8);
+		if (handle(ctx, record, &more, late) || late)
+			continue;
+		memmove(h->bytes + kept, h->bytes + at, size);
+		kept += size;
+	}
+	h->used = kept;
+}
+
+/* Complete the chain of @s, if it is in two records. False: the second one is not there. */
+static bool complete_chain(struct sampler_thread *t, struct record_sample *s)
+{
+	uint64_t cookie = record_deferred(s), own = s->nr_chain - 1;
+	uint64_t ips[SAMPLER_THREAD_JOINED];
+	int nr;
+
+	if (!cookie || own >= SAMPLER_THREAD_JOINED || !t->shared->sideband)
+		return true;
+	nr = sideband_chain(t->shared->sideband, s->tid, cookie, ips,
+			    SAMPLER_THREAD_JOINED - (uint32_t)own);
+	if (nr >= 0)
+		record_join(s, t->joined, ips, (uint64_t)nr);
+	return nr >= 0;
+}
+
 /* A held sample, to be handled once more. */
 struct again {
 	struct sampler_thread *t;
@@ -182,6 +297,8 @@ static bool handle_again(void *ctx, const struct perf_event_header *h,
 		pipeline_bad_record(&a->stats->samples);
 		return true;
 	}
+	if (!complete_chain(t, &r.sample) && !last)
+		return false;
 	pipeline_set_slot(t->pipeline, NULL, more);
 	done = pipeline_sample(t->pipeline, &a->stats->samples, &r.sample, slot_of(t, r.sample.id),
 			       layout->regs_mask, !last);
@@ -199,19 +316,24 @@ static void sampler_thread_again(struct sampler_thread *t, struct sampler_thread
 }
 
 /*
- * Count a sample, or hold it while code is read. Not one whose count is used at once: by its group,
- * or for latency.
+ * Count a sample, or hold it while code is read, or until its chain is there. Not one whose count
+ * is used at once: by its group, or for latency. Return whether the pipeline has its frames.
  */
-static void count_sample(struct sampler_thread *t, struct sampler_thread_stats *stats,
-			 const struct record_sample *s, int event, uint64_t regs_mask,
+static bool count_sample(struct sampler_thread *t, struct sampler_thread_stats *stats,
+			 struct record_sample *s, int event, uint64_t regs_mask,
 			 const struct perf_event_header *h)
 {
+	static const struct unwind_interrupted none;
 	bool may_wait = !s->nr_reads && !(t->queue && event == t->latency);
 
-	if (pipeline_sample(t->pipeline, &stats->samples, s, event, regs_mask, may_wait) ||
-	    held_samples_put(t->held_samples, h, pipeline_other(t->pipeline), t->now_ns))
-		return;
-	pipeline_count(t->pipeline, &stats->samples, s, event);
+	if (!complete_chain(t, s) && may_wait &&
+	    held_samples_put(t->held_samples, h, &none, t->now_ns + DEFERRED_NS))
+		return false;
+	if (!pipeline_sample(t->pipeline, &stats->samples, s, event, regs_mask, may_wait) &&
+	    !held_samples_put(t->held_samples, h, pipeline_other(t->pipeline),
+			      t->now_ns + HELD_SAMPLES_NS))
+		pipeline_count(t->pipeline, &stats->samples, s, event);
+	return true;
 }
 
 /* Handle a sample. Return whether the pipeline has its frames: else they are of another sample. */
@@ -222,6 +344,7 @@ static bool on_sample(struct sampler_thread *t, struct sampler_thread_stats *sta
 	bool own = pipeline_is_own(t->own_pid, t->guard, (pid_t)s->pid);
 	struct pipeline_member members[EVENTS_MAX];
 	int event = slot_of(t, s->id);
+	bool resolved;
 	uint32_t nr;
 
 	if (t->batch_reader)
@@ -242,7 +365,7 @@ static bool on_sample(struct sampler_thread *t, struct sampler_thread_stats *sta
 		return false;
 	}
 	if (event >= 0 && event == counters_wait_slot(t->shared->counters)) {
-		count_wait(t, s->time_ns);
+		note_wait_stack(t, s->time_ns);
 		t->wait = (struct switch_note){
 			.time_ns = s->time_ns,
 			.tid = (pid_t)s->tid,
@@ -255,11 +378,11 @@ static bool on_sample(struct sampler_thread *t, struct sampler_thread_stats *sta
 	for (uint32_t i = 0; i < nr; i++)
 		if (members[i].event == event)
 			s->period = members[i].count;
-	count_sample(t, stats, s, event, regs_mask, h);
+	resolved = count_sample(t, stats, s, event, regs_mask, h);
 	put_sample(t, s, event);
 	if (nr && !own)
 		pipeline_members(t->pipeline, members, nr, event);
-	return !own;
+	return resolved && !own;
 }
 
 static void on_switch(struct sampler_thread *t, const struct record *r)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Mappings, names, forks and exits applied before the samples that need them; samples in JIT code
- * that is being read; the object in which most broken stacks end.
+ * Mappings, names, forks and exits applied before the samples that need them; user chains that the
+ * kernel records after their samples; the object in which most broken stacks end.
  *
  * Runs on: the first sampler thread (or the builder) to call; the mutex serialises them. Records
  * are applied in ring order, CPU after CPU; the maps sort by time.
@@ -32,7 +32,86 @@
 /* How long replaced mappings and dead processes are kept for late samples. */
 #define SIDEBAND_KEEP_NS 3000000000ULL
 
+/*
+ * User chains that the kernel records when a task returns to user space (-g defer): the newest, by
+ * task and number. Written under the lock. Threads read without one: a chain that is being
+ * overwritten is not found.
+ */
+
+#define CHAIN_WORDS	(1u << 16) /* of a CPU: at 999 Hz some seconds */
+#define CHAIN_WORDS_MAX (1u << 23)
+#define CHAIN_WAYS	4u
+
+struct chains {
+	uint64_t nr; /* of words: a power of two */
+	/* Words that are written, or being written. Its fences pair with the readers'. */
+	atomic_ullong end;
+	atomic_ullong *words; /* of a chain: its number, task and size, then the addresses */
+	/* The positions of chains + 1, in sets by hash; release: the chain is there. */
+	atomic_ullong *sets;
+};
+
+static bool chains_init(struct chains *c, uint32_t nr_cpus)
+{
+	c->nr = CHAIN_WORDS;
+	while (c->nr < (uint64_t)nr_cpus * CHAIN_WORDS && c->nr < CHAIN_WORDS_MAX)
+		c->nr *= 2;
+	c->words = calloc(c->nr, sizeof(*c->words));
+	c->sets = calloc(c->nr / 8, sizeof(*c->sets));
+	return c->words && c->sets;
+}
+
+static atomic_ullong *chains_set(const struct chains *c, uint32_t tid, uint64_t cookie)
+{
+	uint64_t hash = hash_u64(cookie + ((uint64_t)tid << 32));
+
+	return &c->sets[hash % (c->nr / 8 / CHAIN_WAYS) * CHAIN_WAYS];
+}
+
+static atomic_ullong *word_at(const struct chains *c, uint64_t at)
+{
+	return &c->words[at & (c->nr - 1)];
+}
+
+static void chains_put(struct chains *c, uint32_t tid, const struct record_chain *chain)
+{
+	atomic_ullong *set = chains_set(c, tid, chain->cookie), *oldest = set;
+	uint64_t at = atomic_load_explicit(&c->end, memory_order_relaxed), ip;
+
+	atomic_store_explicit(&c->end, at + 2 + chain->nr, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	atomic_store_explicit(word_at(c, at), chain->cookie, memory_order_relaxed);
+	atomic_store_explicit(word_at(c, at + 1), (uint64_t)tid << 32 | chain->nr,
+			      memory_order_relaxed);
+	for (uint64_t i = 0; i < chain->nr; i++) {
+		memcpy(&ip, chain->ips + i * sizeof(ip), sizeof(ip));
+		atomic_store_explicit(word_at(c, at + 2 + i), ip, memory_order_relaxed);
+	}
+	for (atomic_ullong *one = set + 1; one < set + CHAIN_WAYS; one++)
+		if (atomic_load_explicit(one, memory_order_relaxed) <
+		    atomic_load_explicit(oldest, memory_order_relaxed))
+			oldest = one;
+	atomic_store_explicit(oldest, at + 1, memory_order_release);
+}
+
+/* Copy the chain at @at. Return its size; -1: another one is there. */
+static int chain_at(const struct chains *c, uint64_t at, uint32_t tid, uint64_t cookie,
+		    uint64_t *ips, uint32_t max)
+{
+	uint64_t head = atomic_load_explicit(word_at(c, at + 1), memory_order_relaxed);
+	uint32_t nr = MIN((uint32_t)head, max);
+
+	if (atomic_load_explicit(word_at(c, at), memory_order_relaxed) != cookie ||
+	    head >> 32 != tid)
+		return -1;
+	for (uint32_t i = 0; i < nr; i++)
+		ips[i] = atomic_load_explicit(word_at(c, at + 2 + i), memory_order_relaxed);
+	atomic_thread_fence(memory_order_acquire);
+	return atomic_load_explicit(&c->end, memory_order_relaxed) - at > c->nr ? -1 : (int)nr;
+}
+
 struct sideband {
+	struct chains chains;
 	struct counters *counters;
 	struct maps *maps;
 	struct symbols *symbols;
@@ -54,6 +133,12 @@ int sideband_new(struct sideband **out, struct counters *counters, struct maps *
 
 	if (!sb)
 		return -ENOMEM;
+	if (!chains_init(&sb->chains, counters_nr_cpus(counters))) {
+		free(sb->chains.words);
+		free(sb->chains.sets);
+		free(sb);
+		return -ENOMEM;
+	}
 	sb->counters = counters;
 	sb->maps = maps;
 	sb->symbols = symbols;
@@ -68,6 +153,8 @@ void sideband_free(struct sideband *sb)
 	if (!sb)
 		return;
 	pthread_mutex_destroy(&sb->lock);
+	free(sb->chains.words);
+	free(sb->chains.sets);
 	free(sb);
 }
 
@@ -175,6 +262,10 @@ static bool drain_cpu(struct sideband *sb, struct counters_cpu *cpu)
 
 		if (sb->lane && (!code || code == -ENOTSUP))
 			recorder_put(sb->lane, h, &r);
+		if (!code && r.type == RECORD_CHAIN_DEFERRED) {
+			chains_put(&sb->chains, r.tid, &r.chain);
+			continue;
+		}
 		if (!code)
 			sideband_apply(sb->maps, sb->symbols, &r);
 		/* Relaxed: a number. */
@@ -186,6 +277,21 @@ static bool drain_cpu(struct sideband *sb, struct counters_cpu *cpu)
 	}
 	ring_end(&cpu->side);
 	return had;
+}
+
+int sideband_chain(const struct sideband *sb, uint32_t tid, uint64_t cookie, uint64_t *ips,
+		   uint32_t max)
+{
+	const atomic_ullong *set = chains_set(&sb->chains, tid, cookie);
+	int nr = -1;
+
+	for (uint32_t i = 0; i < CHAIN_WAYS && nr < 0; i++) {
+		uint64_t at = atomic_load_explicit(&set[i], memory_order_acquire);
+
+		if (at)
+			nr = chain_at(&sb->chains, at - 1, tid, cookie, ips, max);
+	}
+	return nr;
 }
 
 void sideband_drain(struct sideband *sb)
@@ -212,91 +318,6 @@ void sideband_drain(struct sideband *sb)
 	atomic_store_explicit(&sb->last_done, mine, memory_order_release);
 out:
 	pthread_mutex_unlock(&sb->lock);
-}
-
-/*
- * Records one behind the other, oldest first. Runs on: the sampler thread.
- */
-
-#define HELD_SAMPLES_BYTES                                                                         \
-	(512U << 10) /* not touched, and so not resident, without such samples                     \
-		      */
-
-/* A helper reads code within some milliseconds; on a busy machine it waits for a CPU. */
-#define HELD_SAMPLES_NS 150000000ULL
-
-struct held_samples {
-	uint32_t used;
-	_Alignas(8) uint8_t bytes[HELD_SAMPLES_BYTES];
-};
-
-/* In front of each record. */
-struct held_samples_head {
-	uint64_t since_ns;
-	struct unwind_interrupted more; /* its bytes are behind the record */
-};
-
-struct held_samples *held_samples_new(void)
-{
-	struct held_samples *h =
-		aligned_alloc(CACHELINE, sizeof(*h) + CACHELINE - sizeof(*h) % CACHELINE);
-
-	if (h)
-		h->used = 0;
-	return h;
-}
-
-void held_samples_free(struct held_samples *h)
-{
-	free(h);
-}
-
-static uint32_t padded(const struct perf_event_header *record)
-{
-	return (record->size + 7U) / 8 * 8;
-}
-
-bool held_samples_put(struct held_samples *h, const struct perf_event_header *record,
-		      const struct unwind_interrupted *more, uint64_t now_ns)
-{
-	const struct held_samples_head head = { .since_ns = now_ns, .more = *more };
-	size_t size = sizeof(head) + padded(record) + (more->size + 7) / 8 * 8;
-	uint8_t *to = h->bytes + h->used;
-
-	if (size > sizeof(h->bytes) - h->used)
-		return false;
-	memcpy(to, &head, sizeof(head));
-	memcpy(to + sizeof(head), record, record->size);
-	if (more->size)
-		memcpy(to + sizeof(head) + padded(record), more->bytes, more->size);
-	h->used += (uint32_t)size;
-	return true;
-}
-
-bool held_samples_any(const struct held_samples *h)
-{
-	return h->used;
-}
-
-void held_samples_again(struct held_samples *h, uint64_t now_ns, bool last, held_samples_fn handle,
-			void *ctx)
-{
-	uint32_t kept = 0, size;
-
-	for (uint32_t at = 0; at < h->used; at += size) {
-		const struct held_samples_head *head = (const void *)(h->bytes + at);
-		const struct perf_event_header *record = (const void *)(head + 1);
-		bool late = last || now_ns - head->since_ns > HELD_SAMPLES_NS;
-		struct unwind_interrupted more = head->more;
-
-		more.bytes = (const uint8_t *)record + padded(record);
-		size = (uint32_t)(sizeof(*head) + padded(record) + (more.size + 7) / 8 * 8);
-		if (handle(ctx, record, &more, late) || late)
-			continue;
-		memmove(h->bytes + kept, h->bytes + at, size);
-		kept += size;
-	}
-	h->used = kept;
 }
 
 /*

@@ -860,6 +860,10 @@ static void note_truncated(struct messages *n, const struct profile *p)
 	if (n->recorded)
 		messages_fix(n, e, MESSAGE_NONE, 0,
 			     "record larger stack copies (--call-graph=dwarf,65528)");
+	else if (p->call_graph == CALL_GRAPH_DEFER)
+		messages_fix(n, e, MESSAGE_CALL_GRAPH, CALL_GRAPH_DWARF,
+			     "use DWARF unwinding; chains that are not there within a second "
+			     "are of tasks that wait in the kernel");
 	else if (p->call_graph == CALL_GRAPH_FP)
 		messages_fix(n, e, MESSAGE_CALL_GRAPH, CALL_GRAPH_DWARF,
 			     "use DWARF unwinding; or 'sudo sysctl "
@@ -1010,7 +1014,7 @@ static void messages_stacks_note_guessed(struct messages *n, const struct profil
 	const struct profile_account *w = &n->window;
 	bool loud = w->taken >= MESSAGES_TAKEN_MIN &&
 		    (double)w->guessed > GUESSED_LOUD * (double)w->taken;
-	bool fp = p->call_graph == CALL_GRAPH_FP;
+	bool fp = p->call_graph == CALL_GRAPH_FP || p->call_graph == CALL_GRAPH_DEFER;
 	struct profile_message *e;
 
 	if (!p->account.guessed)

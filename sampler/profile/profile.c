@@ -92,6 +92,7 @@ const char *profile_call_graph_name(enum call_graph mode)
 		[CALL_GRAPH_DWARF] = "dwarf",
 		[CALL_GRAPH_FP] = "fp",
 		[CALL_GRAPH_OFF] = "off",
+		[CALL_GRAPH_DEFER] = "defer",
 	};
 
 	return (unsigned int)mode < CALL_GRAPH_NR ? names[mode] : "?";

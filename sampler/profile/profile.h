@@ -46,6 +46,7 @@ enum call_graph {
 	CALL_GRAPH_DWARF, /* from registers and a copy of the stack, unwound here */
 	CALL_GRAPH_FP,	  /* by the kernel, along frame pointers: cheap, callers guessed */
 	CALL_GRAPH_OFF,	  /* not at all: the innermost frame only */
+	CALL_GRAPH_DEFER, /* as FP, at the return to user space, where pages can be read */
 	CALL_GRAPH_NR,
 };
 

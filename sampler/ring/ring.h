@@ -12,9 +12,11 @@
 #ifndef SAMPLER_RING_RING_H
 #define SAMPLER_RING_RING_H
 
+#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "symbols/base/base.h"
 #include "symbols/image/image.h"
@@ -161,6 +163,9 @@ struct record_layout {
  */
 #define RECORD_CHAIN_DEFERRED	22
 #define RECORD_CONTEXT_DEFERRED ((uint64_t)-640)
+/* Its bits of perf_event_attr, which older headers do not have: defer_callchain, defer_output. */
+#define RECORD_DEFER_CHAIN  38
+#define RECORD_DEFER_OUTPUT 39
 
 struct record_sample {
 	uint64_t id, ip, time_ns, period;
@@ -182,6 +187,34 @@ struct record_sample {
 	bool lbr_calls; /* they are the calls that have not returned: the callers of @ip */
 	struct record_memory memory;
 };
+
+/* Return the number behind the mark at the end of a chain; 0: the chain is whole. */
+static inline uint64_t record_deferred(const struct record_sample *s)
+{
+	uint64_t end[2];
+
+	if (s->nr_chain < 2)
+		return 0;
+	memcpy(end, s->chain + 8 * (s->nr_chain - 2), sizeof(end));
+	return end[0] == RECORD_CONTEXT_DEFERRED ? end[1] : 0;
+}
+
+/*
+ * Replace the number of a deferred chain by that chain, @nr addresses: in @joined, which has room
+ * for them and for the chain of @s.
+ */
+static inline void record_join(struct record_sample *s, uint64_t *joined, const uint64_t *ips,
+			       uint64_t nr)
+{
+	uint64_t own = s->nr_chain - 2;
+
+	memcpy(joined, s->chain, own * sizeof(*joined));
+	/* It begins with its context; of the user in any case. */
+	joined[own] = (uint64_t)PERF_CONTEXT_USER;
+	memcpy(joined + own + 1, ips, nr * sizeof(*joined));
+	s->chain = (const uint8_t *)joined;
+	s->nr_chain = own + 1 + nr;
+}
 
 /*
  * Return the offset of the copy of the user stack in a sample, that is of its size, which its bytes

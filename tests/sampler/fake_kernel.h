@@ -36,6 +36,7 @@ struct fake {
 	int fail_at, fail_code; /* the n-th call of all, counted from 1 */
 	uint64_t refuse_format; /* EINVAL if any of these is in read_format */
 	bool refuse_idle;
+	bool no_defer;	       /* before Linux 6.19: EINVAL for its flags */
 	uint32_t missing_type; /* ENOENT; 0: none */
 	bool no_pmu, no_css;   /* ENOENT for hardware events; for every cgroup */
 	/* With several types of cores: the type of the PMU of each CPU; 0: all are alike. */
@@ -62,6 +63,15 @@ static inline int fake_waking(struct event *ev)
 			      .user = true,
 			      .kernel = true };
 	return 0;
+}
+
+/* Return a flag that older headers do not name. */
+static inline bool fake_defers(const struct perf_event_attr *attr, unsigned int bit)
+{
+	uint64_t flags;
+
+	memcpy(&flags, (const uint8_t *)attr + 40, sizeof(flags));
+	return flags >> bit & 1;
 }
 
 static inline int fake_call(struct fake *f)
@@ -118,6 +128,9 @@ static inline int fake_perf_open(void *ctx, struct perf_event_attr *attr, pid_t 
 		return -EACCES;
 	if (pid > 0 && pid >= f->busy && pid <= MAX(f->busy, f->last_busy))
 		return -EINTR;
+	if (f->no_defer &&
+	    (fake_defers(attr, RECORD_DEFER_CHAIN) || fake_defers(attr, RECORD_DEFER_OUTPUT)))
+		return -EINVAL;
 	if (attr->read_format & f->refuse_format || (attr->exclude_idle && f->refuse_idle))
 		return -EINVAL;
 	if (attr->precise_ip > f->max_precise)

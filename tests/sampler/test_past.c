@@ -120,7 +120,7 @@ static void begin_record(struct fixture *f)
 
 	assert_int_equal(recorder_open(&f->r, &config, &e), 0);
 	note(f->r, "cpu-clock", CLOCK_ID);
-	attr_side(&attr, false, 65536);
+	attr_side(&attr, &(struct attr_config){ .tasks = false }, 65536);
 	recorder_note(f->r, "dummy:u", &attr, &side, 1);
 	assert_int_equal(recorder_start(f->r, &e), 0);
 }

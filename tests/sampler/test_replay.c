@@ -102,7 +102,7 @@ static void begin(struct fixture *f, size_t lane_size)
 	note(f->r, "page-faults", FAULT_ID);
 	note_with(f->r, "minor-faults", DUMP_ID,
 		  &(struct attr_config){ .stack_size = DUMP, .regs_mask = 1 });
-	attr_side(&attr, false, 65536);
+	attr_side(&attr, &(struct attr_config){ .tasks = false }, 65536);
 	recorder_note(f->r, "dummy:u", &attr, &side, 1);
 	assert_int_equal(recorder_start(f->r, &e), 0);
 }

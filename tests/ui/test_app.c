@@ -811,7 +811,7 @@ TEST(test_sizes)
 	type(&b, ":ring 1M\r");
 	assert_int_equal(b.sampler.ring_size, 1 << 20);
 	type(&b, ":call-graph lbr\r");
-	assert_non_null(strstr(look(&b), "dwarf,SIZE, fp or off"));
+	assert_non_null(strstr(look(&b), "dwarf,SIZE, fp, defer or off"));
 	bench_fini(&b);
 }
 

@@ -47,7 +47,7 @@ static const char *const sort_words[] = { "self", "total", "symbol", "module", "
 static const char *const color_words[] = { "auto", "always", "never", NULL };
 static const char *const format_words[] = { "text", "ndjson", "perf-script", NULL };
 static const char *const unwinder_words[] = { "row", "step", NULL };
-static const char *const call_graph_words[] = { "dwarf", "fp", "off", NULL };
+static const char *const call_graph_words[] = { "dwarf", "fp", "off", "defer", NULL };
 static const char *const shell_words[] = { "bash", "zsh", "fish", NULL };
 static const char *const window_words[] = { "last", "decay", "total", NULL };
 
@@ -231,7 +231,7 @@ static int take_call_graph(const struct setting *s, void *base, const char *name
 		return code;
 	}
 	return err_set(e, -EINVAL,
-		       "%s %s: must be dwarf, dwarf,SIZE, fp or off\n"
+		       "%s %s: must be dwarf, dwarf,SIZE, fp, defer or off\n"
 		       "  as in 'fp', or 'dwarf,32K' for deep stacks",
 		       name, text);
 }

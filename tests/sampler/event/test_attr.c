@@ -119,7 +119,7 @@ TEST(test_attr_side)
 		.clockid = CLOCK_MONOTONIC,
 	};
 
-	attr_side(&attr, true, 65536);
+	attr_side(&attr, &(struct attr_config){ .tasks = true }, 65536);
 	assert_memory_equal(&attr, &expected, sizeof(attr));
 }
 

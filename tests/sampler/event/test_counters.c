@@ -21,6 +21,45 @@
 #include "symbols/base/base.h"
 #include "sampler/ring/ring.h"
 
+/* -g defer: the flags of Linux 6.19, at bits of the header of 7.2; older kernels refuse them. */
+TEST(test_deferred)
+{
+	struct event events[] = { parse("cpu-clock"), parse("waits") };
+	struct counters_config config = system_config(events, 2);
+	struct fake *f = fake_new();
+	struct counters *c = NULL;
+	struct fake_fd *fds[MAX_FDS];
+	struct counters_sys sys;
+	struct err e;
+
+	config.stack_size = 0;
+	for (int deferred = 0; deferred < 2; deferred++) {
+		config.deferred = deferred;
+		c = open_fake(f, &config);
+		for (int i = 0; i < 2; i++) {
+			int nr = find_open(f, &events[i], fds);
+
+			assert_true(nr > 0);
+			while (nr--) {
+				assert_int_equal(fake_defers(&fds[nr]->attr, 38), deferred && !i);
+				assert_false(fake_defers(&fds[nr]->attr, 39));
+			}
+		}
+		for (uint32_t i = 0; i < counters_nr_cpus(c); i++)
+			assert_int_equal(fake_defers(&fake_fd(f, counters_cpu(c, i)->side_fd)->attr,
+						     39),
+					 deferred);
+		counters_close(c);
+		assert_int_equal(f->nr_open, 0);
+	}
+	f->no_defer = true;
+	sys = fake_sys(f);
+	assert_int_equal(counters_open(&c, &config, &sys, &e), -EOPNOTSUPP);
+	assert_non_null(strstr(e.text, "no deferred call chains\n  Linux 6.19"));
+	assert_int_equal(f->nr_open, 0);
+	free(f);
+}
+
 TEST(test_system)
 {
 	struct event events[] = { parse("cycles"), parse("cpu-clock") };

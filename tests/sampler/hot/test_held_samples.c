@@ -5,7 +5,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-#include "sampler/hot/internal.h"
+#include "sampler/hot/sampler_thread.c"
 #include "symbols/base/base.h"
 
 #define MS 1000000ULL
@@ -45,7 +45,7 @@ static bool put(struct held_samples *u, uint32_t number, uint16_t size, uint64_t
 	return held_samples_put(u, &s.header,
 				&(struct unwind_interrupted){ .bytes = (const uint8_t *)"xy",
 							      .size = number % 3 },
-				now_ns);
+				now_ns + HELD_SAMPLES_NS);
 }
 
 TEST(test_order)

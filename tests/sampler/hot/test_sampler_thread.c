@@ -4,6 +4,7 @@
  * switches of tasks that exit, pauses without an end, and a ring that takes long.
  * Live: waits for threads or processes.
  */
+#include "sampler/hot/sampler_thread.c"
 #include "sampler/record/recorder.c"
 #include "sampler/waits/waits.c"
 
@@ -413,6 +414,128 @@ TEST(test_long_batch, setup, teardown)
 	if (!first)
 		skip(); /* not permitted */
 	assert_in_range(rests, 5, 1000);
+}
+
+#define COOKIE 0x700000001ULL
+
+/* A sample in user code, with its chain to come. */
+static void put_deferred(struct fixture *f, uint32_t pid, uint64_t cookie)
+{
+	struct kernel_sample s = kernel_sample(pid, f->id, KERNEL_IP, KERNEL_IP);
+
+	s.h.misc = PERF_RECORD_MISC_USER;
+	s.ip = 0x1000;
+	s.nr_chain = 2;
+	s.chain[0] = RECORD_CONTEXT_DEFERRED;
+	s.chain[1] = cookie;
+	s.h.size -= sizeof(s.chain[2]);
+	s.time_ns = TIME_NS;
+	sampler_thread_record(f->thread, &f->stats, &s.h);
+}
+
+struct deferred_chain {
+	struct perf_event_header h;
+	uint64_t cookie, nr, ips[3];
+	struct kernel_trailer trailer;
+};
+
+/* Put chains into the side-band ring of CPU 0, and drain it. */
+static void put_chains(struct fixture *f, struct deferred_chain *chains, uint32_t nr)
+{
+	static struct perf_event_mmap_page page;
+	static uint8_t data[4096];
+	struct ring *ring = &counters_cpu(f->shared.counters, 0)->side;
+
+	memset(&page, 0, sizeof(page));
+	memcpy(data, chains, nr * sizeof(*chains));
+	page.data_head = nr * sizeof(*chains);
+	ring_close(ring);
+	ring_init(ring, &page, data, sizeof(data));
+	sideband_drain(f->shared.sideband);
+	assert_int_equal(page.data_tail, page.data_head);
+}
+
+static struct deferred_chain deferred_chain(uint32_t tid, uint64_t cookie)
+{
+	return (struct deferred_chain){
+		.h = { RECORD_CHAIN_DEFERRED, PERF_RECORD_MISC_USER,
+		       sizeof(struct deferred_chain) },
+		.cookie = cookie,
+		.nr = 3,
+		.ips = { 0x1000, 0x2000, 0x3000 },
+		.trailer = { .pid = 3, .tid = tid },
+	};
+}
+
+/*
+ * -g defer: a sample is joined with the chain of its task and number, before it or after it, and
+ * without one counted as truncated when it was held for a second. Each is counted once.
+ */
+TEST(test_deferred, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct sampler_thread *t = f->thread;
+	const struct pipeline_stats *st = &f->stats.samples;
+	struct deferred_chain chains[] = { deferred_chain(3, COOKIE),
+					   deferred_chain(4, COOKIE + 1) };
+
+	assert_int_equal(sideband_new(&f->shared.sideband, f->shared.counters, f->tables.maps, NULL,
+				      NULL),
+			 0);
+	t->now_ns = 1000;
+	put_deferred(f, 3, COOKIE);
+	put_deferred(f, 3, COOKIE + 1); /* the chain of that number is another task's */
+	assert_int_equal(st->taken, 0);
+	put_chains(f, chains, 2);
+	put_deferred(f, 3, COOKIE); /* the same chain is of several samples */
+	assert_int_equal(st->taken, 1);
+	sampler_thread_again(t, &f->stats, false);
+	assert_int_equal(st->taken, 2);
+	assert_int_equal(st->guessed, 2);
+	assert_int_equal(st->truncated, 0);
+	t->now_ns += DEFERRED_NS;
+	sampler_thread_again(t, &f->stats, false);
+	assert_int_equal(st->taken, 2);
+	t->now_ns++;
+	sampler_thread_again(t, &f->stats, false);
+	assert_int_equal(st->taken, 3);
+	assert_int_equal(st->truncated, 1);
+	assert_false(held_samples_any(t->held_samples));
+	put_deferred(f, 3, COOKIE + 9);
+	sampler_thread_again(t, &f->stats, true); /* at the end of the session */
+	assert_int_equal(st->taken, 4);
+	assert_int_equal(st->truncated, 2);
+	sideband_free(f->shared.sideband);
+}
+
+/* The newest chains are found, the ones that were overwritten are not. */
+TEST(test_deferred_log, setup, teardown)
+{
+	enum { NR = 40000, NEWEST = 2000, LOG = 2 * 65536 / 5 };
+	struct fixture *f = *state;
+	struct deferred_chain c;
+	uint64_t ips[8];
+
+	assert_int_equal(sideband_new(&f->shared.sideband, f->shared.counters, f->tables.maps, NULL,
+				      NULL),
+			 0);
+	for (uint32_t i = 0; i < NR; i++) {
+		c = deferred_chain(3, COOKIE + i);
+		c.ips[2] = i;
+		put_chains(f, &c, 1);
+	}
+	for (uint32_t i = 0; i < NR; i++) {
+		int nr = sideband_chain(f->shared.sideband, 3, COOKIE + i, ips, 8);
+
+		if (nr >= 0 || i >= NR - NEWEST) {
+			assert_int_equal(nr, 3);
+			assert_int_equal(ips[2], i);
+			assert_true(i >= NR - LOG);
+		}
+	}
+	assert_int_equal(sideband_chain(f->shared.sideband, 4, COOKIE + NR - 1, ips, 8), -1);
+	assert_int_equal(sideband_chain(f->shared.sideband, 3, COOKIE + NR - 1, ips, 2), 2);
+	sideband_free(f->shared.sideband);
 }
 
 int main(void)

@@ -123,7 +123,7 @@ static void note_side(struct recorder *r, uint64_t id)
 {
 	struct perf_event_attr attr;
 
-	attr_side(&attr, false, 65536);
+	attr_side(&attr, &(struct attr_config){ .tasks = false }, 65536);
 	recorder_note(r, "dummy:u", &attr, &id, 1);
 }
 
