@@ -27,6 +27,7 @@
 #define TELL_NS 1000000000ULL
 /* The library (0.192) asks whether to go on only once a server has answered. */
 #define CANCEL_NS    500000000ULL
+#define LEFT_MAX     2U /* each keeps a helper from reading files */
 #define BUILD_ID_MAX 20U
 
 /* The functions of libdebuginfod that are used (its header need not be installed). */
@@ -47,8 +48,12 @@ struct fetch {
 	uint64_t cancel_ns; /* since then it has been cancelled; 0: it is not, or was not seen */
 	int rc;		    /* result; 0: the file is in the cache */
 	bool refused;	    /* without the rights of the invoking user */
+	bool left;	    /* cancelled, but it goes on */
 	char missing[PATH_MAX]; /* the folder of the cache, if it was not made */
 };
+
+/* Transfers that go on although they were cancelled. */
+static atomic_uint nr_left;
 
 /* Progress functions get only the client; a helper has one transfer at a time. */
 static _Thread_local struct fetch *fetching;
@@ -168,7 +173,11 @@ static void run(struct job *job)
 
 static void drop(struct job *job)
 {
-	free(job);
+	struct fetch *f = (struct fetch *)job;
+
+	if (f->left)
+		atomic_fetch_sub_explicit(&nr_left, 1, memory_order_relaxed);
+	free(f);
 }
 
 void fetch_init(struct fetch_desk *d, struct objects *objects)
@@ -260,6 +269,12 @@ static void start(struct fetch_desk *d, uint32_t id)
 	if (!urls || !*urls) {
 		tell(d, "no debuginfod server: set DEBUGINFOD_URLS, as in "
 			"DEBUGINFOD_URLS=https://debuginfod.debian.net, and restart");
+		return;
+	}
+	if (atomic_load_explicit(&nr_left, memory_order_relaxed) >= LEFT_MAX) {
+		tell(d, "cannot fetch debug symbols: cancelled transfers still wait for their "
+			"server: "
+			"try again in some minutes");
 		return;
 	}
 	f = calloc(1, sizeof(*f));
@@ -364,6 +379,8 @@ uint32_t fetch_serve(struct fetch_desk *d, uint64_t now_ns)
 	if (!helper_job_done(&f->job)) {
 		if (ignores_cancel(f, now_ns)) {
 			tell(d, "cancelled fetching debug symbols for %s", f->name);
+			f->left = true;
+			atomic_fetch_add_explicit(&nr_left, 1, memory_order_relaxed);
 			helper_job_leave(&f->job);
 			d->job = NULL;
 		} else {

@@ -55,6 +55,20 @@ def stripped(comm):
     return build_id(path(comm))
 
 
+def deaf_library():
+    """A folder with a libdebuginfod that waits for ever and never asks whether to go on."""
+    with open(path("deaf.c"), "w", encoding="ascii") as f:
+        f.write("""#include <unistd.h>
+void *debuginfod_begin(void) { return (void *)1; }
+void debuginfod_end(void *c) {}
+void debuginfod_set_progressfn(void *c, void *fn) {}
+int debuginfod_find_debuginfo(void *c, const unsigned char *id, int n, char **p) { for (;;) pause(); }
+""")
+    os.mkdir(path("deaf"))
+    sh("cc", "-shared", "-fPIC", "-Wl,-soname,libdebuginfod.so.1", "-o", path("deaf/libdebuginfod.so.1"), path("deaf.c"))
+    return path("deaf")
+
+
 def library():
     """Where libdebuginfod is."""
     import ctypes
@@ -100,6 +114,16 @@ def main():
         t = screen_of(unknown, url, f"unshare -m sh -c 'mount --bind /dev/null {library()}; exec \"$@\"' sh")
         ask(t, "libdebuginfod is not installed", "without the library")
         t.close()
+    # Transfers that cannot be ended must not take all helpers, which read files as well.
+    t = screen_of(unknown, url, f"env LD_LIBRARY_PATH={deaf_library()}")
+    for _ in range(2):
+        t.press("D")
+        t.expect("fetching debug symbols for unknown", "asking", 10)
+        t.press("D")
+        t.expect("cancelled fetching debug symbols for unknown", "cancel of what does not ask", 10)
+    t.press("D")
+    t.expect("cancelled transfers still wait", "a third transfer", 10)
+    t.close()
     slow.set()
     t = screen_of(fetched, url)
     t.press("D")
