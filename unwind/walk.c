@@ -250,8 +250,7 @@ struct walk {
 	bool rows;	     /* use them */
 	bool unproven;	     /* the current frame was found without tables */
 	bool loop;	     /* ... as the loop of Ruby */
-	bool likely;	     /* ... by a row that is a guess, of the frame @below */
-	bool below_exact;    /* exact, of that one */
+	bool likely;	     /* ... by a guess, and the frame pointer of @below may be another */
 	uint64_t expected;   /* the pc of the next frame, if the current one is right; 0: any */
 	struct arch_frame f; /* the current frame; last, since it is loaded, not cleared */
 	struct arch_frame below;
@@ -494,7 +493,9 @@ static int by_guess(struct walk *w)
 
 	if (by_v8(w, &in) || by_loop(w))
 		return WALK_ON;
-
+	w->likely = w->exact;
+	if (w->likely)
+		w->below = w->f;
 	switch (fp_step(&in, &w->f)) {
 	case FP_FOUND:
 		w->exact = false;
@@ -508,6 +509,17 @@ static int by_guess(struct walk *w)
 		break;
 	}
 	return UNWIND_NO_CFI;
+}
+
+/* A row that is a guess has led from w->below to the current frame, with the result @next. */
+static int by_likely(struct walk *w, int next)
+{
+	w->guessed = true;
+	w->likely = next == WALK_ON;
+	if (w->likely)
+		return next;
+	w->f = w->below;
+	return by_guess(w);
 }
 
 /* Go on on the stack that the current function has left. False: it has not left the one copied. */
@@ -658,22 +670,6 @@ static void leave_inner_calls(struct walk *w, uint64_t row, struct row_frame *f)
 }
 
 /*
- * A row that is a guess has led from w->below, @exact, to the current frame, with the result @next.
- * If that is no caller, the code is not that of the function it was taken for: its frame pointer
- * is followed, which files without tables are often built with.
- */
-static int by_likely(struct walk *w, bool exact, int next)
-{
-	w->guessed = true;
-	w->likely = next == WALK_ON;
-	w->below_exact = exact;
-	if (w->likely)
-		return next;
-	w->f = w->below;
-	return by_guess(w);
-}
-
-/*
  * Apply row after row, as long as callers are recent and have rows: a warm
  * unwinder spends its time here. The last caller is not entered yet.
  */
@@ -681,7 +677,7 @@ static int by_rows(struct walk *w, uint64_t row)
 {
 	const struct arch_ops *arch = w->u->arch;
 	struct row_frame f = apply_begin(arch, &w->f), below;
-	bool guessed, exact;
+	bool guessed;
 	int next;
 
 	assert(row_kind(row) == ROW_SIMPLE);
@@ -714,12 +710,11 @@ static int by_rows(struct walk *w, uint64_t row)
 		w->exact = false;
 	}
 	apply_end(&f, arch, &w->f);
-	exact = w->exact;
 	next = go_on(w, STEP_CALLER, below.pc, below.sp, false);
 	if (!guessed)
 		return next;
 	apply_end(&below, arch, &w->below);
-	return by_likely(w, exact, next);
+	return by_likely(w, next);
 }
 
 /*
@@ -955,7 +950,6 @@ static int stop_of_rule(const struct walk *w, const struct cfi_rule *rule, enum 
 static int to_caller(struct walk *w, const struct arch_frame *from, bool signal, uint64_t flags)
 {
 	struct unwinder *u = w->u;
-	bool exact = w->exact;
 	int next = go_on(w, STEP_CALLER, from->reg[u->arch->pc], from->reg[u->arch->sp], signal);
 
 	if (next == WALK_ON)
@@ -964,7 +958,7 @@ static int to_caller(struct walk *w, const struct arch_frame *from, bool signal,
 	if (!(flags & ROW_GUESS))
 		return next;
 	w->below = *from;
-	return by_likely(w, exact, next);
+	return by_likely(w, next);
 }
 
 static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
@@ -1278,16 +1272,18 @@ static bool find_place(struct walk *w)
 }
 
 /*
- * No frame is entered, for the reason @stop: try the frame pointer of the one below, if a row that
- * is a guess has led here.
+ * The current frame is none, for the reason @stop. If a guess has led here, the code of the frame
+ * below is not that of the function it was taken for, or the word on top of the stack was no return
+ * address: follow its frame pointer, which files without tables are often built with.
  */
 static int by_frame_below(struct walk *w, int stop)
 {
 	if (!w->likely)
 		return stop;
-	w->pc = w->below.reg[w->u->arch->pc] - !w->below_exact;
-	w->exact = w->below_exact;
-	if (!find_place(w) || by_likely(w, w->exact, stop) != WALK_ON)
+	w->f = w->below;
+	w->pc = w->out->ip[w->out->nr - 1];
+	w->exact = false;
+	if (!find_place(w) || by_guess(w) != WALK_ON)
 		return stop;
 	w->out->maps_stale = false;
 	return WALK_ON;

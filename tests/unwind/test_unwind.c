@@ -841,6 +841,33 @@ TEST(test_guess_behind_call, set_up)
 	unwind_free(u);
 }
 
+/* SBCL: a word on top of the stack is an address of executable memory, but no return address. */
+TEST(test_word_on_top, set_up)
+{
+	const struct unwind_config config = { .ask_calls = true };
+	uint8_t *made = mmap(NULL, MADE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct unwind_input in;
+	struct unwinder *u;
+
+	assert_true(made != MAP_FAILED);
+	memset(made, 0x90, MADE_SIZE);
+	memcpy(made + 0xfe, (uint8_t[]){ 0xff, 0xd0 }, 2);
+	world_must(unwind_new_with(&u, world.places, world.objects, &config, NULL));
+	unwind_made(u, made);
+	memcpy(shot.stack, (uint64_t[]){ (uintptr_t)made + 0x200 }, 8);
+	in = input();
+	in.pid = (uint32_t)getpid();
+	for (int known = 0; known < 2; known++) {
+		unwind_sample(u, &in, &result);
+		calls_serve();
+	}
+	assert_int_equal(result.stop, UNWIND_COMPLETE);
+	assert_int_equal(result.nr, 2);
+	assert_int_equal(result.ip[1], (uintptr_t)made + 0xff);
+	unwind_free(u);
+}
+
 /*
  * Code that YJIT made has its return address, into the file of Ruby's loop, above registers that it
  * pushed. Other words are none, and other code has no such rule.
