@@ -667,7 +667,7 @@ static bool put_innermost(struct interleave_v8_merge *m, const struct unwind_v8 
 	return false;
 }
 
-/* Put frame @frame, whose function called the innermost one, which has no frame. */
+/* Put frame @frame, of the function that called the innermost one, which has no frame. */
 static void put_caller(struct interleave_v8_merge *m, const struct unwind_v8 *v8, uint32_t frame)
 {
 	if (v8->on_top && has_code_at(m, frame, v8->on_top - 1)) {
