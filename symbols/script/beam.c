@@ -725,6 +725,9 @@ static void find_thread(struct lang_reader *r, const struct lang_process *p,
 #define VERSION_TEXT "Erlang/OTP "
 #define PROVEN	     4U /* modules that are looked at */
 #define HEADER_MAX   256U
+#define CODE_LOOKED  4096U
+#define SHARED_MIN   512U /* bytes: less is no gap between modules */
+#define GAPS_MAX     64U
 
 static const uint8_t compared[] = { 25, 27, 29 };
 
@@ -777,6 +780,47 @@ static bool is_table(pid_t pid, const uint8_t *table, uint64_t first[static PROV
 			return false;
 	}
 	return true;
+}
+
+/* Return whether the code of @module has a call of code between @low and it. */
+static bool calls_before(pid_t pid, uint64_t module, uint64_t low)
+{
+	uint8_t code[CODE_LOOKED];
+	uint64_t next = module + CALL_SIZE;
+
+	if (!lang_memory_copy(pid, module, code, sizeof(code)))
+		return false;
+	for (uint32_t i = 0; i + CALL_SIZE <= sizeof(code); i++) {
+		uint64_t target = next + i + (uint64_t)(int64_t)(int32_t)bytes_u32(code + i + 1);
+
+		if (code[i] == 0xe8 && target >= low && target < module)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Return the module behind the code that modules share, which its code calls: mostly the lowest
+ * one, @first. Memory for more modules may be below.
+ */
+static uint64_t find_shared(pid_t pid, const uint8_t *table, uint64_t first)
+{
+	uint64_t addr = bytes_u64(table), end = 0, nr = bytes_u64(table + 8), looked = 0;
+	uint8_t range[RANGE * PROVEN];
+
+	for (uint64_t i = 0; i < nr && looked < GAPS_MAX; i++) {
+		uint64_t module;
+
+		if (i % PROVEN == 0 && !lang_memory_copy(pid, addr + i * RANGE, range,
+							 RANGE * MIN(nr - i, (uint64_t)PROVEN)))
+			break;
+		module = bytes_u64(range + i % PROVEN * RANGE);
+		if (module - end >= SHARED_MIN && ++looked &&
+		    calls_before(pid, module, MAX(end, module - FRAGMENTS)))
+			return module;
+		end = bytes_u64(range + i % PROVEN * RANGE + 8);
+	}
+	return first;
 }
 
 /* Return where a module keeps its functions: addresses that grow, each of equal modules. 0: none.
@@ -853,7 +897,7 @@ static bool find_tables(struct lang_process *p, pid_t pid, const uint8_t *data, 
 					p->beam.functions = 0;
 			if (p->beam.functions) {
 				p->runtime = p->main[0].start + at;
-				p->code_type = first[0];
+				p->code_type = find_shared(pid, data + at, first[0]);
 			}
 		}
 		if (!p->beam.atoms)
