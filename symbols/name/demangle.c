@@ -1204,8 +1204,9 @@ static void older_f(struct older *o)
 static unsigned int operands_of(const char *op)
 {
 	static const char *const of[] = { "", "psngaddecontppmmawsznxtespdldatw",
-					  "plmimldvrmanoreoaSpLmIlsrseqneltgtlegessaaoocmpmixdsaNoR"
-					  "mLdVrMeOlSrS",
+					  ("plmimldvrmanoreoaSpLmIlsrseqneltgtlegessaaoocmpmixdsaNo"
+					   "R"
+					   "mLdVrMeOlSrS"),
 					  "qu" };
 
 	for (unsigned int nr = 1; nr < ARRAY_SIZE(of); nr++)
