@@ -497,6 +497,12 @@ static void event_attr(const struct event *ev, struct perf_event_attr *attr)
 	attr->bp_type = ev->bp_type;
 	attr->config1 = ev->target[0] ? (uint64_t)(uintptr_t)ev->target : ev->config1;
 	attr->config2 = ev->config2;
+#ifdef PERF_ATTR_SIZE_VER8
+	attr->config3 = ev->config3;
+#endif
+#ifdef PERF_ATTR_SIZE_VER9
+	attr->config4 = ev->config4;
+#endif
 	attr->exclude_user = !ev->user;
 	attr->exclude_kernel = !ev->kernel;
 	attr->exclude_hv = !ev->hv;

@@ -111,6 +111,10 @@ static uint64_t *config_field(struct event *ev, const char *name, size_t size)
 		return &ev->config1;
 	if (size == 7 && !strncmp(name, "config2", 7))
 		return &ev->config2;
+	if (size == 7 && !strncmp(name, "config3", 7))
+		return &ev->config3;
+	if (size == 7 && !strncmp(name, "config4", 7))
+		return &ev->config4;
 	return NULL;
 }
 
@@ -183,6 +187,22 @@ static int common_term(const struct terms *t, const char *key, const char *text,
 	return 0;
 }
 
+/* Refuse a term that the header of this build has no place for. */
+static int check_header(const struct terms *t, const char *key)
+{
+#ifndef PERF_ATTR_SIZE_VER8
+	if (t->ev->config3)
+		return refuse_term(t, key,
+				   "sets config3: proftop was built with headers before Linux 6.3");
+#endif
+#ifndef PERF_ATTR_SIZE_VER9
+	if (t->ev->config4)
+		return refuse_term(t, key,
+				   "sets config4: proftop was built with headers before Linux 7.2");
+#endif
+	return 0;
+}
+
 static int add_terms(struct terms *t, const char *text);
 
 /* A word alone: an event of the PMU, else a bit. */
@@ -226,12 +246,12 @@ static int add_term(struct terms *t, char *term)
 	field = t->pmu ? config_field(t->ev, term, strlen(term)) : NULL;
 	if (field) {
 		*field = value;
-		return 0;
+		return check_header(t, term);
 	}
 	if (!read_entry(t, "format", term, format, sizeof(format)))
 		return refuse_term(t, term, "is no term or event here");
 	return spread(t->ev, format, value)
-		       ? 0
+		       ? check_header(t, term)
 		       : refuse_term(t, term, "does not take so large a value");
 }
 

@@ -38,7 +38,8 @@
  * overwritten is not found.
  */
 
-#define CHAIN_WORDS	(1u << 16) /* of a CPU: at 999 Hz some seconds */
+/* Of a CPU: as much as a side-band ring with chains, for a thread that was delayed. */
+#define CHAIN_WORDS	(1u << 18)
 #define CHAIN_WORDS_MAX (1u << 23)
 #define CHAIN_WAYS	4u
 
@@ -57,7 +58,7 @@ static bool chains_init(struct chains *c, uint32_t nr_cpus)
 	while (c->nr < (uint64_t)nr_cpus * CHAIN_WORDS && c->nr < CHAIN_WORDS_MAX)
 		c->nr *= 2;
 	c->words = calloc(c->nr, sizeof(*c->words));
-	c->sets = calloc(c->nr / 8, sizeof(*c->sets));
+	c->sets = calloc(c->nr / 4, sizeof(*c->sets));
 	return c->words && c->sets;
 }
 
@@ -65,7 +66,7 @@ static atomic_ullong *chains_set(const struct chains *c, uint32_t tid, uint64_t 
 {
 	uint64_t hash = hash_u64(cookie + ((uint64_t)tid << 32));
 
-	return &c->sets[hash % (c->nr / 8 / CHAIN_WAYS) * CHAIN_WAYS];
+	return &c->sets[hash % (c->nr / 4 / CHAIN_WAYS) * CHAIN_WAYS];
 }
 
 static atomic_ullong *word_at(const struct chains *c, uint64_t at)

@@ -40,7 +40,9 @@ static int make_tree(void **state)
 	put(CPU "format/edge", "config:18\n");
 	put(CPU "format/ldlat", "config1:0-15\n");
 	put(CPU "format/offcore", "config2:0-63\n");
-	put(CPU "format/odd", "config3:0-63\n");
+	put(CPU "format/odd", "config9:0-63\n");
+	put(CPU "format/third", "config3:4-7\n");
+	put(CPU "format/fourth", "config4:0-63\n");
 	put(CPU "events/mem-loads", "event=0xcd,umask=0x1,ldlat=3\n");
 	put(CPU "events/ask", "event=0xcd,ldlat=?\n");
 	put(CPU "events/loop", "loop\n");
@@ -111,6 +113,25 @@ TEST(test_pmu_terms)
 	assert_int_equal(ev.precise, 2);
 	assert_int_equal(parse("cpu/event=1/:k").user, false);
 	assert_true(parse("cpu/event=1,freq=99/").hz == 99);
+}
+
+/* config3 and config4, as far as the header of this build has them. */
+TEST(test_newer_configs)
+{
+	(void)state;
+#ifdef PERF_ATTR_SIZE_VER8
+	assert_int_equal(parse("cpu/third=5/").config3, 0x50);
+	assert_int_equal(parse("cpu/config3=6/").config3, 6);
+#else
+	refuse("cpu/third=5/", "'third' sets config3: proftop was built with headers before Linux "
+			       "6.3");
+	refuse("cpu/config3=6/", "'config3' sets config3");
+#endif
+#ifdef PERF_ATTR_SIZE_VER9
+	assert_int_equal(parse("cpu/fourth=0xffffffffffffffff/").config4, UINT64_MAX);
+#else
+	refuse("cpu/fourth=5/", "sets config4");
+#endif
 }
 
 TEST(test_pmu_events)

@@ -511,7 +511,7 @@ TEST(test_deferred, setup, teardown)
 /* The newest chains are found, the ones that were overwritten are not. */
 TEST(test_deferred_log, setup, teardown)
 {
-	enum { NR = 40000, NEWEST = 2000, LOG = 2 * 65536 / 5 };
+	enum { NR = 150000, NEWEST = 4000, LOG = 2 * 262144 / 5 };
 	struct fixture *f = *state;
 	struct deferred_chain c;
 	uint64_t ips[8];
