@@ -18,7 +18,8 @@ need() {
 	done
 }
 
-# arch DEBIAN-NAME: set the names that other tools use, and the options of apt.
+# arch DEBIAN-NAME: set the names that other tools use, and the options of apt. SUITE: packages of that suite of Debian,
+# not of the ones of this machine.
 arch() {
 	ARCH=$1
 	case $ARCH in
@@ -27,12 +28,16 @@ arch() {
 	*) die "$ARCH: amd64 or arm64" ;;
 	esac
 	# Only the list of sources of this machine is used, not the state of its packages.
-	APT=$LAB/apt/$ARCH
+	APT=$LAB/apt/$ARCH${SUITE:+-$SUITE}
 	mkdir -p "$APT/lists/partial" "$APT/archives/partial" "$APT/none/partial"
 	: >>"$APT/status"
 	APT_OPTIONS="-oAPT::Architecture=$ARCH -oAPT::Architectures=$ARCH -oDir::State::Lists=$APT/lists
 		-oDir::State::status=$APT/status -oDir::Cache::pkgcache= -oDir::Cache::srcpkgcache=
 		-oDir::Cache::archives=$APT/archives -oDebug::NoLocking=1 -oAPT::Sandbox::User=root"
+	if [ -n "${SUITE:-}" ]; then
+		echo "deb http://deb.debian.org/debian $SUITE main" >"$APT/sources"
+		APT_OPTIONS="$APT_OPTIONS -oDir::Etc::sourcelist=$APT/sources -oDir::Etc::sourceparts=$APT/none"
+	fi
 	# A source without packages for this architecture fails: ignored.
 	[ -n "$(find "$APT/lists" -maxdepth 1 -name '*_Packages*' | head -n 1)" ] ||
 		apt-get -qq $APT_OPTIONS update >&2 || true

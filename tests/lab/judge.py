@@ -4,6 +4,7 @@
 Prints a line for each check and, last, "P passed, F failed, S skipped". Exits 1 if one failed or there was none.
 """
 import collections
+import difflib
 import json
 import os
 import subprocess
@@ -167,8 +168,16 @@ def starved(ticks, _):
     return ""
 
 
+def deferred(ticks, _):
+    """Samples without their chain, of all but those of other stacks: at most one in a thousand."""
+    nr = sum(tick["account"]["guessed"] for tick in ticks)
+    cut = sum(tick["account"]["truncated"] for tick in ticks)
+    print(f"    {nr} with a chain, {cut} without")
+    return "" if nr > 100 and 1000 * cut <= nr else f"{nr} with a chain, {cut} without"
+
+
 JUDGES = {f.__name__: f for f in (taken, sums, event, group, throttled, recurse, module, only, outside, allcpus,
-                                    sampled, counted, ipc, starved)}
+                                    sampled, counted, ipc, starved, deferred)}
 
 
 def judge_ticks(words, lines):
@@ -205,7 +214,25 @@ def judge_shares(_words, lines):
     return f"perf, proftop: {off}" if off else ""
 
 
-SECTIONS = {"ticks": judge_ticks, "chains": judge_chains, "shares": judge_shares, "cpus": many_cpus}
+def judge_alike(_words, lines):
+    """Chains of the same system calls in two sessions, "HOW TASK TIME CHAIN": where both were open, 99.9 % are alike."""
+    calls, same, other = collections.defaultdict(list), 0, 0
+    for how, task, time, chain in (line.split() for line in lines):
+        calls[task, how].append((float(time), chain))
+    for task in {task for task, _ in calls}:
+        fp, defer = (sorted(calls[task, how]) for how in ("fp", "defer"))
+        begin, end = max(fp[0][0], defer[0][0]), min(fp[-1][0], defer[-1][0])
+        a, b = ([chain for time, chain in of if begin - .01 < time < end + .01] for of in (fp, defer))
+        codes = difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
+        same += sum(j - i for tag, i, j, _, _ in codes if tag == "equal")
+        # The first and last calls may be of one session alone.
+        other += sum(max(j - i, n - m) for tag, i, j, m, n in codes if tag != "equal" and i > 20 and j < len(a) - 20)
+    print(f"    {same} chains are alike, {other} are not")
+    return "" if same > 500 and 1000 * other <= same else f"{same} chains are alike, {other} are not"
+
+
+SECTIONS = {"ticks": judge_ticks, "chains": judge_chains, "shares": judge_shares, "cpus": many_cpus,
+            "alike": judge_alike}
 
 
 def read(lines):
