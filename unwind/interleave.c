@@ -649,7 +649,7 @@ static bool has_code_at(const struct interleave_v8_merge *m, uint32_t frame, uin
 /*
  * Put the innermost native frame, in compiled code: mostly the function of the frame at the frame
  * pointer. A function about to make its frame, or that has left it, is the first of the slot:
- * certain if the code is its own. False: put.
+ * certain if it has code there. False: put.
  */
 static bool put_innermost(struct interleave_v8_merge *m, const struct unwind_v8 *v8)
 {

@@ -1529,6 +1529,42 @@ static bool was_started_by_hand(struct walk *w)
 	return true;
 }
 
+#define START_FRAMES 4U /* the last ones: of _start, and of the C library up to main() */
+
+/*
+ * Add main() to a whole stack if it does no more than jump to the function that the C library's
+ * start seems to have called.
+ */
+static void put_main(struct walk *w)
+{
+	struct unwind_result *out = w->out;
+	/* Acquire: pairs with the loader's release of a finished image. */
+	const struct image *image =
+		w->mapping && w->mapping->object->identity.kind == OBJECT_FILE
+			? atomic_load_explicit(&w->mapping->object->image, memory_order_acquire)
+			: NULL;
+	uint32_t i = MAX(out->nr, START_FRAMES) - START_FRAMES;
+	uint64_t bias, vaddr;
+
+	if (!image || !image->main_to || image->away || out->nr == UNWIND_FRAMES_MAX ||
+	    !image_vaddr(image, w->offset, &vaddr))
+		return;
+	bias = w->pc - vaddr;
+	while (i < out->nr && function_start(w, out->ip[i]) != bias + image->main_to)
+		i++;
+	w->pc = bias + image->main_end - 1;
+	if (++i >= out->nr || !find_place(w))
+		return;
+	for (uint32_t k = out->nr++; k > i; k--) {
+		out->ip[k] = out->ip[k - 1];
+		out->sp[k] = out->sp[k - 1];
+		out->place[k] = out->place[k - 1];
+	}
+	out->ip[i] = w->pc;
+	out->place[i] = w->place;
+	out->guessed_by += out->guessed_by >= i;
+}
+
 int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_result *out,
 	       bool rows)
 {
@@ -1567,6 +1603,8 @@ int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_
 	if (stop < UNWIND_NR_STOPS && stop != UNWIND_COMPLETE && stop != UNWIND_PENDING &&
 	    was_started_by_hand(&w))
 		stop = UNWIND_COMPLETE;
+	if (stop == UNWIND_COMPLETE)
+		put_main(&w);
 	space_read(in->space);
 	doubt_outer(&w);
 	if (out != &u->scratch) {

@@ -11,9 +11,7 @@
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#define RETURN_ADDRESS	derive_value(DERIVE_ENTRY, 32)
 #define PIECE_MAX	(512u << 10) /* bytes analysed together */
 #define PASSES_MAX	8	     /* over a piece: each new jump table needs another one */
 #define VISITS_BYTE	48	     /* instructions visited for each byte of a piece */
@@ -21,10 +19,8 @@
 #define RETURN_INSNS	48	     /* looked at for a return, on one way */
 #define RETURN_BRANCHES 16
 #define RETURN_DEPTH	4
-#define LOOP_INSNS	4096 /* looked at for the jump back of a loop */
-#define TABLE_MAX	1024 /* entries of a table of jumps */
-#define TAIL_CODE	64   /* bytes of a function that only leads on to another one */
-#define TAIL_INSNS	16
+#define LOOP_INSNS	4096		     /* looked at for the jump back of a loop */
+#define TABLE_MAX	1024		     /* entries of a table of jumps */
 #define WORDS(size)	(((size) + 63) / 64) /* of bits */
 
 static bool is_number(uint64_t v)
@@ -1248,61 +1244,4 @@ uint64_t derive_rows(const struct derive_input *in, const struct derive_sink *si
 	free(p.rows);
 	free(p.jumps);
 	return visits;
-}
-
-static bool read_code(const struct derive_file *f, uint64_t vaddr, uint8_t *buf, size_t size,
-		      struct derive_code *out)
-{
-	ssize_t nr = pread(f->fd, buf, size, (off_t)(vaddr - f->bias));
-
-	*out = (struct derive_code){ buf, vaddr, (size_t)MAX(nr, 0) };
-	return nr > 0;
-}
-
-/* Return where the function at @vaddr leads on to; 0: it does more. */
-static uint64_t leads_to(const struct derive_file *f, const struct derive_cpu *cpu, uint64_t vaddr)
-{
-	const uint64_t sp = derive_value(DERIVE_CFA, cpu->sp_at_entry);
-	struct derive_state s = { .word = cpu->word };
-	struct derive_insn in = { .size = 0 };
-	uint8_t bytes[TAIL_CODE];
-	struct derive_code code;
-
-	if (!read_code(f, vaddr, bytes, sizeof(bytes), &code))
-		return 0;
-	s.reg[cpu->sp] = sp;
-	if (cpu->link != DERIVE_ON_STACK)
-		s.reg[cpu->link] = RETURN_ADDRESS;
-	for (unsigned int i = 0; i < TAIL_INSNS; i++, vaddr += in.size) {
-		cpu->step(&code, vaddr, &s, &in);
-		if (in.flow != DERIVE_ON)
-			break;
-	}
-	if (in.flow != DERIVE_JUMP || s.reg[cpu->sp] != sp ||
-	    (cpu->link != DERIVE_ON_STACK && s.reg[cpu->link] != RETURN_ADDRESS))
-		return 0;
-	return in.target;
-}
-
-uint32_t derive_tail_calls(const struct derive_file *f, uint64_t next,
-			   uint64_t out[static TAIL_CALLS_MAX])
-{
-	static const struct derive_cpu *const cpus[] = { &derive_x86, &derive_i386, &derive_arm64 };
-	const uint8_t size = f->machine == EM_AARCH64 ? 4 : 5; /* of a direct call */
-	const struct derive_cpu *cpu = NULL;
-	struct derive_insn in;
-	struct derive_code code;
-	uint8_t bytes[5];
-	uint32_t nr = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(cpus); i++)
-		cpu = cpus[i]->machine == f->machine ? cpus[i] : cpu;
-	if (!cpu || !read_code(f, next - size, bytes, size, &code))
-		return 0;
-	cpu->step(&code, next - size, NULL, &in);
-	if (in.flow != DERIVE_CALL || in.size != size)
-		return 0;
-	for (uint64_t to = in.target; to && nr < TAIL_CALLS_MAX; to = leads_to(f, cpu, to))
-		out[nr++] = to;
-	return nr;
 }

@@ -10,9 +10,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "symbols/elf/eh_frame.h"
 
+#define TAIL_CODE   64 /* bytes of a function that only leads on to another one */
+#define TAIL_INSNS  16
 #define GAP_MIN	    16u		  /* bytes between functions: less is padding */
 #define GAP_CODE    64u		  /* more is code */
 #define TOTAL_MIN   208u	  /* bytes of code: crtbegin.o has less */
@@ -910,6 +913,95 @@ static int derive_all(struct derive_elf *d)
 	return (d->sure.index.nr || d->guessed.index.nr) && !d->failed ? join_records(d) : 0;
 }
 
+static bool read_code(const struct derive_file *f, uint64_t vaddr, uint8_t *buf, size_t size,
+		      struct derive_code *out)
+{
+	ssize_t nr = pread(f->fd, buf, size, (off_t)(vaddr - f->bias));
+
+	*out = (struct derive_code){ buf, vaddr, (size_t)MAX(nr, 0) };
+	return nr > 0;
+}
+
+/* Return where the function at the begin of @code leads on to, and *@end of that jump; 0: it does
+ * more. */
+static uint64_t leads_to(const struct derive_code *code, const struct derive_cpu *cpu,
+			 uint64_t *end)
+{
+	const uint64_t sp = derive_value(DERIVE_CFA, cpu->sp_at_entry);
+	struct derive_state s = { .word = cpu->word };
+	struct derive_insn in = { .flow = DERIVE_ON };
+
+	*end = code->vaddr;
+	s.reg[cpu->sp] = sp;
+	if (cpu->link != DERIVE_ON_STACK)
+		s.reg[cpu->link] = RETURN_ADDRESS;
+	for (unsigned int i = 0; i < TAIL_INSNS && in.flow == DERIVE_ON; i++) {
+		cpu->step(code, *end, &s, &in);
+		*end += in.size;
+	}
+	if (in.flow != DERIVE_JUMP || s.reg[cpu->sp] != sp ||
+	    (cpu->link != DERIVE_ON_STACK && s.reg[cpu->link] != RETURN_ADDRESS))
+		return 0;
+	return in.target;
+}
+
+uint32_t derive_tail_calls(const struct derive_file *f, uint64_t next,
+			   uint64_t out[static TAIL_CALLS_MAX])
+{
+	static const struct derive_cpu *const cpus[] = { &derive_x86, &derive_i386, &derive_arm64 };
+	const uint8_t size = f->machine == EM_AARCH64 ? 4 : 5; /* of a direct call */
+	const struct derive_cpu *cpu = NULL;
+	struct derive_insn in;
+	struct derive_code code;
+	uint8_t bytes[5];
+	uint32_t nr = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cpus); i++)
+		cpu = cpus[i]->machine == f->machine ? cpus[i] : cpu;
+	if (!cpu || !read_code(f, next - size, bytes, size, &code))
+		return 0;
+	cpu->step(&code, next - size, NULL, &in);
+	if (in.flow != DERIVE_CALL || in.size != size)
+		return 0;
+	for (uint64_t to = in.target, end; to && nr < TAIL_CALLS_MAX;) {
+		uint8_t body[TAIL_CODE];
+
+		out[nr++] = to;
+		to = read_code(f, to, body, sizeof(body), &code) ? leads_to(&code, cpu, &end) : 0;
+	}
+	return nr;
+}
+
+/*
+ * Find out whether main() does no more than lead on to another function: it has no frame then, but
+ * its caller is known. The code at the entry has its address in rdi, the first argument.
+ */
+static void find_main(struct derive_elf *d)
+{
+	struct image *image = d->image;
+	const struct image_symbol *s = NULL;
+	uint8_t bytes[TAIL_CODE];
+	struct derive_code code = { bytes, 0, sizeof(bytes) };
+	uint64_t end;
+
+	if (d->cpu != &derive_x86 || !elffile_read_at(d->f, d->entry, bytes, sizeof(bytes)))
+		return;
+	for (uint32_t i = 0; i + 7 <= sizeof(bytes) && !code.vaddr; i++) {
+		uint64_t value = (uint64_t)(int64_t)(int32_t)bytes_u32(bytes + i + 3);
+
+		if (!memcmp(bytes + i, "\x48\x8d\x3d", 3)) /* lea (%rip),%rdi */
+			code.vaddr = d->entry + i + 7 + value;
+		else if (!memcmp(bytes + i, "\x48\xc7\xc7", 3)) /* mov $,%rdi */
+			code.vaddr = value;
+	}
+	s = code.vaddr ? image_find(image, code.vaddr) : NULL;
+	if (!s || s->vaddr != code.vaddr || !image_symbol_is(image, s, "main") ||
+	    !elffile_read_at(d->f, code.vaddr, bytes, sizeof(bytes)))
+		return;
+	image->main_to = leads_to(&code, d->cpu, &end);
+	image->main_end = end;
+}
+
 int derive_image(struct image *image, const struct elffile *f)
 {
 	struct derive_elf d = { .image = image, .f = f };
@@ -926,6 +1018,7 @@ int derive_image(struct image *image, const struct elffile *f)
 	if (!d.cpu || image->eh.derived ||
 	    elffile_read(f, offsetof(Elf64_Ehdr, e_entry), &d.entry, d.cpu->word))
 		return 0;
+	find_main(&d);
 	add(&d.starts, d.entry);
 	if (narrow) {
 		load_code(&d);

@@ -466,6 +466,8 @@ struct image {
 	uint32_t nr_symbols;
 	uint8_t sigreturn_size; /* 0: unknown */
 	uint64_t sigreturn;	/* vaddr of the code that returns from a signal handler */
+	uint64_t main_to;	/* the function that main() does no more than jump to; 0: it does */
+	uint64_t main_end;	/* behind that jump */
 	char *names;		/* foreign bytes */
 	size_t names_size;
 	/*

@@ -187,6 +187,9 @@ struct derive_cpu {
 
 #define DERIVE_ON_STACK 0xff
 
+/* What the word of the return address, or its register, has at the entry. */
+#define RETURN_ADDRESS derive_value(DERIVE_ENTRY, 32)
+
 extern const struct derive_cpu derive_x86, derive_i386, derive_arm64;
 
 enum derive_cfa {

@@ -44,7 +44,7 @@
 #define MAPPED_MIN (32U << 10)
 
 struct flat {
-	uint64_t sigreturn, eh_vaddr, eh_size, names_size;
+	uint64_t sigreturn, main_to, main_end, eh_vaddr, eh_size, names_size;
 	uint64_t names_in_file;	    /* the names follow its bytes; 0: all are here */
 	uint64_t eh_at, eh_in_file; /* the first bytes of .eh_frame, if they are there */
 	uint32_t nr_segments, nr_symbols, nr_fdes, nr_refused, nr_cies, derived, guessed;
@@ -124,6 +124,8 @@ static void image_flat_put(struct sandbox_reply *reply, const struct image *imag
 	bool maps = may_map && eh->in_file >= MAPPED_MIN;
 	struct flat f = {
 		.sigreturn = image->sigreturn,
+		.main_to = image->main_to,
+		.main_end = image->main_end,
 		.eh_vaddr = eh->vaddr,
 		.eh_size = eh->size,
 		.eh_at = maps ? eh->file_at : 0,
@@ -324,6 +326,8 @@ static int point(struct image *image, const struct flat *f, int fd, uint8_t *byt
 	image->machine = f->machine;
 	image->elf_class = f->elf_class;
 	image->sigreturn = f->sigreturn;
+	image->main_to = f->main_to;
+	image->main_end = f->main_end;
 	image->sigreturn_size = f->sigreturn_size;
 	image->source = texts[f->source];
 	image->trouble = texts[f->trouble];

@@ -113,7 +113,14 @@ static NOINLINE void *work_elsewhere(void *arg)
 	return NULL;
 }
 
-int main(int argc, char **argv)
+#ifdef __x86_64__
+/* main() is a jump to it. */
+#define RUNS NOINLINE
+#else
+#define RUNS
+#endif
+
+static RUNS int runs(int argc, char **argv)
 {
 	struct timespec now;
 	struct run r[3] = { 0 };
@@ -133,4 +140,9 @@ int main(int argc, char **argv)
 	printf("six %llu three %llu one %llu\n", (unsigned long long)spent_ns[0],
 	       (unsigned long long)spent_ns[1], (unsigned long long)spent_ns[2]);
 	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	return runs(argc, argv);
 }
