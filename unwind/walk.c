@@ -1290,7 +1290,7 @@ static int by_frame_below(struct walk *w, int stop)
 }
 
 /*
- * Return true if the kernel put a return address of its own on the stack: a return probe is set on
+ * Return true if the kernel put a return address on the stack: a return probe is set on
  * the function, and the address of its caller is known to the kernel alone.
  */
 static bool in_return_probe(const struct walk *w)
