@@ -48,8 +48,8 @@
 #include "ui/view/view.h"
 
 #define APP_NICE     (-5)
-#define BUSY_NS	     50000000ull	  /* CPU of a turn after which it shares */
-#define CALM_NS	     2000000000ull	  /* until it goes first again */
+#define BUSY_NS	     50000000ull /* CPU of a turn after which it rests */
+#define REST_MAX_NS  50000000ull
 #define REPAINT_NS   (10 * 1000000000ull) /* repairs output of other programs */
 #define NOTE_MS	     500		  /* how late a message may disappear */
 #define KEYS_A_TURN  256
@@ -70,8 +70,7 @@ struct app {
 	struct key held; /* kept until rows are folded; code K_NONE: none */
 	bool background; /* another job has the terminal: do not draw */
 	uint64_t repaint_ns;
-	bool first;	    /* of all threads, on a busy machine */
-	uint64_t shared_ns; /* since then not, for a while; 0: never, or not now */
+	bool first; /* of all threads, on a busy machine */
 };
 
 static void signal_set(sigset_t *set)
@@ -386,20 +385,16 @@ static int next_wake(const struct app *a)
 
 /*
  * A key is answered soon on a busy machine as well: this thread needs less than a hundredth of a
- * CPU. After a turn of much work (@used_ns of CPU) it shares the CPU for a while. A nice value that
- * the user chose is kept.
+ * CPU. After a turn of much work (@used_ns of CPU) it leaves the CPU to others for half as long: it
+ * keeps its priority, as the next key would be answered late. A nice value that the user chose is
+ * kept.
  */
-static void share_cpu(struct app *a, uint64_t used_ns)
+static void rest(const struct app *a, uint64_t used_ns)
 {
-	if (a->first && used_ns > BUSY_NS) {
-		a->first = false;
-		a->shared_ns = a->st.now_ns;
-		thread_share_cpu(APP_NICE);
-	} else if (a->shared_ns && a->st.now_ns - a->shared_ns > CALM_NS) {
-		a->first = true;
-		a->shared_ns = 0;
-		thread_go_first(APP_NICE);
-	}
+	const struct timespec time = { .tv_nsec = (long)MIN(used_ns / 2, REST_MAX_NS) };
+
+	if (a->first && used_ns > BUSY_NS)
+		nanosleep(&time, NULL);
 }
 
 static void loop(struct app *a)
@@ -447,7 +442,7 @@ static void loop(struct app *a)
 			draw(a);
 		lend(a);
 		rewind_refresh(&a->st);
-		share_cpu(a, time_thread_ns() - used_ns);
+		rest(a, time_thread_ns() - used_ns);
 		used_ns = time_thread_ns();
 	}
 }
@@ -461,9 +456,7 @@ int app_run(struct sampler *s, const struct ui_config *config, struct err *e)
 	sigset_t set;
 	int rc;
 
-	a.first = !getpriority(PRIO_PROCESS, 0);
-	if (a.first)
-		thread_go_first(APP_NICE);
+	a.first = !getpriority(PRIO_PROCESS, 0) && thread_go_first(APP_NICE);
 	app_block_signals();
 	signal_set(&set);
 	a.signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

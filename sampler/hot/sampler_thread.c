@@ -169,9 +169,8 @@ static void on_waking(struct sampler_thread *t, const struct record_sample *s)
  * second copy of its stack, to be handled again. Their room is fixed.
  */
 
-#define HELD_SAMPLES_BYTES                                                                         \
-	(512U << 10) /* not touched, and so not resident, without such samples                     \
-		      */
+/* Not touched, and so not resident, without such samples. */
+#define HELD_SAMPLES_BYTES (512U << 10)
 
 /* A helper reads code within some milliseconds; on a busy machine it waits for a CPU. */
 #define HELD_SAMPLES_NS 150000000ULL

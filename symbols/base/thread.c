@@ -106,24 +106,14 @@ bool thread_join_until(pthread_t thread, uint64_t deadline_ns)
 	return true;
 }
 
-static bool set_policy(int policy, int priority, int nice)
-{
-	const struct sched_param param = { .sched_priority = priority };
-	bool done = !sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &param);
-
-	if (!done || policy == SCHED_OTHER)
-		setpriority(PRIO_PROCESS, 0, nice);
-	return done;
-}
-
 bool thread_go_first(int nice)
 {
-	return set_policy(SCHED_RR, 1, nice);
-}
+	const struct sched_param lowest = { .sched_priority = 1 };
+	bool done = !sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &lowest);
 
-bool thread_share_cpu(int nice)
-{
-	return set_policy(SCHED_OTHER, 0, nice);
+	if (!done)
+		setpriority(PRIO_PROCESS, 0, nice);
+	return done;
 }
 
 /*

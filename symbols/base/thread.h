@@ -39,8 +39,6 @@ bool thread_join_until(pthread_t thread, uint64_t deadline_ns);
  * most users, the nice value, and return false. Its children begin with neither.
  */
 bool thread_go_first(int nice);
-/* Take its real-time priority back, while it needs much CPU. False: refused. */
-bool thread_share_cpu(int nice);
 /*
  * Join @thread while it works. False: it has waited for @wait_ms without CPU time; detached, still
  * running. Time in which this process is stopped does not count.
