@@ -434,9 +434,10 @@ TEST(test_recorded_limit, setup, teardown)
 	assert_true(stats.nr_processes <= 1 << 18);
 }
 
-/* More than there is room for: a process is two nodes, a thread one. */
-#define FORKED	 280000
-#define THREADED 530000
+/* A limit for the test, and more than it has room for: a process is two nodes, a thread one. */
+#define NODES	 (1 << 14)
+#define FORKED	 9000
+#define THREADED 17000
 
 /* Fork children of process 1 in a recording, or threads. */
 static void fork_recorded(bool threads)
@@ -444,6 +445,7 @@ static void fork_recorded(bool threads)
 	const pid_t last = threads ? THREADED : FORKED;
 
 	maps_no_proc(maps);
+	processes_limit(&maps->procs, NODES);
 	tell_exec(1, "init", 100);
 	for (pid_t id = 2; id <= last; id++) {
 		maps_on_fork(maps, threads ? 1 : id, 1, id, 1, 110);
@@ -459,8 +461,8 @@ TEST(test_recorded_forks, setup, teardown)
 
 	fork_recorded(false);
 	maps_stats(maps, &stats);
-	assert_in_range(maps->procs.nr_nodes, 1 << 18, 1 << 19);
-	assert_in_range(stats.nr_processes, 1 << 17, 1 << 18);
+	assert_in_range(maps->procs.nr_nodes, NODES / 2, NODES);
+	assert_in_range(stats.nr_processes, NODES / 4, NODES / 2);
 	assert_string_equal(task_of(5, 5, 200)->comm.str, "init");
 	assert_string_equal(name_at(5, 0x400000, 200), "init");
 	assert_false(find(FORKED, FORKED, 200).process);
@@ -471,7 +473,7 @@ TEST(test_recorded_forks, setup, teardown)
 TEST(test_recorded_threads, setup, teardown)
 {
 	fork_recorded(true);
-	assert_in_range(maps->procs.nr_nodes, 1 << 18, 1 << 19);
+	assert_in_range(maps->procs.nr_nodes, NODES / 2, NODES);
 	assert_int_equal(task_of(1, 5, 200)->tid, 5);
 	assert_int_equal(task_of(1, THREADED, 200)->tid, 1);
 }
