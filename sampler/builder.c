@@ -1185,6 +1185,8 @@ static void set_record(struct sampler *s, const struct control *c)
 {
 	struct recording *r = &s->recording;
 
+	if (s->live.counters)
+		recording_note(r, s->live.counters);
 	if (c->path && r->path) {
 		mailbox_say(&s->mailbox, "already recording to %s (:record ends it)", r->path);
 	} else if (!c->path && !r->path) {
@@ -1365,15 +1367,14 @@ static void check_recording(struct sampler *s)
 	int code = recording_check(&s->recording);
 	char text[256];
 
+	if (s->live.counters)
+		recording_note(&s->recording, s->live.counters);
 	if (saving_check(&s->saving, s->recording.recorder, text, sizeof(text)))
 		mailbox_say(&s->mailbox, "trap: %s", text);
 	if (recording_also_ended(&s->recording, text, sizeof(text))) {
 		s->config.record = NULL;
 		mailbox_say(&s->mailbox, "%s", text);
 	}
-
-	if (s->live.counters)
-		recording_note(&s->recording, s->live.counters);
 	recording_identify(&s->recording, s->store.objects);
 	if (code)
 		mailbox_say(&s->mailbox, "recording stopped: %s", strerror(-code));

@@ -170,8 +170,11 @@ static int complete(struct recording *r, struct counters *counters, uint32_t nr_
 		    struct sampler_recorded *out, struct err *e)
 {
 	struct recorder_stats stats;
-	int code = recorder_finish(r->recorder, lost_in_all(counters, nr_events), &stats);
+	int code;
 
+	/* A reader may have opened events since the last tick. */
+	recording_note(r, counters);
+	code = recorder_finish(r->recorder, lost_in_all(counters, nr_events), &stats);
 	*out = (struct sampler_recorded){ .path = r->path,
 					  .counted = !r->memory,
 					  .nr_samples = stats.nr_samples,

@@ -5,6 +5,7 @@
  * Live: waits for threads or processes.
  */
 #include "sampler/record/recorder.c"
+#include "sampler/recording.c"
 
 #include "tests/fake_root.h"
 
@@ -20,6 +21,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "tests/sampler/fake_kernel.h"
 
 #include "sampler/event/internal.h"
 #include "sampler/perfdata/internal.h"
@@ -984,6 +987,38 @@ TEST(test_also_ended_soon, setup, teardown)
 		perfdata_close(pd);
 		unlink(f->path);
 	}
+}
+
+/* Events that were opened since the last tick are in the file as well. */
+TEST(test_event_of_the_end, setup, teardown)
+{
+	struct event events[] = { parse("cpu-clock"), parse("page-faults") };
+	struct counters_config config = system_config(events, 1);
+	struct sampler_recorded recorded;
+	struct fixture *f = *state;
+	struct fake *kernel = fake_new();
+	struct counters *c = open_fake(kernel, &config);
+	struct recording recording = { .path = f->path };
+	struct fake_fd *fds[MAX_FDS];
+	struct perfdata *pd;
+	struct err e;
+
+	t_start(f, 2, LANE_BYTES);
+	recording.recorder = f->r;
+	recording_note(&recording, c);
+	assert_int_equal(counters_set_events(c, events, 2, 999, NULL), 0);
+	assert_int_equal(find_open(kernel, &events[1], fds), 2);
+	assert_int_equal(complete(&recording, c, 2, &recorded, &e), 0);
+	recorder_close(f->r);
+	pd = read_back(f);
+	for (int i = 0; i < 2; i++) {
+		uint64_t id = (uint64_t)(fds[i] - kernel->fds + FIRST_FD) * 10;
+
+		assert_true(perfdata_event_of(pd, id) >= 0);
+	}
+	perfdata_close(pd);
+	counters_close(c);
+	free(kernel);
 }
 
 int main(void)
