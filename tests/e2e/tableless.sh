@@ -19,7 +19,7 @@ done
 
 # And at the instructions that programs execute, of which single steps know the frame.
 if [ "$(uname -m)" = x86_64 ]; then
-	"$B/tests/tools/steptruth" -n 20000 "$PROGRAMS/small_asm" | tee "$TMP/steps" || wrong "single steps of small_asm"
+	"$B/tests/tools/steptruth" -n 20000 -s 50 "$PROGRAMS/small_asm" | tee "$TMP/steps" || wrong "single steps of small_asm"
 	grep -q 'small_asm: [0-9]\{4,\} without tables, 100.00 %.* 0 wrong' "$TMP/steps" || wrong "rows of small_asm"
 	STEPS=20000 WORDS="gmp musl" "$HERE/../truth_steps" || wrong "rows of libraries"
 fi
