@@ -897,9 +897,9 @@ static enum lang_status v8chain_read(struct lang_reader *r, const struct lang_pr
 	struct lang_work *w = &r->work;
 	int code = lang_memory_want(m, s->pc - CODE_BEFORE, CODE_BEFORE + CODE_BEHIND);
 	int handlers, bytecode = want_bytecode(m, p, s, &handlers), root = want_handles(m, p, s);
-	int below = lang_memory_want(m, s->sp - LEFT_WORDS, 8);
 	const uint8_t *bytes, *function;
 	bool left = false;
+	int below;
 
 	w->broken = false;
 	w->settled = true;
@@ -911,11 +911,15 @@ static enum lang_status v8chain_read(struct lang_reader *r, const struct lang_pr
 	bytes = lang_memory_piece(m, code);
 	if (bytes)
 		w->v8.top = top_of(bytes, &left);
-	/* A frame that was left is still below the stack. */
-	function = lang_memory_piece(m, below);
-	if (left && function) {
-		set_candidate(r, 0, 0, bytes_u64(function));
+	/* A frame that was left is still below the stack: else nothing may be mapped there. */
+	if (left) {
+		below = lang_memory_want(m, s->sp - LEFT_WORDS, 8);
 		if (!lang_memory_fetch(m))
+			return LANG_REFUSED;
+		function = lang_memory_piece(m, below);
+		if (function)
+			set_candidate(r, 0, 0, bytes_u64(function));
+		if (function && !lang_memory_fetch(m))
 			return LANG_REFUSED;
 	}
 	set_innermost(r, p, s, handlers, bytecode);
