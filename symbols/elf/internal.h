@@ -187,7 +187,7 @@ struct derive_cpu {
 
 #define DERIVE_ON_STACK 0xff
 
-/* What the word of the return address, or its register, has at the entry. */
+/* The return address, as a fact at the entry: in the first word of the stack, or a register. */
 #define RETURN_ADDRESS derive_value(DERIVE_ENTRY, 32)
 
 extern const struct derive_cpu derive_x86, derive_i386, derive_arm64;

@@ -273,8 +273,7 @@ static void start(struct fetch_desk *d, uint32_t id)
 	}
 	if (atomic_load_explicit(&nr_left, memory_order_relaxed) >= LEFT_MAX) {
 		tell(d, "cannot fetch debug symbols: cancelled transfers still wait for their "
-			"server: "
-			"try again in some minutes");
+			"server: try again in some minutes");
 		return;
 	}
 	f = calloc(1, sizeof(*f));

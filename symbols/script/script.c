@@ -465,8 +465,8 @@ static uint32_t far_pieces(const struct far_parts *f, struct lang_piece *pieces,
 }
 
 /*
- * End a part in front of @addr, a byte that cannot be read. Return false for the last part: its
- * bytes before @addr are enough.
+ * Cut the part that has @addr, which cannot be read: it ends there. Return false for the last part:
+ * its bytes before @addr are enough.
  */
 static bool far_cut(struct far_parts *f, uint64_t addr)
 {
