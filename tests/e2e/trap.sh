@@ -27,17 +27,18 @@ grep -q nowhere "$TMP/out" && wrong "a function that is not there matched"
 [ "$(ls "$TMP/saved" | wc -l)" -eq 1 ] || wrong "files: $(ls "$TMP/saved")"
 file=$(echo "$TMP"/saved/*.data)
 
-# burst is the hottest function, and there are two seconds before it.
-"$PROFTOP" --replay "$file" -b --rows 1 >"$TMP/replayed" || wrong "--replay: exit $?"
-grep -q ' u burst ' "$TMP/replayed" || wrong "not hottest: $(cat "$TMP/replayed")"
+# Most of it is burst's, or the kernel's below burst where the CPU is lent, and there are two seconds before it.
+"$PROFTOP" --replay "$file" -b --rows 0 >"$TMP/replayed" || wrong "--replay: exit $?"
+awk '/ u burst / { share = $2 } END { exit !(share > 50) }' "$TMP/replayed" || wrong "not most: $(cat "$TMP/replayed")"
 "$PROFTOP" --replay "$file" --format=perf-script | awk '
 	/^[^ \t].*:/ { for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+\.[0-9]+:$/) t = $i + 0; if (!first) first = t }
 	/ burst/ && /^[ \t]/ && !found { found = t }
 	END { printf "%.2f s before the burst\n", found - first; exit found - first >= 2 ? 0 : 1 }' ||
 	wrong "too little before the burst"
 if command -v perf >/dev/null; then
-	perf report -i "$file" --stdio --no-children -g none 2>/dev/null | grep -v '^#' | grep . |
-		head -1 | grep -q burst || wrong "perf report: another function is hottest"
+	perf report -i "$file" --stdio --children -g none -F overhead_children,symbol 2>/dev/null >"$TMP/report"
+	awk '$NF == "burst" { share = $1 + 0 } END { exit !(share > 50) }' "$TMP/report" ||
+		wrong "perf report: $(grep -v '^#' "$TMP/report" | head -5)"
 fi
 
 # The same rule in the recording: at the time of the burst, without a file.
@@ -45,7 +46,8 @@ fi
 	wrong "--replay --trap: exit $?"
 grep -Eq 'trap: total:burst > 50 for 100ms: [0-9.]+% at \+([2-9]|[1-9][0-9]+)\.[0-9] s' "$TMP/out" ||
 	wrong "no match in the recording: $(cat "$TMP/out")"
-# One that matches later in the same second: each is said once.
+# One that matches later in the same second: each is said once, as the CPU is never idle.
+start "$PROGRAMS/spin" 1
 "$PROFTOP" -b -d 2 -n 1 --rows 1 -e cpu-clock --trap 'cpu > 0' --trap 'cpu > 0 for 300ms' >"$TMP/out" || wrong "two traps: exit $?"
 [ "$(grep -o 'cpu > 0: ' "$TMP/out" | wc -l)" = 1 ] && grep -q 'trap: cpu > 0 for 300ms: ' "$TMP/out" ||
 	wrong "two traps in a tick: $(head -20 "$TMP/out")"
