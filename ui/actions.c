@@ -186,7 +186,7 @@ static const struct profile_line *hot_function_line(const struct ui_state *st, u
 {
 	const struct profile *p = st->shown;
 	uint32_t event = ui_state_event(st, p), best = 0;
-	double *weights = p->frame_lines ? calloc(p->nr_lines + 1ULL, sizeof(*weights)) : NULL;
+	double *weights = p->has_source ? calloc(p->nr_lines + 1ULL, sizeof(*weights)) : NULL;
 	bool found = weights && (weigh_lines(p, event, function, false, weights) ||
 				 weigh_lines(p, event, function, true, weights));
 

@@ -161,40 +161,63 @@ static int add_frame(struct assemble_work *w, uint32_t function, uint32_t line)
 	return 0;
 }
 
-/* Return the index of a source line; PROFILE_NO_LINE: unknown. */
-static int add_line(struct assemble_work *w, const struct symbol_frame *f, uint32_t *out)
+/* Return the address of a place, as linked; 0: none, or its file is not loaded yet. */
+static uint64_t address_of(const struct assemble_work *w, const struct place *place)
+{
+	const struct object *object = place ? objects_at(w->in->objects, place->object) : NULL;
+	const struct image *image;
+	uint64_t vaddr = 0;
+
+	if (!object)
+		return 0;
+	if (object->identity.kind == OBJECT_KERNEL || object->identity.kind == OBJECT_ANON)
+		return place->offset;
+	/* Acquire: pairs with the release of a finished image in image_cache.c. */
+	image = atomic_load_explicit(&object->image, memory_order_acquire);
+	if (image)
+		image_vaddr(image, place->offset, &vaddr);
+	return vaddr;
+}
+
+/* Return the index of a source line and address; PROFILE_NO_LINE: both unknown. */
+static int add_line(struct assemble_work *w, const struct symbol_frame *f, uint64_t address,
+		    uint32_t *out)
 {
 	struct profile *p = w->p;
 	uint32_t file = PROFILE_NO_LINE, *index;
 
 	*out = PROFILE_NO_LINE;
-	if (!f->line)
+	if (!f->line && !address)
 		return 0;
-	if (f->file < w->files.nr) {
+	if (f->line && f->file < w->files.nr) {
 		index = assemble_index_at(&w->files, f->file);
 		if (!*index) {
 			p->files[p->nr_files] = symbols_file(w->in->symbols, f->file);
 			*index = ++p->nr_files;
 		}
 		file = *index - 1;
+		p->has_source = true;
 	}
 	if (!array_reserve(&p->lines, &w->max_lines, p->nr_lines + 1ull))
 		return -ENOMEM;
 	*out = p->nr_lines;
-	p->lines[p->nr_lines++] = (struct profile_line){ file, f->line };
+	p->lines[p->nr_lines++] = (struct profile_line){ file, f->line, address };
 	return 0;
 }
 
 /* Make the frames of place @id in @function: inlined functions first. */
-static int add_frames(struct assemble_work *w, uint32_t id, uint32_t function, uint32_t *nr_tails)
+static int add_frames(struct assemble_work *w, uint32_t id, uint32_t function, uint64_t address,
+		      uint32_t *nr_tails)
 {
+	const struct symbol_frame none = { .line = 0 };
 	uint32_t nr, line, nr_before = w->nr_frames;
 	const struct symbol_frame *f = symbols_source(w->in->symbols, id, &nr);
 
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct symbol *inlined;
+		bool tail = f[i].symbol != SYMBOL_NONE && f[i].file == SYMBOL_TAIL_CALL;
 
-		if (add_line(w, &f[i], &line))
+		if (add_line(w, &f[i], tail ? 0 : address, &line))
 			return -ENOMEM;
 		if (f[i].symbol == SYMBOL_NONE) {
 			if (add_frame(w, function, line))
@@ -206,9 +229,11 @@ static int add_frames(struct assemble_work *w, uint32_t id, uint32_t function, u
 			inlined = symbols_at(w->in->symbols, f[i].symbol);
 		if (inlined && add_frame(w, symbol_function(w, f[i].symbol, inlined), line))
 			return -ENOMEM;
-		*nr_tails += inlined && f[i].file == SYMBOL_TAIL_CALL;
+		*nr_tails += inlined && tail;
 	}
-	return w->nr_frames > nr_before ? 0 : add_frame(w, function, PROFILE_NO_LINE);
+	if (w->nr_frames > nr_before)
+		return 0;
+	return add_line(w, &none, address, &line) ? -ENOMEM : add_frame(w, function, line);
 }
 
 /* Set the kind of the code at @place. */
@@ -242,12 +267,10 @@ static int assemble_spot(struct assemble_work *w, struct assemble_spot *spot, ui
 	const struct place *place = places_at(w->in->places, id);
 	uint32_t symbol_id, first = w->nr_frames, nr_tails = 0;
 	const struct symbol *symbol = symbol_of(w, place, &symbol_id);
-	int ret;
+	uint32_t function = symbol ? symbol_function(w, symbol_id, symbol)
+				   : place_function(w, id, place);
+	int ret = add_frames(w, id, function, address_of(w, place), &nr_tails);
 
-	if (symbol)
-		ret = add_frames(w, id, symbol_function(w, symbol_id, symbol), &nr_tails);
-	else
-		ret = add_frame(w, place_function(w, id, place), PROFILE_NO_LINE);
 	*spot = (struct assemble_spot){ .first = first + 1,
 					.nr = w->nr_frames - first,
 					.nr_tails = nr_tails };
@@ -618,6 +641,24 @@ static struct safe_text build_id_of(struct profile *p, const struct object *obje
 	return size ? text_arena_add(p->names, text, 2 * size) : TEXT("");
 }
 
+/* Note the segments with code of a file. */
+static void fill_code(const struct object *object, struct profile_module *m)
+{
+	/* Acquire: as in build_id_of(). */
+	const struct image *image = atomic_load_explicit(&object->image, memory_order_acquire);
+
+	if (object->identity.kind != OBJECT_FILE || !image)
+		return;
+	for (uint32_t i = 0; i < image->nr_segments && m->nr_code < PROFILE_CODE_MAX; i++) {
+		const struct image_segment *s = &image->segments[i];
+
+		if (s->exec)
+			m->code[m->nr_code++] = (struct profile_code){ s->vaddr,
+								       s->vaddr + s->mem_size,
+								       s->offset };
+	}
+}
+
 /* Describe object @id. */
 static void fill_module(struct profile *p, const struct assemble_input *in, uint32_t id,
 			struct profile_module *m)
@@ -640,6 +681,7 @@ static void fill_module(struct profile *p, const struct assemble_input *in, uint
 	m->name = text_arena_add(p->names, object->name.str, object->name.size);
 	m->path = text_arena_add(p->names, object->path.str, object->path.size);
 	m->build_id = build_id_of(p, object);
+	fill_code(object, m);
 	m->source = words(atomic_load_explicit(&object->source, memory_order_relaxed));
 	m->reason = words(atomic_load_explicit(&object->reason, memory_order_relaxed));
 	m->fix = words(atomic_load_explicit(&object->fix, memory_order_relaxed));

@@ -667,7 +667,7 @@ int fold_lines(const struct profile *p, const struct fold_filter *f, uint32_t *l
 	assert(lines || !p->nr_functions);
 	for (uint32_t i = 0; i < p->nr_functions; i++)
 		lines[i] = PROFILE_NO_LINE;
-	if (!p->frame_lines)
+	if (!p->has_source)
 		return 0;
 	rc = make_table(&t, p);
 	best = rc ? NULL : calloc(p->nr_functions + 1ULL, sizeof(*best));
@@ -698,10 +698,10 @@ int fold_lines(const struct profile *p, const struct fold_filter *f, uint32_t *l
 int fold_all_lines(const struct profile *p, const struct fold_filter *f, uint32_t *lines)
 {
 	int rc = fold_lines(p, f, lines);
-	double *most = rc || !p->frame_lines ? NULL : calloc(p->nr_functions + 1ULL, sizeof(*most));
+	double *most = rc || !p->has_source ? NULL : calloc(p->nr_functions + 1ULL, sizeof(*most));
 
-	if (rc || !p->frame_lines || !most)
-		return rc || !p->frame_lines ? rc : -ENOMEM;
+	if (rc || !p->has_source || !most)
+		return rc || !p->has_source ? rc : -ENOMEM;
 	/* Lines by self samples are kept. */
 	for (uint32_t i = 0; i < p->nr_functions; i++)
 		most[i] = lines[i] == PROFILE_NO_LINE ? 0 : INFINITY;

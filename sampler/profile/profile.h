@@ -100,6 +100,13 @@ enum profile_module_state {
 /* "loading", "ready", "failed", "aside", "away", "kept". */
 const char *profile_module_state_name(enum profile_module_state state);
 
+#define PROFILE_CODE_MAX 4U
+
+/* A segment with code: addresses as linked, and its place in the file. */
+struct profile_code {
+	uint64_t start, end, offset;
+};
+
 /*
  * An object that functions are code of: a file, the kernel with its modules,
  * the vdso, a process's anonymous (JIT) memory, or all that is unknown. Its
@@ -127,6 +134,9 @@ struct profile_module {
 	uint32_t permille;   /* share read so far, while it is loading */
 	uint32_t nr_evicted; /* evictions of this object */
 	uint64_t memory;     /* bytes */
+	/* Of a file that was read: its segments with code, the first ones. */
+	struct profile_code code[PROFILE_CODE_MAX];
+	uint32_t nr_code;
 };
 
 struct profile_process {
@@ -180,10 +190,12 @@ struct profile_stack {
 
 #define PROFILE_NO_LINE UINT32_MAX
 
-/* Where in the source a frame is. */
+/* Where a frame is: in the source, and in its object. */
 struct profile_line {
 	uint32_t file; /* index in files, or PROFILE_NO_LINE */
 	uint32_t line; /* 0: not known */
+	/* As profile_function.start; that of a caller is in its call; 0: not known. */
+	uint64_t address;
 };
 
 /* In the place of an event: the time on a CPU, exact, where waits are measured. In nanoseconds. */
@@ -560,11 +572,12 @@ struct profile {
 	uint8_t *stack_waits; /* by stack: enum wait_kind; NULL: none is of a wait */
 	uint8_t *stack_idle;  /* by stack: enum profile_idle; NULL: all PROFILE_BUSY */
 	uint32_t *frames;     /* indices in functions; inlined ones before their callers */
-	uint32_t *
-		frame_lines; /* same number: indices in lines, or PROFILE_NO_LINE; NULL: no lines */
+	/* Same number: indices in lines, or PROFILE_NO_LINE; NULL: all are. */
+	uint32_t *frame_lines;
 	uint32_t nr_frames;
 	struct profile_line *lines;
 	uint32_t nr_lines;
+	bool has_source;	 /* one of the lines is in a file */
 	struct safe_text *files; /* paths of source files */
 	uint32_t nr_files;
 	struct profile_count *counts;

@@ -29,9 +29,10 @@ static struct profile *profile_with_lines(void)
 	p->files[1] = TEXT("/src/b.cc");
 	p->nr_files = 2;
 	p->lines = calloc(2, sizeof(*p->lines));
-	p->lines[0] = (struct profile_line){ 0, 7 };
-	p->lines[1] = (struct profile_line){ 1, 30 };
+	p->lines[0] = (struct profile_line){ 0, 7, 0 };
+	p->lines[1] = (struct profile_line){ 1, 30, 0 };
 	p->nr_lines = 2;
+	p->has_source = true;
 	p->frame_lines = malloc(p->nr_frames * sizeof(*p->frame_lines));
 	for (uint32_t i = 0; i < p->nr_frames; i++)
 		p->frame_lines[i] = PROFILE_NO_LINE;

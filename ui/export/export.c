@@ -211,7 +211,7 @@ int export_write(struct out *o, const struct profile *p, const struct snapshot_s
 	if (formats[format].sink) {
 		code = write_tick(o, p, scope, formats[format].sink);
 	} else {
-		code = snapshot_make(&s, p, scope);
+		code = snapshot_make(&s, p, scope, format == EXPORT_PPROF);
 		if (!code) {
 			code = formats[format].write(o, &s);
 			snapshot_fini(&s);

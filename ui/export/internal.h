@@ -80,8 +80,12 @@ struct snapshot {
 	char shown_event_text[EVENT_NAME_MAX * 2];
 };
 
-/* Make a snapshot of @p. Return 0, -ENOMEM, or -ENODATA: it has no events. */
-int snapshot_make(struct snapshot *s, const struct profile *p, const struct snapshot_scope *scope);
+/*
+ * Make a snapshot of @p; @by_address: each instruction of a line is a frame.
+ * Return 0, -ENOMEM, or -ENODATA: it has no events.
+ */
+int snapshot_make(struct snapshot *s, const struct profile *p, const struct snapshot_scope *scope,
+		  bool by_address);
 void snapshot_fini(struct snapshot *s);
 
 /* The function of a frame. */

@@ -2,9 +2,9 @@
 /*
  * pprof's profile.proto (https://github.com/google/pprof): fields of protobuf, compressed.
  *
- * A location is a function with the functions that are inlined there, each with its line. Its
- * address is the begin of the function, as linked: counts are kept by function. Process and thread
- * are labels, not frames.
+ * A location is an instruction: its function with the functions that are inlined there, each with
+ * its line. Its address is as linked, that of a caller inside of the call; so are the ranges of
+ * mappings, one for each segment with code. Process and thread are labels, not frames.
  */
 #include "ui/export/internal.h"
 
@@ -44,7 +44,10 @@ enum { LABEL_KEY = 1, LABEL_STR };
 
 enum {
 	MAPPING_ID = 1,
-	MAPPING_FILENAME = 5,
+	MAPPING_START,
+	MAPPING_LIMIT,
+	MAPPING_OFFSET,
+	MAPPING_FILENAME,
 	MAPPING_BUILD_ID,
 	MAPPING_HAS_FUNCTIONS = 7,
 	MAPPING_HAS_FILENAMES,
@@ -66,7 +69,8 @@ struct writing {
 	struct out part;  /* a submessage; */
 	struct out inner; /* one inside it */
 	struct strings strings;
-	struct locations locations; /* numbers: id - 1 */
+	struct locations locations;	 /* numbers: id - 1 */
+	uint32_t *mappings, nr_mappings; /* by module, the id of its first one */
 };
 
 static void put_value_type(struct writing *w, int field, struct safe_text type,
@@ -77,12 +81,16 @@ static void put_value_type(struct writing *w, int field, struct safe_text type,
 	proto_message(&w->out, field, &w->part);
 }
 
-static void put_mapping(struct writing *w, uint32_t i)
+/* Add a mapping of a module; @code NULL: without a range. */
+static void put_mapping(struct writing *w, const struct profile_module *m,
+			const struct profile_code *code)
 {
-	const struct profile_module *m = &w->s->profile->modules[i];
-
-	assert(i < w->s->profile->nr_modules);
-	proto_number(&w->part, MAPPING_ID, i + 1);
+	proto_number(&w->part, MAPPING_ID, ++w->nr_mappings);
+	if (code) {
+		proto_number(&w->part, MAPPING_START, code->start);
+		proto_number(&w->part, MAPPING_LIMIT, code->end);
+		proto_number(&w->part, MAPPING_OFFSET, code->offset);
+	}
 	proto_number(&w->part, MAPPING_FILENAME,
 		     strings_add(&w->strings, m->path.size ? m->path : m->name));
 	proto_number(&w->part, MAPPING_BUILD_ID, strings_add(&w->strings, m->build_id));
@@ -90,6 +98,30 @@ static void put_mapping(struct writing *w, uint32_t i)
 	for (int field = MAPPING_HAS_FUNCTIONS; field <= MAPPING_HAS_INLINES; field++)
 		proto_number(&w->part, field, 1);
 	proto_message(&w->out, PROFILE_MAPPING, &w->part);
+}
+
+/* Add the mappings of module @i. */
+static void put_module(struct writing *w, uint32_t i)
+{
+	const struct profile_module *m = &w->s->profile->modules[i];
+
+	assert(i < w->s->profile->nr_modules && m->nr_code <= PROFILE_CODE_MAX);
+	w->mappings[i] = w->nr_mappings + 1;
+	if (!m->nr_code)
+		put_mapping(w, m, NULL);
+	for (uint32_t k = 0; k < m->nr_code; k++)
+		put_mapping(w, m, &m->code[k]);
+}
+
+/* Return the id of the mapping of an address; the first one of its module if none has it. */
+static uint64_t mapping_of(const struct writing *w, uint32_t module, uint64_t address)
+{
+	const struct profile_module *m = &w->s->profile->modules[module];
+
+	for (uint32_t k = 0; k < m->nr_code; k++)
+		if (address >= m->code[k].start && address < m->code[k].end)
+			return w->mappings[module] + k;
+	return w->mappings[module];
 }
 
 static bool is_named(const struct profile_module *m, struct safe_text name)
@@ -147,10 +179,10 @@ static void put_mappings(struct writing *w)
 	uint32_t first = main_module(w->s);
 
 	if (first != UINT32_MAX)
-		put_mapping(w, first);
+		put_module(w, first);
 	for (uint32_t i = 0; i < w->s->profile->nr_modules; i++)
 		if (w->s->has_module[i] && i != first)
-			put_mapping(w, i);
+			put_module(w, i);
 }
 
 static void put_functions(struct writing *w)
@@ -180,12 +212,16 @@ static void put_location(struct writing *w, uint64_t id, uint32_t first, uint32_
 {
 	const struct snapshot *s = w->s;
 	const struct profile_function *fn = snapshot_function(s, s->calls[first]);
+	uint32_t at = s->frames[s->calls[first]].line;
+	uint64_t address = at < s->profile->nr_lines ? s->profile->lines[at].address : 0;
 
 	assert(first <= last && last < s->nr_calls);
+	/* A function of which only the begin is known: one that led on to the next, by a jump. */
+	address = address ? address : fn->start;
 	proto_number(&w->part, LOCATION_ID, id);
 	if (fn->module_index < s->profile->nr_modules)
-		proto_number(&w->part, LOCATION_MAPPING, fn->module_index + 1ull);
-	proto_number(&w->part, LOCATION_ADDRESS, fn->start);
+		proto_number(&w->part, LOCATION_MAPPING, mapping_of(w, fn->module_index, address));
+	proto_number(&w->part, LOCATION_ADDRESS, address);
 	for (uint32_t i = last + 1; i-- > first;) {
 		const struct snapshot_frame *f = &s->frames[s->calls[i]];
 		uint32_t number;
@@ -320,8 +356,9 @@ int pprof_write(struct out *o, const struct snapshot *s)
 	struct fact *facts = calloc(FACTS_MAX, sizeof(*facts));
 	int code = -ENOMEM;
 
+	w.mappings = calloc(s->profile->nr_modules + 1ULL, sizeof(*w.mappings));
 	strings_init(&w.strings, PROFILE_STRING);
-	if (numbers && facts) {
+	if (numbers && facts && w.mappings) {
 		put_all(&w, facts, numbers);
 		if (!w.out.failed && !w.part.failed && !w.inner.failed && !w.strings.out.failed)
 			code = gzip_write(o, &w.out);
@@ -331,6 +368,7 @@ int pprof_write(struct out *o, const struct snapshot *s)
 	out_fini(&w.inner);
 	strings_fini(&w.strings);
 	locations_fini(&w.locations);
+	free(w.mappings);
 	free(numbers);
 	free(facts);
 	return code;

@@ -26,7 +26,7 @@
 struct making {
 	struct snapshot *s;
 	struct dense frames; /* (function, line) -> index in frames */
-	uint32_t *lines;     /* by line, the first one that is the same; NULL: no lines */
+	uint32_t *lines;     /* by line, the first one that is the same; NULL: each is */
 	uint8_t *wanted;     /* by function: matches the filter; NULL: no filter */
 	bool negate;
 	double *self, *total; /* by function */
@@ -103,10 +103,10 @@ static int add_stack(struct making *m, const struct profile_count *c)
 	s->weight += c->weight;
 	for (uint32_t i = from->nr; i-- > 0;) {
 		uint32_t function = p->frames[from->first + i], frame;
-		uint32_t line = m->lines ? p->frame_lines[from->first + i] : PROFILE_NO_LINE;
+		uint32_t line = p->frame_lines ? p->frame_lines[from->first + i] : PROFILE_NO_LINE;
 		bool is_new;
 
-		if (line != PROFILE_NO_LINE)
+		if (m->lines && line != PROFILE_NO_LINE)
 			line = m->lines[line];
 		if (is_hidden(&p->functions[function], &s->scope.filter))
 			continue;
@@ -327,7 +327,8 @@ static void name_value(struct snapshot *s)
 				     ev->name, s->scope.filter.also ? " + " EVENT_WAITS : "");
 }
 
-int snapshot_make(struct snapshot *s, const struct profile *p, const struct snapshot_scope *scope)
+int snapshot_make(struct snapshot *s, const struct profile *p, const struct snapshot_scope *scope,
+		  bool by_address)
 {
 	struct making m = { .s = s };
 	int code = -ENOMEM;
@@ -345,9 +346,9 @@ int snapshot_make(struct snapshot *s, const struct profile *p, const struct snap
 		goto out;
 	for (uint32_t i = 0; i < p->nr_functions; i++)
 		s->lines[i] = PROFILE_NO_LINE;
-	if (p->frame_lines && fold_all_lines(p, &scope->filter, s->lines))
+	if (fold_all_lines(p, &scope->filter, s->lines))
 		goto out;
-	if (p->frame_lines && merge_lines(&m))
+	if (p->frame_lines && !by_address && merge_lines(&m))
 		goto out;
 	if (mark_wanted(&m) || add_stacks(&m) || copy_frames(&m) || make_rows(&m) ||
 	    make_processes(s) || note_entries(s))
@@ -890,7 +891,7 @@ static int baseline_make(struct snapshot *old, const struct snapshot *s)
 	scope.filter.process = scope.filter.task = UINT32_MAX;
 	scope.filter.tasks = tasks;
 	scope.filter.event = event;
-	code = snapshot_make(old, b, &scope);
+	code = snapshot_make(old, b, &scope, false);
 	old->scope.filter.tasks = NULL;
 	free(tasks);
 	return code;

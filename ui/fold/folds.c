@@ -1343,7 +1343,7 @@ static bool by_all_code(const struct folds_subject *s, struct folds_input *in, u
 
 static bool by_lines(const struct folds_subject *s, struct folds_input *in, unsigned int n)
 {
-	return s->p->frame_lines && by_scope(s, in, n);
+	return s->p->has_source && by_scope(s, in, n);
 }
 
 static bool by_system(const struct folds_subject *s, struct folds_input *in, unsigned int n)

@@ -251,7 +251,7 @@ static int by_line(const struct ui_state *st, const struct row *a, const struct 
 
 static bool has_lines(const struct ui_state *st)
 {
-	return st->shown && st->shown->frame_lines;
+	return st->shown && st->shown->has_source;
 }
 
 static int by_kind(const struct ui_state *st, const struct row *a, const struct row *b)

@@ -922,6 +922,12 @@ TEST(test_inlined)
 	line = &p->lines[p->frame_lines[1]];
 	assert_int_equal(line->line, LINE_OF_CALL);
 	assert_int_equal(p->nr_files, 1);
+	assert_true(p->has_source);
+	/* Both are at the sampled instruction. */
+	assert_true(line->address > outer->start && line->address < outer->start + 64);
+	assert_int_equal(p->lines[p->frame_lines[0]].address, line->address);
+	assert_int_equal(p->lines[p->frame_lines[2]].address, function_at(p, 0, 2)->start);
+	assert_in_range(line->address, p->modules[0].code[0].start, p->modules[0].code[0].end);
 	profile_free(p);
 }
 

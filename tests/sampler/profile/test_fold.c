@@ -49,7 +49,7 @@ TEST(test_lines)
 {
 	static struct safe_text files[] = { TEXT("a.c"), TEXT("b.c") };
 	static struct profile_line lines[] = {
-		{ 0, 10 }, { 0, 20 }, { 1, 30 }, { PROFILE_NO_LINE, 0 }
+		{ 0, 10, 0 }, { 0, 20, 0 }, { 1, 30, 0 }, { PROFILE_NO_LINE, 0, 0 }
 	};
 	uint32_t at[] = { 0, 2, 2, 1, 1, 1, 1, 3, 0, 2, 2, 0 }, out[ARRAY_SIZE(functions)];
 	struct profile_count counts[] = {
@@ -63,6 +63,7 @@ TEST(test_lines)
 	p.frame_lines = at;
 	p.lines = lines;
 	p.nr_lines = ARRAY_SIZE(lines);
+	p.has_source = true;
 	p.files = files;
 	p.nr_files = ARRAY_SIZE(files);
 	assert_int_equal(fold_lines(&p, &everything, out), 0);

@@ -320,7 +320,7 @@ TEST(test_ndjson_rows)
 TEST(test_lines)
 {
 	static struct safe_text files[] = { TEXT("/srv/shop/cart.py") };
-	static struct profile_line lines[] = { { 0, 12 }, { 0, 40 } };
+	static struct profile_line lines[] = { { 0, 12, 0 }, { 0, 40, 0 } };
 	uint32_t at[16];
 	struct fixture f;
 	char *printed;
@@ -333,6 +333,7 @@ TEST(test_lines)
 	f.p.frame_lines = at;
 	f.p.lines = lines;
 	f.p.nr_lines = ARRAY_SIZE(lines);
+	f.p.has_source = true;
 	f.p.files = files;
 	f.p.nr_files = 1;
 	printed = print(&f.p, &ndjson);

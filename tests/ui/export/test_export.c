@@ -24,6 +24,8 @@
 #include <zlib.h>
 
 #define FUNCTIONS 40
+#define ADDRESS	  0x500000u
+#define ADDRESS	  0x500000u
 #define STACKS	  300
 #define DEPTH_MAX 30
 #define COUNTS	  600
@@ -122,9 +124,11 @@ static void add_lines(struct profile *p)
 	p->files[0] = text_arena_add(p->names, hostile[1], strlen(hostile[1]));
 	p->files[1] = TEXT("/src/main.c");
 	p->nr_lines = 20;
+	p->has_source = true;
 	p->lines = calloc(p->nr_lines, sizeof(*p->lines));
+	/* Each line of the source has two instructions, some without an address. */
 	for (uint32_t i = 0; i < p->nr_lines; i++)
-		p->lines[i] = (struct profile_line){ i % 2, i };
+		p->lines[i] = (struct profile_line){ i % 2, i % 10, i % 5 ? ADDRESS + i : 0 };
 }
 
 static void add_samples(struct profile *p)
@@ -220,7 +224,7 @@ static void assert_same_rows(const struct profile *p, const struct snapshot_scop
 	struct snapshot s;
 
 	assert_int_equal(fold_functions(p, &scope->filter, &fold), 0);
-	assert_int_equal(snapshot_make(&s, p, scope), 0);
+	assert_int_equal(snapshot_make(&s, p, scope, false), 0);
 	assert_int_equal(s.nr_rows, fold.nr_rows);
 	assert_true(fabs(s.all_weight - fold.weight) < 1);
 	assert_true(fabs(s.weight - fold.weight) < 1);
@@ -301,7 +305,7 @@ TEST(test_filter, setup, teardown)
 	struct snapshot s;
 
 	strcpy(scope.find, "^f20$");
-	assert_int_equal(snapshot_make(&s, f->p, &scope), 0);
+	assert_int_equal(snapshot_make(&s, f->p, &scope, false), 0);
 	assert_true(s.nr_stacks > 0 && s.weight < s.all_weight);
 	for (uint32_t i = 0; i < s.nr_stacks; i++)
 		assert_true(stack_has(&s, &s.stacks[i], "f20"));
@@ -309,14 +313,14 @@ TEST(test_filter, setup, teardown)
 	all = s.all_weight;
 	snapshot_fini(&s);
 	strcpy(scope.find, "!^f20$");
-	assert_int_equal(snapshot_make(&s, f->p, &scope), 0);
+	assert_int_equal(snapshot_make(&s, f->p, &scope, false), 0);
 	for (uint32_t i = 0; i < s.nr_stacks; i++)
 		assert_false(stack_has(&s, &s.stacks[i], "f20"));
 	assert_true(fabs(s.weight + with - all) < 1);
 	snapshot_fini(&s);
 	scope.find[0] = '\0';
 	scope.module = 8;
-	assert_int_equal(snapshot_make(&s, f->p, &scope), 0);
+	assert_int_equal(snapshot_make(&s, f->p, &scope, false), 0);
 	assert_true(s.weight > 0 && s.weight < s.all_weight);
 	snapshot_fini(&s);
 }
@@ -558,7 +562,7 @@ TEST(test_folded, setup, teardown)
 	const char *before = "";
 	uint32_t nr = 0;
 
-	assert_int_equal(snapshot_make(&s, f->p, &scope), 0);
+	assert_int_equal(snapshot_make(&s, f->p, &scope, false), 0);
 	alone = s;
 	alone.nr_stacks = 1;
 	for (char *line = all.data, *next; *line; line = next, nr++) {
@@ -736,8 +740,9 @@ struct pprof {
 	uint32_t nr_strings;
 	uint32_t functions[STACKS * DEPTH_MAX][16]; /* by location: its lines, innermost first */
 	uint32_t nr_lines[STACKS * DEPTH_MAX];
+	uint64_t numbers[STACKS * DEPTH_MAX], mappings[STACKS * DEPTH_MAX]; /* of the last line */
 	uint32_t nr_locations, nr_functions, nr_mappings, nr_samples;
-	uint64_t build_ids[3]; /* by mapping, their strings */
+	uint64_t build_ids[4], starts[4], limits[4], offsets[4];	    /* by mapping */
 	uint64_t first_lines[FUNCTIONS + 1], addresses[STACKS * DEPTH_MAX]; /* by id */
 	struct sums sums;
 };
@@ -745,21 +750,20 @@ struct pprof {
 static void read_location(struct pprof *pp, const struct field *whole)
 {
 	uint64_t id = 0;
-	struct field f, line;
+	struct field f;
 
 	EACH(f, whole->bytes, whole->size)
 	{
 		if (f.number == 1)
 			id = f.value;
 		if (f.number == 2)
-			assert_in_range(f.value, 1, 3);
+			pp->mappings[id] = f.value;
 		if (f.number == 3)
 			pp->addresses[id] = f.value;
 		if (f.number != 4)
 			continue;
-		EACH(line, f.bytes, f.size)
-		if (line.number == 1)
-			pp->functions[id][pp->nr_lines[id]++] = (uint32_t)line.value - 1;
+		pp->functions[id][pp->nr_lines[id]++] = (uint32_t)field_of(&f, 1).value - 1;
+		pp->numbers[id] = field_of(&f, 2).value;
 	}
 	/* Parca wants them in order. */
 	assert_int_equal(id, ++pp->nr_locations);
@@ -794,6 +798,18 @@ static void read_sample(struct pprof *pp, const struct field *whole)
 	pp->nr_samples++;
 }
 
+static void read_mapping(struct pprof *pp, const struct field *f)
+{
+	uint32_t n = pp->nr_mappings++;
+
+	/* Some readers take the id for the position. */
+	assert_int_equal(field_of(f, 1).value, n + 1);
+	pp->starts[n] = field_of(f, 2).value;
+	pp->limits[n] = field_of(f, 3).value;
+	pp->offsets[n] = field_of(f, 4).value;
+	pp->build_ids[n] = field_of(f, 6).value;
+}
+
 static void read_pprof(struct pprof *pp, const uint8_t *bytes, size_t size)
 {
 	struct field f;
@@ -811,7 +827,7 @@ static void read_pprof(struct pprof *pp, const uint8_t *bytes, size_t size)
 			assert_int_equal(field_of(&f, 3).value, 0);
 		}
 		if (f.number == 3)
-			pp->build_ids[pp->nr_mappings++] = field_of(&f, 6).value;
+			read_mapping(pp, &f);
 	}
 	EACH(f, bytes, size) if (f.number == 2) read_sample(pp, &f);
 }
@@ -858,29 +874,56 @@ TEST(test_pprof_program, setup, teardown)
 	assert_program_first(*state, true);
 }
 
+/* Each instruction is a location, in the segment that has it. */
+static void assert_locations(const struct pprof *pp)
+{
+	uint32_t nr[3] = { 0 };
+
+	assert_true(pp->starts[1] == ADDRESS && pp->limits[1] == ADDRESS + 12);
+	assert_true(pp->starts[2] == ADDRESS + 12 && pp->offsets[2] == 0x3000);
+	assert_true(!pp->starts[0] && !pp->limits[3]);
+	for (uint32_t id = 1; id <= pp->nr_locations; id++) {
+		/* The last one of a location is its function, which has the code. */
+		uint32_t function = pp->functions[id][pp->nr_lines[id] - 1];
+		uint64_t address = pp->addresses[id], line = pp->numbers[id], mapping;
+
+		mapping = function % 3 == 1 ? 2 + (address >= ADDRESS + 12) : 1 + function % 3;
+		if (function % 3 == 1 && address < ADDRESS)
+			mapping = 2;
+		assert_int_equal(pp->mappings[id], mapping + (function % 3 == 2));
+		nr[0] += address == 0x1000 + function;
+		nr[1] += line && address == ADDRESS + line;
+		nr[2] += line && address == ADDRESS + line + 10;
+	}
+	assert_int_equal(nr[0] + nr[1] + nr[2], pp->nr_locations);
+	assert_true(nr[0] && nr[1] && nr[2]);
+}
+
 TEST(test_pprof, setup, teardown)
 {
 	const struct fixture *f = *state;
-	struct out o = export_all(f->p, EXPORT_PPROF);
+	struct profile_module *m = &f->p->modules[1];
 	struct pprof *pp = calloc(1, sizeof(*pp));
+	struct out o;
 	size_t size;
-	uint8_t *bytes = inflate_all(&o, &size);
+	uint8_t *bytes;
 
+	m->code[m->nr_code++] = (struct profile_code){ ADDRESS, ADDRESS + 12, 0x1000 };
+	m->code[m->nr_code++] = (struct profile_code){ ADDRESS + 12, ADDRESS + 99, 0x3000 };
+	o = export_all(f->p, EXPORT_PPROF);
+	bytes = inflate_all(&o, &size);
 	read_pprof(pp, bytes, size);
 	assert_string_equal(pp->strings[0], "");
 	assert_int_equal(pp->nr_functions, FUNCTIONS);
-	assert_int_equal(pp->nr_mappings, 3);
+	assert_int_equal(pp->nr_mappings, 4);
 	assert_string_equal(pp->strings[pp->build_ids[0]], "");
-	for (uint32_t i = 1; i < 3; i++)
-		assert_string_equal(pp->strings[pp->build_ids[i]], f->p->modules[i].build_id.str);
+	for (uint32_t i = 1; i < 4; i++)
+		assert_string_equal(pp->strings[pp->build_ids[i]], m->build_id.str);
 	for (uint32_t i = 0; i < FUNCTIONS; i++) {
 		assert_true(has_string(pp, f->p->functions[i].name.str));
 		assert_int_equal(pp->first_lines[i + 1], 100 + i);
 	}
-	/* The last one of a location is its function, which has the code. */
-	for (uint32_t id = 1; id <= pp->nr_locations; id++)
-		assert_int_equal(pp->addresses[id],
-				 0x1000 + pp->functions[id][pp->nr_lines[id] - 1]);
+	assert_locations(pp);
 	/* A pid of 0 is kept: it is text. */
 	assert_true(has_string(pp, "0") && has_string(pp, "lost: 42"));
 	assert_sums(f->p, &pp->sums);
@@ -1125,7 +1168,7 @@ TEST(test_names_of_others, setup, teardown)
 
 	for (uint32_t i = 0; i < f->p->nr_counts; i++)
 		f->p->counts[i].event = i >= 3;
-	assert_int_equal(snapshot_make(&s, f->p, &scope), 0);
+	assert_int_equal(snapshot_make(&s, f->p, &scope, false), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
 		struct out o = { .failed = false };
 
