@@ -98,10 +98,12 @@ END
 
 # Little code without tables is derived as well, and its module says so.
 start "$PROGRAMS/small_asm"
-run -b -n 1 -d 0.5 -F 499 -e cpu-clock -p "$last" --rows=0 --format=ndjson
+run -b -n 4 -d 0.5 -F 499 -e cpu-clock -p "$last" --rows=0 --format=ndjson
 python3 -c 'import json, sys
-tick = json.loads(sys.stdin.readline())
-a, modules = tick["account"], {m["name"]: m for m in tick["modules"]}
-sys.exit(2 * a["broken"] > a["taken"] or not 2 <= modules["small_asm"]["tabled"] <= 8 or
-         not modules["small_asm"]["derived"] or modules["libc.so.6"]["tabled"] < 1000)' <"$TMP/out" || wrong "small_asm: $(head -c 400 "$TMP/out")"
+def good(tick):
+    a, modules = tick["account"], {m["name"]: m for m in tick["modules"]}
+    small = modules.get("small_asm", {"tabled": 0})
+    return (2 * a["broken"] <= a["taken"] and 2 <= small["tabled"] <= 8 and small["derived"] and
+            modules["libc.so.6"]["tabled"] >= 1000)
+sys.exit(not any(good(json.loads(line)) for line in sys.stdin))' <"$TMP/out" || wrong "small_asm: $(tail -n 1 "$TMP/out" | head -c 400)"
 finish
