@@ -74,8 +74,10 @@ class Terminal:
             self.socket = f"proftop-e2e-{os.getpid()}-{Terminal.number}"
         env = {k: v for k, v in os.environ.items() if k not in ("TMUX", "NO_COLOR")}
         self.started = time.monotonic()
-        subprocess.run(["tmux", "-L", self.socket, "-f", "/dev/null", "new-session", "-d", "-x", str(cols),
-                        "-y", str(rows), f"exec {command}", ";", "set", "-g", "remain-on-exit", "on", ";",
+        # Where 'P' writes.
+        folder = tempfile.gettempdir()
+        subprocess.run(["tmux", "-L", self.socket, "-f", "/dev/null", "new-session", "-d", "-c", folder, "-x",
+                        str(cols), "-y", str(rows), f"exec {command}", ";", "set", "-g", "remain-on-exit", "on", ";",
                         "set", "-g", "escape-time", "0"], env=env, check=True)
 
     def tmux(self, *args):

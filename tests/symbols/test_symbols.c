@@ -369,6 +369,16 @@ static void write_map(const char *path, const char *text)
 	fclose(file);
 }
 
+/* Run until @place is called @name: a map is read again after a second, or later on a busy machine.
+ */
+static void run_until_named(struct fixture *f, uint32_t place, const char *name)
+{
+	for (int i = 0; i < 100 && strcmp(symbol_of(f, place)->name.str, name) != 0; i++) {
+		usleep(100000);
+		symbols_run(f->symbols);
+	}
+}
+
 /* JIT code of this process: named late, kept when the map grows, renamed when its code changes. */
 TEST(test_perf_map, setup, teardown)
 {
@@ -386,8 +396,7 @@ TEST(test_perf_map, setup, teardown)
 	page = symbol_of(f, a);
 	assert_true(page->made_up);
 	write_map(path, "5000 10 one\n5010 10 two\n");
-	usleep(1100000);
-	symbols_run(f->symbols);
+	run_until_named(f, a, "one");
 	one = symbol_of(f, a);
 	assert_string_equal(one->name.str, "one");
 	assert_string_equal(one->module.str, "[perf map]");
@@ -402,8 +411,7 @@ TEST(test_perf_map, setup, teardown)
 	assert_string_equal(symbol_of(f, b)->name.str, "two");
 	/* Something is missing, so the map is read again. */
 	write_map(path, "5000 10 one\n5010 10 two\n5010 10 again\n6000 1 three\n");
-	usleep(1100000);
-	symbols_run(f->symbols);
+	run_until_named(f, c, "three");
 	assert_ptr_equal(symbol_of(f, a), one);
 	assert_string_equal(symbol_of(f, b)->name.str, "again");
 	assert_string_equal(symbol_of(f, c)->name.str, "three");
