@@ -251,6 +251,7 @@ struct walk {
 	bool unproven;	     /* the current frame was found without tables */
 	bool loop;	     /* ... as the loop of Ruby */
 	bool likely;	     /* ... by a guess, and the frame pointer of @below may be another */
+	bool by_register;    /* the current frame calls by register, perhaps another function */
 	uint64_t expected;   /* the pc of the next frame, if the current one is right; 0: any */
 	struct arch_frame f; /* the current frame; last, since it is loaded, not cleared */
 	struct arch_frame below;
@@ -1184,6 +1185,9 @@ static int by_object(struct walk *w)
 
 	if (object->identity.kind == OBJECT_ANON)
 		return by_codemap(w);
+	/* The copy of an instruction with a probe, or the way back of a return probe. */
+	if (object->identity.kind == OBJECT_UNKNOWN && !(w->pc >> 63)) /* [vsyscall] is above */
+		return UNWIND_PROBE;
 	if (object->identity.kind != OBJECT_FILE && object->identity.kind != OBJECT_VDSO)
 		return by_guess(w);
 	/* Acquire: pairs with the loader's release of a finished image. */
@@ -1306,26 +1310,27 @@ static bool in_return_probe(const struct walk *w)
 #define PROBE_ASKS  4U	 /* questions of one walk */
 
 /*
- * Leave the return probe on the function before: its caller is a function with a call of it, which
- * is called itself before a return address further up. That code leads to this very address by its
- * tables, or the stack ends there: see enter_frame(). False: none is known.
+ * Look for the caller of @function, which returns to a probe, at the words further up: see
+ * leave_probe(). CALL_UNKNOWN: some code is to be read first.
  */
-static bool leave_probe(struct walk *w)
+static enum call_verdict find_caller(struct walk *w, uint64_t function, enum call_kind kind)
 {
-	const uint64_t sp = w->f.reg[w->u->arch->sp], last = w->out->ip[w->out->nr - 1];
-	uint64_t function = w->u->ask_calls ? function_start(w, last) : 0, word, site;
-	unsigned int asks = 0;
+	const uint64_t sp = w->f.reg[w->u->arch->sp], probe = w->f.reg[w->u->arch->pc];
+	unsigned int asks = 0, depth = 0;
+	uint64_t word, site, at;
 
-	for (unsigned int i = 0; function && i < PROBE_WORDS; i++) {
+	for (unsigned int i = 0; i < PROBE_WORDS; i++) {
 		const struct mapping *m;
 		uint64_t key;
 
 		if (!stack_copy_read(&w->copy, sp + 8 * i, &word))
 			break;
+		depth += word == probe && depth < CALL_DEPTH_MAX;
 		m = space_find(w->in->space, word - 1, w->in->time_ns);
 		if (!m || !m->exec || m->object->identity.kind != OBJECT_FILE)
 			continue;
-		key = hash_u64(word ^ hash_u64(function ^ hash_u64(w->serial))) | 8;
+		key = hash_u64(w->serial) ^ (unsigned int)kind << 8 ^ depth;
+		key = hash_u64(word ^ hash_u64(function ^ hash_u64(key))) | 8;
 		switch (call_site(key, &site)) {
 		case CALL_UNKNOWN:
 			w->out->asked |= asks++ < PROBE_ASKS &&
@@ -1335,20 +1340,50 @@ static bool leave_probe(struct walk *w)
 						 .function = function,
 						 .pid = (pid_t)w->in->pid,
 						 .machine = w->u->arch->machine,
-						 .kind = CALL_SITE,
+						 .depth = (uint8_t)depth,
+						 .kind = kind,
 					 });
 			break;
 		case CALL_REACHES:
-			w->f.reg[w->u->arch->pc] = site & ((1ULL << CALL_SITE_BITS) - 1);
-			w->expected = word;
+			at = site & ((1ULL << CALL_SITE_BITS) - 1);
+			if (function_start(w, at - 1) != at - (site >> CALL_SITE_BITS))
+				break;
+			arch_set(&w->f, w->u->arch->pc, at);
+			w->expected = depth ? probe : word;
 			w->guessed = w->out->probed = true;
-			site = w->f.reg[w->u->arch->pc] - (site >> CALL_SITE_BITS);
-			return function_start(w, w->f.reg[w->u->arch->pc] - 1) == site;
+			w->by_register = kind == CALL_BY;
+			return CALL_REACHES;
 		default:
 			break;
 		}
 	}
-	return false;
+	return asks ? CALL_UNKNOWN : CALL_NONE;
+}
+
+/*
+ * Leave the return probe on the function before: its caller is a function with a call of it, which
+ * is called itself before a return address further up. That code leads to this very address by its
+ * tables, or the stack ends there: see enter_frame(). Where other probes are in between, their
+ * functions called one another, and the next one is led to. A call by register may be of any
+ * function: it is the last to be looked for. False: none is known.
+ */
+static bool leave_probe(struct walk *w)
+{
+	const uint64_t last = w->out->ip[w->out->nr - 1];
+	uint64_t function = w->u->ask_calls ? function_start(w, last) : 0;
+	enum call_verdict v = function ? find_caller(w, function, CALL_SITE) : CALL_UNKNOWN;
+
+	if (v == CALL_NONE)
+		v = find_caller(w, function, CALL_BY);
+	return v == CALL_REACHES;
+}
+
+/* The caller of a function with a return probe is another one: drop it. */
+static int refuse_caller(struct walk *w)
+{
+	w->out->nr--;
+	w->out->nr_guessed--;
+	return UNWIND_PROBE;
 }
 
 static void ask_call(struct walk *w, uint64_t key)
@@ -1414,7 +1449,7 @@ static int enter_frame(struct walk *w)
 	const struct recent_entry *r;
 
 	if (w->expected && w->expected != w->f.reg[w->u->arch->pc])
-		return UNWIND_PROBE;
+		return refuse_caller(w);
 	w->expected = 0;
 	w->pc = w->f.reg[w->u->arch->pc] - !w->exact;
 	r = caller_recent(w, w->pc);
@@ -1599,6 +1634,8 @@ int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_
 		if (stop == WALK_AGAIN) /* the place has a row now */
 			stop = caller_find(&w);
 	}
+	if (stop == UNWIND_COMPLETE && w.expected && w.by_register)
+		stop = refuse_caller(&w);
 	assert(stop < UNWIND_NR_STOPS || (stop == WALK_REDO && w.rows));
 	if (stop < UNWIND_NR_STOPS && stop != UNWIND_COMPLETE && stop != UNWIND_PENDING &&
 	    was_started_by_hand(&w))

@@ -168,6 +168,7 @@ enum call_verdict {
 enum call_kind {
 	CALL_TARGET, /* is the address behind a call, of @function? */
 	CALL_SITE,   /* does the function that was called there call @function, and where? */
+	CALL_BY,     /* has it a call by register or memory, which may be of @function? */
 	CALL_STUB,   /* is it in a stub that a runtime copies, and where is the caller of that? */
 	CALL_INSIDE, /* is it behind a direct call, and of which address? */
 };
@@ -178,8 +179,11 @@ struct call_question {
 	uint64_t function; /* the start of the function that returns there; 0: not known */
 	pid_t pid;
 	uint16_t machine; /* e_machine of the code */
+	uint8_t depth;	  /* of a site: that many functions with a probe are in between */
 	enum call_kind kind;
 };
+
+#define CALL_DEPTH_MAX 8U
 
 #define CALL_STUB_SIZE 0xffU  /* the answer to CALL_STUB: bytes from sp to the CFA */
 #define CALL_STUB_FP   0x100U /* and whether the caller's frame pointer is at sp */

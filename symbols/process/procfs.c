@@ -706,7 +706,8 @@ void procfs_find_copies(struct objects *objects, int dir_fd, pid_t pid, struct m
 #define CALLS_ASKED 256	  /* a power of two */
 #define JUMPS_MAX   4	  /* from a call to the function: PLT stub, thunk, jump to another name */
 #define SITE_MAX    16384 /* bytes of a function that are searched for a call */
-#define SITE_READS  256	  /* calls in it that may be jumps to the function */
+#define SITE_READS  512	  /* calls in it that are followed */
+#define PROBE_X86   0xcc  /* UPROBE_SWBP_INSN */
 
 enum slot_state { SLOT_FREE, SLOT_FILLING, SLOT_ASKED };
 
@@ -873,39 +874,169 @@ static uint64_t called_by(uint16_t machine, uint64_t next, const uint8_t b[5])
 		       : 0;
 }
 
+/* Code from the start of a function on, and behind its end; one reader of processes. */
+static struct {
+	uint64_t start;
+	ssize_t size;
+	uint8_t code[SITE_MAX];
+} body;
+
+/* Calls that may be looked at for one question: each is a read. */
+static unsigned int reads_left;
+
+static void read_body(const struct call_question *q, uint64_t start)
+{
+	struct iovec ours = { body.code, sizeof(body.code) };
+	struct iovec theirs = { (void *)(uintptr_t)start, sizeof(body.code) };
+
+	body.start = start;
+	body.size = start ? process_vm_readv(q->pid, &ours, 1, &theirs, 1, 0) : 0;
+	/* A probe hides its first byte: perhaps a call, else what follows leads nowhere. */
+	if (body.size > 0 && q->machine != EM_AARCH64 && body.code[0] == PROBE_X86)
+		body.code[0] = 0xe8;
+}
+
 /*
- * Find the first call of the function of @q in the function that is called before its address.
- * Return the address behind that call, and its distance from the start; 0: none.
+ * Find the next direct call in the body, the first one that ends behind *@end; 0: none. On x86
+ * instructions have no fixed places: the target of bytes that are none is in no code.
+ */
+static uint64_t next_call(const struct call_question *q, ssize_t *end)
+{
+	ssize_t step = q->machine == EM_AARCH64 ? 4 : 1;
+	uint64_t to = 0;
+
+	for (*end = MAX(*end + step, step > 1 ? 8 : 5); *end <= body.size && !to; *end += step)
+		to = called_by(q->machine, body.start + (uint64_t)*end, body.code + *end - 5);
+	*end -= step;
+	return to;
+}
+
+/* Return whether the function at @at ends with a jump to that of @q, early in its code. */
+static bool jumps_on(const struct call_question *q, uint64_t at)
+{
+	static const ssize_t size = 512;
+	uint8_t code[512 + 16] = { 0 };
+	struct iovec ours = { code, (size_t)size };
+	struct iovec theirs = { (void *)(uintptr_t)at, (size_t)size };
+	ssize_t step = q->machine == EM_AARCH64 ? 4 : 1;
+	ssize_t got = process_vm_readv(q->pid, &ours, 1, &theirs, 1, 0);
+
+	for (ssize_t i = 0; i + 5 <= got; i += step) {
+		uint64_t to = at + (uint64_t)i;
+
+		if ((q->machine == EM_AARCH64 ? follow_arm64 : follow_x86)(q, &to, code + i) &&
+		    to == q->function)
+			return true;
+	}
+	return false;
+}
+
+/* Return whether a call before @end of the body is by register or memory. */
+static bool is_by(const struct call_question *q, ssize_t end)
+{
+	uint32_t w;
+
+	if (q->machine != EM_AARCH64) {
+		for (unsigned int size = 2; size <= 7 && size <= end; size++)
+			if (is_call_by(body.code + end - size, size))
+				return true;
+		return false;
+	}
+	memcpy(&w, body.code + end - 4, sizeof(w));
+	return (w & 0xfffffc1f) == 0xd63f0000 || (w & 0xfefff800) == 0xd63f0800;
+}
+
+/*
+ * Find the first call of the function of @q in the body, or of one that jumps on to it; of CALL_BY
+ * the first call that may be one. Return the distance behind it; 0: none.
+ */
+static ssize_t find_call(const struct call_question *q)
+{
+	ssize_t step = q->machine == EM_AARCH64 ? 4 : 1;
+	uint64_t to;
+
+	for (ssize_t end = step > 1 ? 4 : 2; q->kind == CALL_BY && end <= body.size; end += step)
+		if (is_by(q, end))
+			return end;
+	for (ssize_t end = 0; q->kind != CALL_BY && reads_left && (to = next_call(q, &end));) {
+		if (to == q->function)
+			return end;
+		reads_left--;
+		if (reaches(q, to) || jumps_on(q, to))
+			return end;
+	}
+	return 0;
+}
+
+/* Follow the jumps at *@at: a stub, a thunk; @b: the code there. False: not to be read. */
+static bool follow(const struct call_question *q, uint64_t *at, uint8_t b[16])
+{
+	for (int nr = 0; read_code(q->pid, *at, b, 16); nr++)
+		if (nr == JUMPS_MAX ||
+		    !(q->machine == EM_AARCH64 ? follow_arm64 : follow_x86)(q, at, b))
+			return true;
+	return false;
+}
+
+/* Functions with a probe, which are few. */
+struct probed {
+	uint64_t at[8];
+	unsigned int nr;
+};
+
+/* Add the functions with a probe that the body calls: their first instruction is a breakpoint. */
+static void add_probed(const struct call_question *q, struct probed *set)
+{
+	static const uint32_t brk = 0xd42000a0; /* UPROBE_SWBP_INSN of AArch64 */
+	uint8_t b[16];
+	uint64_t to;
+
+	for (ssize_t end = 0;
+	     reads_left && (to = next_call(q, &end)) && set->nr < ARRAY_SIZE(set->at);) {
+		unsigned int n = 0;
+
+		reads_left--;
+		if (!follow(q, &to, b) ||
+		    (q->machine == EM_AARCH64 ? memcmp(b, &brk, sizeof(brk)) : b[0] != PROBE_X86))
+			continue;
+		while (n < set->nr && set->at[n] != to)
+			n++;
+		set->at[n] = to;
+		set->nr = MAX(set->nr, n + 1);
+	}
+}
+
+/*
+ * Find the call of the function of @q in the function that is called before its address, or in one
+ * that is called from there through @depth functions with a probe. Return the address behind that
+ * call, and its distance from the start; 0: none.
  */
 static uint64_t find_site(const struct call_question *q)
 {
-	static uint8_t code[SITE_MAX]; /* one reader of processes */
-	struct iovec ours = { code, sizeof(code) }, theirs;
-	unsigned int reads = 0, step = q->machine == EM_AARCH64 ? 4 : 1;
+	struct probed level = { .nr = 1 };
 	uint8_t b[16];
-	uint64_t start, to;
-	ssize_t size;
+	ssize_t end;
 
 	if (!read_code(q->pid, q->address - 5, b, 5))
 		return 0;
-	start = called_by(q->machine, q->address, b);
-	for (int nr = 0; start && nr < JUMPS_MAX && read_code(q->pid, start, b, sizeof(b)); nr++)
-		if (!(q->machine == EM_AARCH64 ? follow_arm64 : follow_x86)(q, &start, b))
-			break;
-	theirs = (struct iovec){ (void *)(uintptr_t)start, sizeof(code) };
-	size = start ? process_vm_readv(q->pid, &ours, 1, &theirs, 1, 0) : 0;
-	for (ssize_t at = 5 + step - 1; at / step * step <= size && reads < SITE_READS;
-	     at += step) {
-		uint64_t end = (uint64_t)(at / step * step);
+	level.at[0] = called_by(q->machine, q->address, b);
+	if (!level.at[0] || !follow(q, &level.at[0], b))
+		return 0;
+	reads_left = SITE_READS;
+	for (unsigned int i = 0; i < q->depth; i++) {
+		struct probed next = { .nr = 0 };
 
-		to = called_by(q->machine, start + end, code + end - 5);
-		if (!to || (to != q->function && to - start < (uint64_t)size))
-			continue;
-		reads += to != q->function;
-		if (reaches(q, to))
-			return (start + end) >> CALL_SITE_BITS
-				       ? 0
-				       : (start + end) | end << CALL_SITE_BITS;
+		for (unsigned int n = 0; n < level.nr; n++) {
+			read_body(q, level.at[n]);
+			add_probed(q, &next);
+		}
+		level = next;
+	}
+	for (unsigned int n = 0; n < level.nr; n++) {
+		read_body(q, level.at[n]);
+		end = find_call(q);
+		if (end && !((body.start + (uint64_t)end) >> CALL_SITE_BITS))
+			return (body.start + (uint64_t)end) | (uint64_t)end << CALL_SITE_BITS;
 	}
 	return 0;
 }
@@ -972,9 +1103,9 @@ static void answer(const struct call_question *q)
 	uint8_t b[7];
 
 	if (q->kind != CALL_TARGET) {
-		uint64_t site = q->kind == CALL_SITE   ? find_site(q)
-				: q->kind == CALL_STUB ? find_stub(q)
-						       : find_target(q);
+		uint64_t site = q->kind == CALL_STUB	 ? find_stub(q)
+				: q->kind == CALL_INSIDE ? find_target(q)
+							 : find_site(q);
 
 		put_answer(q->key, site ? CALL_REACHES : CALL_NONE, site);
 		return;

@@ -12,6 +12,7 @@
 #include <alloca.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
@@ -662,6 +663,97 @@ TEST(test_return_probe, set_up)
 		assert_int_equal(result.stop, UNWIND_PROBE);
 	}
 	unwind_free(u);
+}
+
+/* probed() calls no function; each of the others is its caller in another way. */
+#define PROBED(name, code)                                                                         \
+	__asm__(".text\n.type " #name ", @function\n" #name ": .cfi_startproc\n\t" code            \
+		"\tret\n\t.cfi_endproc\n.size " #name ", . - " #name "\n.globl " #name "\n")
+#define PROBED_CALL(name, call)                                                                    \
+	PROBED(name, "sub $8, %rsp\n\t.cfi_adjust_cfa_offset 8\n\t" call "\n.globl " #name         \
+		     "_at\n" #name "_at: add $8, %rsp\n\t.cfi_adjust_cfa_offset -8\n")
+PROBED(probed, "nop\n");
+PROBED(probed_jump, "nop\n\tjmp probed\n"); /* as a tail call */
+PROBED_CALL(probed_by_jump, "call probed_jump");
+PROBED_CALL(probed_by_register, "call *%rax");
+PROBED_CALL(probed_middle, "call probed");
+PROBED_CALL(probed_nested, "call probed_middle");
+PROBED(probed_last, ".cfi_undefined rip\n\tcall *%rax\n");
+PROBED(probed_root, ".cfi_undefined rip\n\tcall probed_by_jump\n.globl probed_from\n"
+		    "probed_from: call probed_by_register\n\tcall probed_nested\n"
+		    "\tcall probed_last\n");
+extern const char probed[], probed_from[], probed_by_jump_at[], probed_by_register_at[];
+extern char probed_middle[];
+extern const char probed_middle_at[], probed_nested_at[];
+
+/* Write into code as a debugger does: the pages are not writable. */
+static void poke(void *at, uint8_t byte)
+{
+	int fd = open("/proc/self/mem", O_RDWR);
+
+	assert_int_equal(pwrite(fd, &byte, 1, (off_t)(uintptr_t)at), 1);
+	close(fd);
+}
+
+/* Unwind from probed() until its callers are known: the places behind the calls. */
+static void unwind_probed(const uint64_t *words, uint32_t nr, const char *const *callers,
+			  uint32_t nr_callers)
+{
+	const struct unwind_config config = { .ask_calls = true };
+	struct unwinder *u;
+
+	memset(&shot, 0, sizeof(shot));
+	shot.regs[SHOT_IP] = (uintptr_t)probed + 1;
+	shot.regs[SHOT_SP] = 0x10000;
+	memcpy(shot.stack, words, nr * sizeof(*words));
+	shot.size = nr * sizeof(*words);
+	world_must(unwind_new_with(&u, world.places, world.objects, &config, NULL));
+	for (int i = 0; i < 6; i++) {
+		struct unwind_input in = input();
+
+		in.pid = (uint32_t)getpid();
+		unwind_sample(u, &in, &result);
+		calls_serve();
+	}
+	assert_int_equal(result.stop, nr_callers ? UNWIND_COMPLETE : UNWIND_PROBE);
+	assert_int_equal(result.nr, nr_callers + 1);
+	assert_int_equal(result.nr_guessed > 0, nr_callers > 0);
+	for (uint32_t i = 0; i < nr_callers; i++)
+		assert_int_equal(result.ip[i + 1], (uintptr_t)callers[i] - 1);
+	unwind_free(u);
+}
+
+/* Callers behind return probes: by a jump, by a register, and themselves with a probe. */
+TEST(test_return_probe_callers, set_up)
+{
+	const uint64_t at = 0x7fffffffd000, from = (uintptr_t)probed_from;
+	const struct maps_mmap probes = {
+		.pid = getpid(),
+		.tid = getpid(),
+		.start = at,
+		.size = 4096,
+		.time_ns = time_now_ns(),
+		.prot = PROT_EXEC,
+		.filename = "[uprobes]",
+		.filename_size = 9,
+	};
+	uint8_t byte = (uint8_t)probed_middle[0];
+
+	world_load(&world, getpid());
+	maps_on_mmap(world.maps, &probes);
+	world_load(&world, getpid());
+	unwind_probed((uint64_t[]){ at, 0, from }, 3,
+		      (const char *[]){ probed_by_jump_at, probed_from }, 2);
+	unwind_probed((uint64_t[]){ at, 0, from + 5 }, 3,
+		      (const char *[]){ probed_by_register_at, probed_from + 5 }, 2);
+	/* The frame of a function that calls by register does not end there: it is another one. */
+	unwind_probed((uint64_t[]){ at, 0, 1, from + 5 }, 4, NULL, 0);
+	unwind_probed((uint64_t[]){ at, from + 15 }, 2, NULL, 0);
+	/* Two return addresses were replaced: the function between them has a probe. */
+	poke(probed_middle, 0xcc);
+	unwind_probed((uint64_t[]){ at, 0, at, 0, from + 10 }, 5,
+		      (const char *[]){ probed_middle_at, probed_nested_at, probed_from + 10 }, 3);
+	poke(probed_middle, byte);
 }
 #endif
 
