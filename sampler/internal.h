@@ -586,9 +586,11 @@ const char *traps_list(const struct traps *t, char *buf, size_t size);
 
 struct trap_input {
 	const struct assemble_input *tables; /* without counts */
-	const struct slice *slice;
-	bool clock; /* weights are ns */
-	double hz;  /* of the event, else */
+	const struct slice *slices;	     /* of the moment */
+	uint32_t nr;
+	struct slice sum; /* of them: times, samples, lost ones */
+	bool clock;	  /* weights are ns */
+	double hz;	  /* of the event, else */
 	uint32_t nr_cpus;
 	int wait_slot; /* event of waits; -1: none */
 };

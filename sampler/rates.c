@@ -432,7 +432,7 @@ void rates_rebase(struct rates *r, struct counters *counters, uint32_t index, ui
 #define ANCESTORS_MAX 64
 
 /* Slices back from now that have a limit. */
-#define SLICES_LIMITED 256u
+#define SLICES_LIMITED 512u
 
 /* The clock of a process (tid 0) or of a thread. */
 struct cpu_clock {

@@ -959,7 +959,7 @@ static void replay_events_take(struct replay_events *v, const struct perfdata *d
 #define REPLAY_ROOM_EVERY 4096
 
 #define PROGRESS_RECORDS 256 /* from one note of the progress to the next */
-#define SLICES_MAX	 6000
+#define SLICES_MAX	 12000
 
 static struct replay_cpu *cpu_of(struct replay *r, uint32_t cpu)
 {
@@ -1227,15 +1227,15 @@ static void keep_up(struct replay *r, struct store *st, uint64_t time_ns, bool c
 		maps_publish(st->maps, time_ns, UINT64_MAX);
 }
 
-/* Choose the length of slices: a multiple of 100 ms, a small part of the recording. */
+/* Choose the length of slices: a multiple of 50 ms, a small part of the recording. */
 static void replay_begin_slices(struct replay *r, struct store *st)
 {
 	uint64_t first, last, times;
 
 	perfdata_span(r->data, &first, &last);
-	times = (last - MIN(first, last)) / SLICES_MAX / SAMPLER_SLICE_NS + 1;
+	times = (last - MIN(first, last)) / SLICES_MAX / COUNTS_SLICE_NS + 1;
 	r->store = st;
-	r->slice_ns = times * SAMPLER_SLICE_NS;
+	r->slice_ns = times * COUNTS_SLICE_NS;
 	r->cut_ns = first;
 	history_begin(st->history, first);
 }
@@ -1253,17 +1253,20 @@ static void replay_cut(struct replay *r, uint64_t time_ns)
 	r->cut_ns = time_ns;
 }
 
+/* Return the end of the slice that has begun: on the grid of the clock, as live. */
+static uint64_t slice_end(const struct replay *r)
+{
+	return (r->cut_ns / r->slice_ns + 1) * r->slice_ns;
+}
+
 /* End the slice before a sample of @time_ns, and the gap between them. */
 static void cut_slices(struct replay *r, uint64_t time_ns)
 {
-	uint64_t slices;
-
-	if (time_ns < r->cut_ns + r->slice_ns)
+	if (time_ns < slice_end(r))
 		return;
-	replay_cut(r, r->cut_ns + r->slice_ns);
-	slices = (time_ns - r->cut_ns) / r->slice_ns;
-	if (slices)
-		replay_cut(r, r->cut_ns + slices * r->slice_ns);
+	replay_cut(r, slice_end(r));
+	if (time_ns >= slice_end(r))
+		replay_cut(r, time_ns / r->slice_ns * r->slice_ns);
 }
 
 /* Grow the tables before a sample, where no other thread does. */
@@ -1286,7 +1289,7 @@ static void take_switch(struct replay *r, struct store *st, const struct record 
 
 	if (r->waits.slot < 0)
 		return;
-	if (is_switch && rec->time_ns >= r->cut_ns + r->slice_ns) {
+	if (is_switch && rec->time_ns >= slice_end(r)) {
 		/* The counts of the slice need the tasks. */
 		keep_up(r, st, rec->time_ns, *changed);
 		*changed = false;

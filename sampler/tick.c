@@ -342,10 +342,27 @@ static bool counts_for(const struct trap *t, const struct assemble_input *in, co
 
 /* ---- slices ---- */
 
+/* Reads the counts of a moment. */
+struct moment_reader {
+	const struct trap_input *in;
+	struct slice_reader slice;
+	uint32_t next; /* slice of the moment */
+};
+
+static bool read_count(struct moment_reader *r, struct count *out)
+{
+	while (!r->next || !slice_read(&r->slice, out)) {
+		if (r->next == r->in->nr)
+			return false;
+		slice_read_begin(&r->slice, &r->in->slices[r->next++]);
+	}
+	return true;
+}
+
 /* Return the busy CPUs that samples stand for. */
 static double cpus_of(const struct trap_input *in, double count, double weight)
 {
-	double seconds = (double)(in->slice->end_ns - in->slice->begin_ns) / 1e9;
+	double seconds = (double)(in->sum.end_ns - in->sum.begin_ns) / 1e9;
 
 	if (in->clock)
 		return weight / 1e9 / seconds;
@@ -355,30 +372,30 @@ static double cpus_of(const struct trap_input *in, double count, double weight)
 /* Return the percent of TRAP_WAIT: 100 is one task that waits. */
 static double percent_waiting(const struct trap *t, const struct trap_input *in)
 {
-	uint64_t span_ns = in->slice->end_ns - in->slice->begin_ns;
-	struct slice_reader r;
+	uint64_t span_ns = in->sum.end_ns - in->sum.begin_ns;
+	struct moment_reader r = { .in = in };
 	struct count c;
 	double weight = 0;
 
-	for (slice_read_begin(&r, in->slice); slice_read(&r, &c);)
+	while (read_count(&r, &c))
 		if ((int)c.event == in->wait_slot && counts_for(t, in->tables, &c))
 			weight += (double)c.weight;
 	return 100 * weight / (double)MAX(span_ns, 1ULL);
 }
 
-/* Return the percent of the rule's subject in a slice; -1: there are too few samples. */
+/* Return the percent of the rule's subject in a moment; -1: there are too few samples. */
 static double percent_of(struct trap *t, const struct trap_input *in)
 {
 	double count = 0, weight = 0, all = 0, all_weight = 0;
-	struct slice_reader r;
+	struct moment_reader r = { .in = in };
 	struct count c;
 
 	if (t->rule.subject == TRAP_LOST)
-		return 100.0 * (double)in->slice->lost /
-		       (double)MAX(in->slice->lost + in->slice->count, 1ULL);
+		return 100.0 * (double)in->sum.lost /
+		       (double)MAX(in->sum.lost + in->sum.count, 1ULL);
 	if (t->rule.subject == TRAP_WAIT)
 		return percent_waiting(t, in);
-	for (slice_read_begin(&r, in->slice); slice_read(&r, &c);) {
+	while (read_count(&r, &c)) {
 		if (c.event)
 			continue;
 		all += (double)c.count;
@@ -412,19 +429,19 @@ static bool test(struct trap *t, const struct trap_input *in, double percent)
 		return false;
 	}
 	if (!t->begin_ns)
-		t->begin_ns = in->slice->begin_ns;
-	if (t->fired || in->slice->end_ns - t->begin_ns < t->rule.for_ns)
+		t->begin_ns = in->sum.begin_ns;
+	if (t->fired || in->sum.end_ns - t->begin_ns < t->rule.for_ns)
 		return false;
 	t->fired = true;
 	return true;
 }
 
-/* Test all rules with the next slice. True: rules match, they are in @hit. */
+/* Test all rules with the next moment. True: rules match, they are in @hit. */
 static bool traps_test(struct traps *t, const struct trap_input *in, struct trap_hit *hit)
 {
 	bool any = false;
 
-	if (!t->nr || in->slice->end_ns - in->slice->begin_ns < 1000000)
+	if (!t->nr || in->sum.end_ns - in->sum.begin_ns < 1000000)
 		return false;
 	find_functions(t, in->tables->symbols);
 	for (uint32_t i = 0; i < t->nr; i++) {
@@ -440,7 +457,7 @@ static bool traps_test(struct traps *t, const struct trap_input *in, struct trap
 		any = true;
 		*hit = (struct trap_hit){ .rule = &trap->rule,
 					  .begin_ns = trap->begin_ns,
-					  .end_ns = in->slice->end_ns,
+					  .end_ns = in->sum.end_ns,
 					  .percent = percent };
 	}
 	return any;
@@ -452,7 +469,7 @@ static bool traps_test(struct traps *t, const struct trap_input *in, struct trap
  * Runs on: the builder.
  */
 
-/* Return the input of a test, except for the slice. */
+/* Return the input of a test, except for the moment. */
 static struct trap_input input_of(const struct sampler *s, const struct assemble_input *tables)
 {
 	const struct event *event = &s->config.events[0];
@@ -464,6 +481,18 @@ static struct trap_input input_of(const struct sampler *s, const struct assemble
 		.nr_cpus = s->source->nr_cpus(s),
 		.wait_slot = config_wait_slot(&s->config),
 	};
+}
+
+/* Set the moment of a test. */
+static void set_moment(struct trap_input *in, const struct slice *slices, uint32_t nr)
+{
+	in->slices = slices;
+	in->nr = nr;
+	in->sum = (struct slice){ .begin_ns = slices[0].begin_ns, .end_ns = slices[nr - 1].end_ns };
+	for (uint32_t i = 0; i < nr; i++) {
+		in->sum.count += slices[i].count;
+		in->sum.lost += slices[i].lost;
+	}
 }
 
 /* Show the slices of a match. */
@@ -501,7 +530,7 @@ static void count_matches(struct sampler *s, const struct trap_hit *last, uint32
 	snprintf(t->what, sizeof(t->what), "%s: %.1f%%", last->rule->text, last->percent);
 }
 
-/* Report the matches of a slice and their time. */
+/* Report the matches of a moment and their time. */
 static void say(struct sampler *s, const struct trap_hit *hit, const char *saved)
 {
 	char text[512];
@@ -517,7 +546,7 @@ static void say(struct sampler *s, const struct trap_hit *hit, const char *saved
 	mailbox_add(&s->mailbox, "trap: %s", text);
 }
 
-/* Test slice @i, which is that of @in. */
+/* Test the moment of @in, which begins with slice @i. */
 static void test_trapping(struct sampler *s, const struct trap_input *in, uint32_t i)
 {
 	struct trap_hit hit;
@@ -535,16 +564,19 @@ static void test_trapping(struct sampler *s, const struct trap_input *in, uint32
 	say(s, &hit, text);
 }
 
-/* Test the new slices of the past but the newest: the names of its functions may follow. */
+/* Test the new moments of the past but the newest: the names of its functions may follow. */
 static void trapping_test(struct sampler *s, const struct assemble_input *tables)
 {
 	struct slices *slices = history_slices(s->store.history);
 	struct trap_input in = input_of(s, tables);
+	uint32_t i = slices_find(slices, s->traps.tested_ns);
 
 	/* Also without a trap: one that is set later is for the slices from then on. */
-	for (uint32_t i = slices_find(slices, s->traps.tested_ns); i + 1 < slices_nr(slices); i++) {
-		in.slice = slices_at(slices, i);
-		s->traps.tested_ns = in.slice->end_ns;
+	for (; i + 1 < slices_nr(slices); i += in.nr) {
+		set_moment(&in, slices_at(slices, i), slices_moment(slices, i));
+		if (i + in.nr == slices_nr(slices))
+			break;
+		s->traps.tested_ns = in.sum.end_ns;
 		test_trapping(s, &in, i);
 	}
 }
@@ -561,7 +593,7 @@ static void report(struct sampler *s, const struct trap_hit *first, uint32_t nr)
 		    more);
 }
 
-/* Test the slices of a recording that were not tested. */
+/* Test the moments of a recording that were not tested. */
 static void trapping_replay(struct sampler *s, const struct assemble_input *tables)
 {
 	struct slices *slices = history_slices(s->store.history);
@@ -570,9 +602,9 @@ static void trapping_replay(struct sampler *s, const struct assemble_input *tabl
 	uint32_t nr = 0;
 
 	for (uint32_t i = slices_find(slices, s->traps.tested_ns);
-	     s->traps.nr && i < slices_nr(slices); i++) {
-		in.slice = slices_at(slices, i);
-		s->traps.tested_ns = in.slice->end_ns;
+	     s->traps.nr && i < slices_nr(slices); i += in.nr) {
+		set_moment(&in, slices_at(slices, i), slices_moment(slices, i));
+		s->traps.tested_ns = in.sum.end_ns;
 		if (!traps_test(&s->traps, &in, &hit))
 			continue;
 		slices_mark(slices, i, SLICE_TRAP);

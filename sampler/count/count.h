@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Counts: the tables of the hot loop, slices of 100 ms, their sums.
+ * Counts: the tables of the hot loop, slices of 50 ms, their sums.
  *
  * The caller owes: sampler threads are urcu-qsbr readers; the builder alone takes and sums.
  *
@@ -122,9 +122,10 @@ struct count {
 };
 
 #define COUNTS_TASKS_MAX (1u << 24) /* task ids in a count */
-/* Slices of time, numbered from 0 again after seven hours: longer than a sample is on its way. */
-#define COUNTS_SLICE_NS 100000000ULL
-#define COUNTS_SLICES	(1u << 18)
+/* Slices of time, numbered from 0 again after three hours: longer than a sample is on its way. */
+#define COUNTS_SLICE_NS	 50000000ULL
+#define COUNTS_SLICES	 (1u << 18)
+#define COUNTS_MOMENT_NS (2 * COUNTS_SLICE_NS)
 
 /* Return the number of the slice of @time_ns. */
 static inline uint32_t tables_slice(uint64_t time_ns)
@@ -274,6 +275,27 @@ void slices_mark(struct slices *s, uint32_t i, unsigned int marks);
 /* Slices in order of time; borrowed until the next change. */
 uint32_t slices_nr(const struct slices *s);
 const struct slice *slices_at(const struct slices *s, uint32_t i);
+/*
+ * A moment: slices that follow each other, of 100 ms together, as one slice has too few samples for
+ * a share. Return how many slices from @i on are one.
+ */
+static inline uint32_t slices_moment(const struct slices *s, uint32_t i)
+{
+	const struct slice *first = slices_at(s, i), *last = first;
+	uint32_t nr = 1;
+
+	for (; i + nr < slices_nr(s); nr++) {
+		const struct slice *next = slices_at(s, i + nr);
+
+		if (next->begin_ns != last->end_ns || next->epoch != first->epoch ||
+		    next->events != first->events ||
+		    next->end_ns - first->begin_ns > COUNTS_MOMENT_NS)
+			break;
+		last = next;
+	}
+	return nr;
+}
+
 /* Report whether slices were merged to save memory. */
 bool slices_merged(const struct slices *s);
 void slices_set_amount(struct slices *s, uint32_t i, double amount, uint32_t seq);
@@ -319,7 +341,7 @@ struct history_ids {
  * When proftop did not run for so long, the time but for the last half is one slice: else each wait
  * would be in thousands of them.
  */
-#define MOMENTS_STOP_NS (200 * COUNTS_SLICE_NS)
+#define MOMENTS_STOP_NS (400 * COUNTS_SLICE_NS)
 
 /*
  * Sums over time: the last few seconds, a decaying sum, everything since reset, or any range of the

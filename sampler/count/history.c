@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The past in slices of 100 ms, and its sums: window, decay, total and any range.
+ * The past in slices of 50 ms, and its sums: window, decay, total and any range.
  *
  * Runs on: the builder.
  */
@@ -213,7 +213,7 @@ static size_t sums_memory(const struct sums *s)
 }
 
 /*
- * The past in slices of 100 ms: packed, open until all samples of their time are counted, merged
+ * The past in slices of 50 ms: packed, open until all samples of their time are counted, merged
  * and dropped within a limit of memory; rates.
  *
  * Runs on: the builder.
@@ -1007,7 +1007,7 @@ static const double *rate_log_find(const struct rate_log *log, uint64_t begin_ns
 #define MARGIN_NS 2000000ULL
 
 /* A longer time without counts, in which proftop did not run, is one slice. */
-#define GAP_NS (20 * SLICE)
+#define GAP_NS (40 * SLICE)
 
 /* Counts are of a time around the one they are added at: before it, and after it by a late builder.
  */

@@ -1325,8 +1325,7 @@ int assemble(struct profile *p, const struct assemble_input *in)
  * Runs on: the builder. Whether a stack counts is computed once for each query, from its places.
  */
 
-/* A slice that was ended early has samples of the moment before: it counts as a whole one. */
-#define SLICE_MIN_NS 100000000ULL
+#define SECOND_NS 1000000000ULL
 
 enum { UNKNOWN, NO, YES };
 
@@ -1499,12 +1498,19 @@ static bool is_selected(struct strip_filter *f, const struct assemble_input *in,
 	       ((has_functions(f) && has_stack(f, in, c->stack)) || is_named(f, in, c->task));
 }
 
+/* Return the length of a slice. One that was ended early has samples of the moment before: it
+ * counts as a whole one. */
+static uint64_t length_of(const struct slice *slice)
+{
+	return MAX(slice->end_ns - slice->begin_ns, COUNTS_SLICE_NS);
+}
+
 /* Return the weight per second of the selected samples of a slice. */
 static double amount(struct strip_filter *f, const struct strip_input *in,
 		     const struct slice *slice)
 {
 	uint8_t event = slice->events < in->nr_events ? in->events[slice->events] : STRIP_NO_EVENT;
-	uint64_t ns = MAX(slice->end_ns - slice->begin_ns, SLICE_MIN_NS);
+	uint64_t ns = length_of(slice);
 	struct slice_reader r;
 	struct count c;
 	double weight = 0;
@@ -1516,6 +1522,26 @@ static double amount(struct strip_filter *f, const struct strip_input *in,
 		    is_selected(f, in->tables, &c))
 			weight += (double)c.weight;
 	return weight * 1e9 / (double)ns;
+}
+
+/* Return the same of @nr slices from @first on; *@sum: their times and marks. */
+static double amount_of(struct strip_filter *f, const struct strip_input *in, uint32_t first,
+			uint32_t nr, struct slice *sum)
+{
+	double weight = 0, ns = 0;
+
+	*sum = (struct slice){ .begin_ns = slices_at(in->slices, first)->begin_ns };
+	for (uint32_t i = first; i < first + nr; i++) {
+		const struct slice *slice = slices_at(in->slices, i);
+
+		if (slice->amount_seq != f->seq)
+			slices_set_amount(in->slices, i, amount(f, in, slice), f->seq);
+		weight += slice->amount * (double)length_of(slice);
+		ns += (double)length_of(slice);
+		sum->end_ns = slice->end_ns;
+		sum->marks |= slice->marks;
+	}
+	return weight / ns;
 }
 
 /* Add a slice to the column of its middle; one longer than a column, to all that it covers. */
@@ -1554,6 +1580,20 @@ static uint64_t column_length(uint64_t span_ns, uint32_t columns)
 	return length;
 }
 
+/* The same of a grid: whole seconds up to the last one that is wanted. */
+static void lay_out_grid(struct strip *s, const struct strip_query *q)
+{
+	uint64_t first = s->first_ns / SECOND_NS, last = (s->last_ns - 1) / SECOND_NS;
+	uint64_t until = q->until_ns ? (q->until_ns - 1) / SECOND_NS : last;
+	uint64_t seconds;
+
+	until = MIN(MAX(until, first), last);
+	seconds = MIN(until - first + 1, (uint64_t)q->columns);
+	s->begin_ns = (until + 1 - seconds) * SECOND_NS;
+	s->column_ns = SECOND_NS / STRIP_GRID_ROWS;
+	s->nr = (uint32_t)seconds * STRIP_GRID_ROWS;
+}
+
 /* Set the times of the columns: the last one has the newest slice, and they move in whole columns.
  */
 static void lay_out(struct strip *s, const struct strip_query *q)
@@ -1587,13 +1627,14 @@ struct strip *strip_make(struct strip_filter *f, const struct strip_input *in)
 {
 	const struct strip_query *q = f->query;
 	uint32_t nr = slices_nr(in->slices);
-	uint64_t count, weight;
+	uint64_t count, weight, end_ns;
 	struct strip *s;
 
 	if (!q || !q->columns || !nr)
 		return NULL;
 	assert(q->columns <= STRIP_COLUMNS_MAX);
-	s = calloc(1, sizeof(*s) + q->columns * sizeof(s->columns[0]));
+	s = calloc(1, sizeof(*s) + q->columns * (q->grid ? STRIP_GRID_ROWS : 1ULL) *
+					   sizeof(s->columns[0]));
 	if (!s)
 		return NULL;
 	refresh(f, in);
@@ -1601,13 +1642,21 @@ struct strip *strip_make(struct strip_filter *f, const struct strip_input *in)
 	s->last_ns = slices_at(in->slices, nr - 1)->end_ns;
 	s->dropped = slices_dropped(in->slices, &count, &weight);
 	s->merged = slices_merged(in->slices);
-	lay_out(s, q);
-	for (uint32_t i = slices_find(in->slices, s->begin_ns); i < nr; i++) {
-		const struct slice *slice = slices_at(in->slices, i);
+	s->grid = q->grid;
+	if (q->grid)
+		lay_out_grid(s, q);
+	else
+		lay_out(s, q);
+	end_ns = s->begin_ns + s->nr * s->column_ns;
+	for (uint32_t i = slices_find(in->slices, s->begin_ns), step; i < nr; i += step) {
+		struct slice sum;
+		double peak;
 
-		if (slice->amount_seq != f->seq)
-			slices_set_amount(in->slices, i, amount(f, in, slice), f->seq);
-		add_slice(s, slice, slice->amount);
+		step = q->grid ? 1 : slices_moment(in->slices, i);
+		peak = amount_of(f, in, i, step, &sum);
+		if (sum.begin_ns >= end_ns)
+			break;
+		add_slice(s, &sum, peak);
 	}
 	return s;
 }

@@ -1278,7 +1278,7 @@ static void note_past(struct messages *n, const struct profile *p)
 		return;
 	e = messages_note(n, "history-memory", MESSAGE_INFO, messages_begins(n, "history-memory"),
 			  "moments of the older past are longer");
-	messages_detail(e, "moments of the older past are longer than 100 ms: their memory is "
+	messages_detail(e, "moments of the older past are longer than 50 ms: their memory is "
 			   "full");
 	messages_fix(n, e, MESSAGE_NONE, 0,
 		     "start with a larger --history-memory; or a lower rate, or a shorter "

@@ -659,5 +659,6 @@ bool strip_same_samples(const struct strip_query *a, const struct strip_query *b
 
 bool strip_same_query(const struct strip_query *a, const struct strip_query *b)
 {
-	return a->columns == b->columns && a->span_ns == b->span_ns && strip_same_samples(a, b);
+	return a->columns == b->columns && a->span_ns == b->span_ns && a->grid == b->grid &&
+	       a->until_ns == b->until_ns && strip_same_samples(a, b);
 }

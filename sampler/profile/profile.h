@@ -604,11 +604,13 @@ void profile_free(struct profile *p);
 
 /*
  * The heat strip: the past of a session as one row of columns, each a span of time, with the amount
- * of the selected samples in it. Made by the builder, handed over whole, freed by the UI.
+ * of the selected samples in it. Made by the builder, handed over whole, freed by the UI. A grid
+ * has the columns of each second below each other: 20 of 50 ms.
  */
 
 #define STRIP_COLUMNS_MAX 1000
 #define STRIP_FILTER_MAX  128
+#define STRIP_GRID_ROWS	  20
 #define STRIP_ALL	  UINT32_MAX
 
 /* Bits: incidents in a column. */
@@ -639,6 +641,8 @@ struct strip_query {
 	uint32_t seq;	   /* of the query; copied to its strips */
 	uint32_t columns;  /* 0: no strip */
 	uint64_t span_ns;  /* the newest part of the past; 0: all */
+	bool grid;	   /* each of @columns is a second */
+	uint64_t until_ns; /* of a grid: its last second; 0: the newest */
 	uint32_t event;	   /* index in the events of the newest profile */
 	uint32_t process;  /* profile_process.id, or STRIP_ALL */
 	uint32_t thread;   /* profile_task.id, or STRIP_ALL */
@@ -658,12 +662,13 @@ struct strip_column {
 
 struct strip {
 	uint64_t begin_ns, column_ns; /* column i is at begin_ns + i * column_ns */
-	uint32_t nr;
+	uint32_t nr;		      /* of a grid a multiple of STRIP_GRID_ROWS */
+	bool grid;
 	uint64_t first_ns, last_ns; /* all the past that is kept */
 	uint64_t last_real_ns;	    /* CLOCK_REALTIME at last_ns; 0: a recording */
 	uint32_t seq;		    /* of its query */
 	bool answer;		    /* to a query; else the newest slices were added */
-	bool merged;		    /* old slices are longer than 100 ms: the memory is used up */
+	bool merged;		    /* old slices are longer than 50 ms: the memory is used up */
 	bool dropped;		    /* samples older than first_ns were counted */
 	double max;		    /* the highest peak */
 	struct strip_column columns[];

@@ -615,14 +615,15 @@ static void test_half_a_slice(void **state)
 
 	open_world(&w);
 	w.nr_cpus = 2;
-	w.now_ns += SLICE_NS / 2;
+	w.now_ns += COUNTS_SLICE_NS / 2;
 	w.process[4] = 1000 * MS;
 	cpu_times_restart(w.times);
 	w.process[4] += 5000 * MS;
 	SLICE(&w, true, 4);
 	assert_float_equal(w.all, 200, 0.01);
-	assert_float_equal(w.slices[1000], 100, 0.01);
-	assert_float_equal(w.slices[1001], 100, 0.01);
+	assert_float_equal(w.slices[2000], 50, 0.01);
+	assert_float_equal(w.slices[2001], 100, 0.01);
+	assert_float_equal(w.slices[2002], 50, 0.01);
 	close_world(&w);
 }
 

@@ -302,6 +302,45 @@ TEST(test_names_of_threads)
 	teardown((void *[]){ &f });
 }
 
+/* In a grid a burst is in the rows of its 50 ms, in each second that is wanted. */
+TEST(test_grid)
+{
+	static const uint64_t until[] = { 0, 100 };
+	const struct fixture *f = *state;
+
+	for (size_t k = 0; k < ARRAY_SIZE(until); k++) {
+		struct strip_query q = everything;
+		uint32_t nr_bursts = 0, process;
+		struct strip *strip;
+		struct profile *p;
+
+		q.grid = true;
+		q.until_ns = until[k] ? BEGIN + until[k] * SECOND : 0;
+		strip = strip_of(f->s, &q);
+		assert_true(strip->grid);
+		assert_int_equal(strip->nr, 70 * STRIP_GRID_ROWS);
+		assert_int_equal(strip->begin_ns,
+				 BEGIN + ((until[k] ? until[k] : MINUTES * 60) - 70) * SECOND);
+		for (uint32_t i = 0; i < strip->nr; i++) {
+			const struct strip_column *c = &strip->columns[i];
+			uint64_t at = strip->begin_ns + i * SECOND / STRIP_GRID_ROWS;
+			bool burst = bursts(at / T_SLICE * T_SLICE - BEGIN);
+
+			/* The last one ends with the recording. */
+			assert_int_equal(c->begin_ns, at);
+			assert_true(c->end_ns == at + SECOND / 20 || i + 1 == strip->nr);
+			assert_int_equal(c->peak > strip->max / 2, burst);
+			nr_bursts += burst;
+		}
+		assert_in_range(nr_bursts, 6, 16);
+		p = range_of(f->s, strip->begin_ns, strip->begin_ns + SECOND / 20);
+		assert_int_equal(p->window_ns, SECOND / 20);
+		assert_true(count_of(p, "steady", &process) == PER_SLICE / 2);
+		profile_free(p);
+		free(strip);
+	}
+}
+
 /* Every burst is a peak of the strip; each has its true share. */
 TEST(test_peaks)
 {

@@ -109,7 +109,7 @@ static int setup(void **state)
 					     .symbols = f->symbols,
 					     .objects = f->objects,
 					     .stacks = f->stacks };
-	f->in = (struct trap_input){ &f->tables, &f->slice, .clock = true, .nr_cpus = 2 };
+	f->in = (struct trap_input){ &f->tables, .clock = true, .nr_cpus = 2 };
 	*state = f;
 	return 0;
 }
@@ -148,6 +148,7 @@ static bool next(struct fixture *f, unsigned int ms, uint64_t lost, struct trap_
 	f->slice.end_ns += T_SLICE;
 	f->slice.lost = lost;
 	assert_int_equal(slice_pack(&f->slice, &c, ms ? 1 : 0), 0);
+	set_moment(&f->in, &f->slice, 1);
 	return traps_test(&f->traps, &f->in, hit);
 }
 
@@ -309,6 +310,39 @@ static uint32_t place_of(struct fixture *f, const char *name)
 	return place;
 }
 
+/* A rule is tested with all slices of a moment: one of them has too few samples for a share. */
+TEST(test_moment, setup, teardown)
+{
+	struct fixture *f = *state;
+	uint32_t stack = 0, place = place_of(f, "burst");
+	struct slice slices[2] = { { .begin_ns = SECOND, .end_ns = SECOND + SECOND / 20 },
+				   { .begin_ns = SECOND + SECOND / 20,
+				     .end_ns = SECOND + SECOND / 10 } };
+	struct trap_hit hit;
+
+	stack = stacks_intern(f->stacks, &place, 1);
+	for (int i = 0; i < 2; i++) {
+		struct count c = { stack, 0, 0, 5, 5000000, 0 };
+
+		assert_int_equal(slice_pack(&slices[i], &c, 1), 0);
+	}
+	t_add(f, "total:burst > 50 for 100ms");
+	set_moment(&f->in, slices, 1);
+	assert_false(traps_test(&f->traps, &f->in, &hit));
+	set_moment(&f->in, slices, 2);
+	assert_true(traps_test(&f->traps, &f->in, &hit));
+	assert_int_equal(hit.begin_ns, SECOND);
+	assert_int_equal(hit.end_ns, SECOND + SECOND / 10);
+	/* CPU time of both: 10 ms in 100 ms of two CPUs. */
+	t_add(f, "cpu > 4.9");
+	t_add(f, "cpu > 5.1");
+	assert_true(traps_test(&f->traps, &f->in, &hit));
+	assert_string_equal(hit.rule->text, "cpu > 4.9");
+	assert_int_equal(hit.nr_also, 0);
+	free(slices[0].bytes);
+	free(slices[1].bytes);
+}
+
 /* Return the CPU time of a slice with STACKS stacks, of which the last one has @innermost. */
 static uint64_t stacks_ns(struct fixture *f, uint32_t innermost, bool match)
 {
@@ -333,6 +367,7 @@ static uint64_t stacks_ns(struct fixture *f, uint32_t innermost, bool match)
 	f->slice.begin_ns = f->slice.end_ns;
 	f->slice.end_ns += T_SLICE;
 	assert_int_equal(slice_pack(&f->slice, counts, STACKS), 0);
+	set_moment(&f->in, &f->slice, 1);
 	/* Finds the new functions. */
 	assert_int_equal(traps_test(&f->traps, &f->in, &hit), match);
 	begin_ns = time_thread_ns();

@@ -235,7 +235,7 @@ TEST(test_machine, setup, teardown)
 	expect(f, "own-memory", "2048 MiB", MESSAGE_RESET, 0);
 	f->p.self.rss_kb = 0;
 	f->p.past_merged = true;
-	expect(f, "history-memory", "longer than 100 ms", MESSAGE_NONE, 0);
+	expect(f, "history-memory", "longer than 50 ms", MESSAGE_NONE, 0);
 	f->p.past_merged = false;
 	f->p.rate_factor = 0.25;
 	expect(f, "governor", "lowered to 25%", MESSAGE_NONE, 0);
