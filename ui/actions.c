@@ -1256,6 +1256,7 @@ static const struct {
 	[ACT_STRIP] = { .rewinds = true },
 	[ACT_STRIP_IN] = { .rewinds = true },
 	[ACT_STRIP_OUT] = { .rewinds = true },
+	[ACT_STRIP_GRID] = { .rewinds = true },
 	[ACT_RESET] = { .run = reset },
 	[ACT_WINDOW] = { .run = window },
 	[ACT_BASELINE] = { .run = baseline },

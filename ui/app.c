@@ -358,6 +358,7 @@ static void draw(struct app *a)
 		term_copy(a->term, a->st.copy);
 	a->st.copy[0] = '\0';
 	term_set(a->term, (enum theme)a->st.set.theme, a->st.set.mouse);
+	a->canvas.halves = term_has_heats(a->term) && !a->canvas.ascii;
 	screen_draw(&a->st, &a->canvas);
 	term_draw(a->term, &a->canvas);
 	a->dirty = false;
@@ -773,7 +774,7 @@ static void release(struct ui_state *st, const struct key *key, bool over)
 	const struct view *v = view_of(st->view);
 	int rows = (int)key->row - st->press.row, cols = (int)key->col - st->press.col;
 
-	rewind_release(st, key->col);
+	rewind_release(st, key->row, key->col);
 	if (st->press.on && !over && v->drag && (rows || cols))
 		v->drag(st, rows, cols);
 	st->press.on = false;
@@ -804,7 +805,7 @@ static void mouse(struct ui_state *st, const struct key *key)
 	else if (over)
 		return;
 	else if (z->kind == ZONE_STRIP)
-		rewind_press(st, key->col);
+		rewind_press(st, key->row, key->col);
 	else if (z->kind == ZONE_COLUMN)
 		table_sort_by(st, (uint8_t)z->value);
 	else if (z->kind == ZONE_VIEW)
@@ -840,6 +841,8 @@ void input_key(struct ui_state *st, const struct key *key)
 	}
 	/* Clear the message of the key before. */
 	st->message[0] = '\0';
+	if (context == CTX_LIST && rewind_steer(st, key->code))
+		return;
 	/* Actions that are the same in all contexts. */
 	if (action == ACT_QUIT || action == ACT_REDRAW || action == ACT_SUSPEND)
 		actions_do(st, action, key->code);

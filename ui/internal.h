@@ -253,8 +253,10 @@ void rate_step(struct ui_state *st, bool up);
 /* Show the newest profile again. */
 void rewind_live(struct ui_state *st);
 /* Handle a press or release in the strip: a column, or a range of them. */
-void rewind_press(struct ui_state *st, unsigned int col);
-void rewind_release(struct ui_state *st, unsigned int col);
+void rewind_press(struct ui_state *st, unsigned int row, unsigned int col);
+void rewind_release(struct ui_state *st, unsigned int row, unsigned int col);
+/* Handle a key of the grid, if the arrows choose slices. Return false if it is another one. */
+bool rewind_steer(struct ui_state *st, uint32_t code);
 /* Request the strip of the current scope and screen, if that is another one. */
 void rewind_refresh(struct ui_state *st);
 /* Take a profile of the past and a strip, each NULL or owned by the state from now on. */

@@ -196,35 +196,138 @@ static void show_columns(struct ui_state *st, uint32_t from, uint32_t to)
 		  s->begin_ns + (MAX(from, to) + 1ULL) * s->column_ns);
 }
 
-/* Return the column of the strip at a cell of the screen. */
-static uint32_t column_of(const struct rewind *r, unsigned int col)
+/* Return whether the strip is as it was drawn: its lines are one, or divide a second. */
+static bool is_drawn(const struct rewind *r)
 {
-	unsigned int at = col > r->col ? col - r->col : 0;
+	uint32_t nr = !r->strip ? 0 : r->rows == 1 ? r->strip->nr : r->strip->nr / STRIP_GRID_ROWS;
 
-	assert(r->cols && r->cols <= r->strip->nr);
-	return r->strip->nr - r->cols + MIN(at, r->cols - 1u);
+	return r->cols && r->cols <= nr && (r->rows == 1 || r->strip->grid);
 }
 
-void rewind_press(struct ui_state *st, unsigned int col)
+/* Get the columns of the strip at a cell of the screen: a line of a grid may have several. */
+static void columns_at(const struct rewind *r, unsigned int row, unsigned int col, uint32_t *first,
+		       uint32_t *last)
+{
+	unsigned int at = MIN(col > r->col ? col - r->col : 0, r->cols - 1u);
+	unsigned int line = MIN(row > r->row ? row - r->row : 0, r->rows - 1u);
+	uint32_t height = r->rows == 1 ? 1 : STRIP_GRID_ROWS, lines = height / r->rows;
+
+	assert(is_drawn(r));
+	*first = (r->strip->nr / height - r->cols + at) * height + line * lines;
+	*last = *first + lines - 1;
+}
+
+void rewind_press(struct ui_state *st, unsigned int row, unsigned int col)
 {
 	struct rewind *r = &st->rewind;
 
-	if (!r->strip || !r->cols || r->cols > r->strip->nr)
+	if (!is_drawn(r))
 		return;
-	r->from = column_of(r, col);
+	columns_at(r, row, col, &r->from, &r->to);
 	r->dragging = true;
-	show_columns(st, r->from, r->from);
+	r->mark_ns = 0;
+	r->at_ns = r->strip->begin_ns + r->from * r->strip->column_ns;
+	show_columns(st, r->from, r->to);
 }
 
-void rewind_release(struct ui_state *st, unsigned int col)
+void rewind_release(struct ui_state *st, unsigned int row, unsigned int col)
 {
 	struct rewind *r = &st->rewind;
+	uint32_t first, last;
 
-	if (!r->dragging || !r->strip || !r->cols || r->cols > r->strip->nr)
+	if (!r->dragging || !is_drawn(r))
 		return;
 	r->dragging = false;
-	if (column_of(r, col) != r->from)
-		show_columns(st, MIN(r->from, r->strip->nr - 1), column_of(r, col));
+	columns_at(r, row, col, &first, &last);
+	if (first != r->from)
+		show_columns(st, MIN(MIN(r->from, first), r->strip->nr - 1),
+			     MAX(MIN(r->to, r->strip->nr - 1), last));
+}
+
+/* ---- the grid ---- */
+
+#define GRID_SLICE (SECOND / STRIP_GRID_ROWS)
+
+/* Return the slice at which the arrows begin: of the shown range, or the newest. */
+static uint64_t first_slice(const struct rewind *r)
+{
+	uint64_t at = r->on ? r->begin_ns : r->strip->last_ns - 1;
+
+	return at / GRID_SLICE * GRID_SLICE;
+}
+
+/* Move by @step slices, within the past, and show the slice, or the range from the mark. */
+static void steer(struct ui_state *st, int step)
+{
+	struct rewind *r = &st->rewind;
+	uint64_t by = (uint64_t)abs(step) * GRID_SLICE, from, to;
+
+	if (!has_past(st))
+		return;
+	if (!r->at_ns || !r->on)
+		r->at_ns = first_slice(r);
+	else
+		r->at_ns = step < 0 ? r->at_ns - MIN(r->at_ns, by) : r->at_ns + by;
+	r->at_ns = MIN(r->at_ns, (r->strip->last_ns - 1) / GRID_SLICE * GRID_SLICE);
+	r->at_ns = MAX(r->at_ns, r->strip->first_ns / GRID_SLICE * GRID_SLICE);
+	from = r->mark_ns ? MIN(r->mark_ns, r->at_ns) : r->at_ns;
+	to = MAX(r->mark_ns, r->at_ns) + GRID_SLICE;
+	rewind_to(st, from, to);
+}
+
+bool rewind_steer(struct ui_state *st, uint32_t code)
+{
+	struct rewind *r = &st->rewind;
+
+	if (!r->steers || !r->grid || r->subject == REWIND_OFF)
+		return false;
+	switch (code) {
+	case K_UP:
+		steer(st, -1);
+		return true;
+	case K_DOWN:
+		steer(st, 1);
+		return true;
+	case K_LEFT:
+		steer(st, -STRIP_GRID_ROWS);
+		return true;
+	case K_RIGHT:
+		steer(st, STRIP_GRID_ROWS);
+		return true;
+	case ' ':
+		r->mark_ns = r->mark_ns || !r->on ? 0 : r->at_ns;
+		ui_state_say(st, false, "%s",
+			     r->mark_ns ? "the arrows move the end of the range"
+					: "the arrows move one slice");
+		return true;
+	case K_ENTER:
+		r->steers = false;
+		ui_state_say(st, false, "the arrows move in the rows");
+		return true;
+	case K_ESC:
+		r->steers = false;
+		rewind_live(st);
+		return true;
+	}
+	return false;
+}
+
+static void strip_grid(struct ui_state *st, uint32_t code)
+{
+	struct rewind *r = &st->rewind;
+
+	r->grid = r->steers = !r->grid;
+	r->at_ns = r->mark_ns = 0;
+	if (r->subject == REWIND_OFF)
+		r->subject = REWIND_ALL;
+	if (!r->grid)
+		ui_state_say(st, false, "the strip is one line");
+	else if (!header_grid_lines(st->rows))
+		ui_state_say(st, false, "the screen is too low for seconds by 50 ms");
+	else
+		ui_state_say(st, false,
+			     "arrows: 50 ms, 1 s; Space: mark; Enter: arrows to the rows; Esc: "
+			     "now");
 }
 
 /* ---- keys ---- */
@@ -337,6 +440,10 @@ static void zoom(struct ui_state *st, bool in)
 
 	if (!has_past(st))
 		return;
+	if (r->strip->grid) {
+		ui_state_say(st, false, "seconds by 50 ms have one length");
+		return;
+	}
 	all = r->strip->last_ns - r->strip->first_ns;
 	span = r->span_ns ? MIN(r->span_ns, all) : all;
 	span = in ? MAX(span / 2, SPAN_MIN_NS) : span * 2;
@@ -372,9 +479,11 @@ static void strip(struct ui_state *st, uint32_t code)
 void rewind_do(struct ui_state *st, enum action action, uint32_t code)
 {
 	static void (*const run[ACT_NR])(struct ui_state * st, uint32_t code) = {
-		[ACT_STRIP] = strip, [ACT_EARLIER] = earlier,  [ACT_LATER] = later,
-		[ACT_PEAK] = peak,   [ACT_LIVE] = live,	       [ACT_REWIND] = ask_time,
-		[ACT_WIDEN] = widen, [ACT_STRIP_IN] = zoom_in, [ACT_STRIP_OUT] = zoom_out,
+		[ACT_STRIP] = strip,	    [ACT_EARLIER] = earlier,
+		[ACT_LATER] = later,	    [ACT_PEAK] = peak,
+		[ACT_LIVE] = live,	    [ACT_REWIND] = ask_time,
+		[ACT_WIDEN] = widen,	    [ACT_STRIP_IN] = zoom_in,
+		[ACT_STRIP_OUT] = zoom_out, [ACT_STRIP_GRID] = strip_grid,
 	};
 
 	assert(run[action]);
@@ -471,6 +580,16 @@ static void add_row(const struct ui_state *st, struct strip_query *q)
 		q->function = st->shown->functions[function].id;
 }
 
+/* Return the last second of a grid that shows the range, in steps of half a grid; 0: the newest. */
+static uint64_t grid_until(const struct rewind *r, uint32_t columns)
+{
+	uint64_t half = MAX(columns / 2, 1u) * SECOND, all = columns * SECOND;
+
+	if (!r->on || !r->strip || r->begin_ns + all > r->strip->last_ns + SECOND)
+		return 0;
+	return (r->begin_ns / half + 2) * half;
+}
+
 void rewind_refresh(struct ui_state *st)
 {
 	struct rewind *r = &st->rewind;
@@ -483,6 +602,8 @@ void rewind_refresh(struct ui_state *st)
 		return;
 	q->columns = r->subject == REWIND_OFF ? 0 : header_strip_columns(st->cols);
 	q->span_ns = r->span_ns;
+	q->grid = r->grid && header_grid_lines(st->rows);
+	q->until_ns = q->grid ? grid_until(r, q->columns) : 0;
 	q->event = ui_state_event(st, st->latest);
 	q->process = st->scope.drilled ? st->scope.process : STRIP_ALL;
 	q->thread = st->scope.drilled && st->scope.in_thread ? st->scope.thread : STRIP_ALL;

@@ -395,6 +395,178 @@ TEST(test_mouse)
 	bench_fini(&b);
 }
 
+/* A grid of @seconds at 10 Hz: each second row has samples, and one slice in a second has most. */
+static struct strip *make_grid(uint32_t seconds)
+{
+	const uint64_t slice = SECOND / STRIP_GRID_ROWS;
+	uint32_t nr = seconds * STRIP_GRID_ROWS;
+	struct strip *s = calloc(1, sizeof(*s) + nr * sizeof(s->columns[0]));
+
+	*s = (struct strip){ .begin_ns = FIRST, .column_ns = slice, .nr = nr, .max = 100 };
+	s->grid = true;
+	s->first_ns = FIRST;
+	s->last_ns = FIRST + nr * slice - slice * 3;
+	for (uint32_t i = 0; i < nr - 3; i++)
+		s->columns[i] = (struct strip_column){ i % STRIP_GRID_ROWS == 7 ? 100
+						       : i % 2			? 40
+										: 0,
+						       FIRST + i * slice, FIRST + (i + 1) * slice,
+						       i == 45 ? STRIP_LOST : 0 };
+	return s;
+}
+
+static void start_grid(struct bench *b, unsigned int cols, unsigned int rows, bool ascii)
+{
+	start(b, cols, rows, ascii);
+	press(b, '`');
+	look(b);
+	rewind_refresh(&b->st);
+	rewind_take(&b->st, NULL, make_grid(40));
+}
+
+TEST(test_grid_screens)
+{
+	static const struct {
+		const char *name;
+		unsigned int cols, rows;
+		bool ascii;
+	} looks[] = { { "80x24", 80, 24, false },
+		      { "80x24-ascii", 80, 24, true },
+		      { "60x16", 60, 16, false },
+		      { "200x50", 200, 50, false } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(looks); i++) {
+		struct bench b;
+		char name[64];
+
+		start_grid(&b, looks[i].cols, looks[i].rows, looks[i].ascii);
+		b.st.message[0] = '\0';
+		snprintf(name, sizeof(name), "grid-%s", looks[i].name);
+		golden(&b, name);
+		bench_fini(&b);
+	}
+}
+
+/* With 256 colours a cell has two slices; the selected ones have other colours. */
+TEST(test_grid_halves)
+{
+	const struct rewind *r;
+	const struct cell *cell;
+	struct canvas c;
+	struct bench b;
+
+	start_grid(&b, 80, 24, false);
+	r = &b.st.rewind;
+	canvas_init(&c, false);
+	assert_int_equal(canvas_resize(&c, 24, 80), 0);
+	c.halves = true;
+	header_draw(&b.st, &c);
+	assert_int_equal(r->rows, 10);
+	/* Slices 6 and 7, of 300 and 350 ms. */
+	cell = canvas_at(&c, r->row + 3u, r->col + 5u);
+	assert_string_equal(cell->text, "\u2580");
+	assert_int_equal(cell->style.role, theme_heats(0, 4));
+	cell = canvas_at(&c, r->row + 4u, r->col + 5u);
+	assert_int_equal(cell->style.role, theme_heats(0, 2));
+	/* A letter hides both. */
+	assert_string_equal(canvas_at(&c, r->row + 2u, r->col + 2u)->text, "!");
+	rewind_to(&b.st, FIRST + 5 * SECOND + 7 * SECOND / 20,
+		  FIRST + 5 * SECOND + 8 * SECOND / 20);
+	canvas_clear(&c);
+	header_draw(&b.st, &c);
+	cell = canvas_at(&c, r->row + 3u, r->col + 5u);
+	assert_int_equal(cell->style.role, theme_heats(0, THEME_HEATS + 4));
+	canvas_fini(&c);
+	bench_fini(&b);
+}
+
+/* Click and drag by second and row; a line of 24 has two slices, one of 50 rows has one. */
+TEST(test_grid_mouse)
+{
+	const uint64_t slice = SECOND / STRIP_GRID_ROWS;
+	const struct rewind *r;
+	struct bench b;
+
+	start_grid(&b, 80, 24, false);
+	r = &b.st.rewind;
+	look(&b);
+	mouse(&b, BUTTON_LEFT, r->row + 3u, r->col + 5u);
+	mouse(&b, BUTTON_RELEASED, r->row + 3u, r->col + 5u);
+	assert_int_equal(b.sampler.past_begin_ns, FIRST + 5 * SECOND + 6 * slice);
+	assert_int_equal(b.sampler.past_end_ns, FIRST + 5 * SECOND + 8 * slice);
+	mouse(&b, BUTTON_LEFT, r->row + 1u, r->col + 7u);
+	mouse(&b, BUTTON_RELEASED, r->row + 9u, r->col + 4u);
+	assert_int_equal(b.sampler.past_begin_ns, FIRST + 4 * SECOND + 18 * slice);
+	assert_int_equal(b.sampler.past_end_ns, FIRST + 7 * SECOND + 4 * slice);
+	bench_fini(&b);
+	start_grid(&b, 200, 50, false);
+	look(&b);
+	mouse(&b, BUTTON_LEFT, r->row + 7u, r->col + 5u);
+	mouse(&b, BUTTON_RELEASED, r->row + 7u, r->col + 5u);
+	assert_int_equal(b.sampler.past_begin_ns, FIRST + 5 * SECOND + 7 * slice);
+	assert_int_equal(b.sampler.past_end_ns, FIRST + 5 * SECOND + 8 * slice);
+	/* The arrows go on from there. */
+	press(&b, K_DOWN);
+	assert_int_equal(b.sampler.past_begin_ns, FIRST + 5 * SECOND + 8 * slice);
+	bench_fini(&b);
+}
+
+/* The arrows choose a slice, Space a range; Enter gives them to the rows, Esc goes back to now. */
+TEST(test_grid_keys)
+{
+	const uint64_t slice = SECOND / STRIP_GRID_ROWS;
+	uint64_t newest, cursor;
+	struct bench b;
+
+	start_grid(&b, 80, 24, false);
+	newest = b.st.rewind.strip->last_ns - slice;
+	assert_true(b.sampler.strip.grid);
+	press(&b, K_UP);
+	assert_int_equal(b.sampler.past_begin_ns, newest);
+	assert_int_equal(b.sampler.past_end_ns, newest + slice);
+	press(&b, K_DOWN); /* there is none after it */
+	assert_int_equal(b.sampler.past_begin_ns, newest);
+	press(&b, K_LEFT);
+	press(&b, K_UP);
+	assert_int_equal(b.sampler.past_begin_ns, newest - SECOND - slice);
+	press(&b, ' ');
+	press(&b, K_LEFT);
+	press(&b, K_DOWN);
+	assert_int_equal(b.sampler.past_begin_ns, newest - 2 * SECOND);
+	assert_int_equal(b.sampler.past_end_ns, newest - SECOND);
+	press(&b, ' ');
+	press(&b, K_RIGHT);
+	assert_int_equal(b.sampler.past_begin_ns, newest - SECOND);
+	assert_int_equal(b.sampler.past_end_ns, newest - SECOND + slice);
+	cursor = ui_state_list(&b.st)->cursor;
+	press(&b, K_ENTER);
+	press(&b, K_DOWN);
+	assert_int_equal(b.sampler.past_begin_ns, newest - SECOND);
+	assert_int_equal(ui_state_list(&b.st)->cursor, cursor + 1);
+	press(&b, '`');
+	assert_false(b.st.rewind.grid);
+	press(&b, '`');
+	press(&b, K_ESC);
+	assert_false(b.st.rewind.on || b.st.rewind.steers);
+	/* Not before the past, and a grid of that time is requested. */
+	press(&b, '`');
+	press(&b, '`');
+	for (int i = 0; i < 50; i++)
+		press(&b, K_LEFT);
+	assert_int_equal(b.sampler.past_begin_ns, FIRST);
+	rewind_refresh(&b.st);
+	assert_int_equal(b.sampler.strip.until_ns, 0);
+	b.st.rewind.strip->last_ns += 600 * SECOND;
+	rewind_refresh(&b.st);
+	assert_in_range(b.sampler.strip.until_ns, FIRST + SECOND,
+			FIRST + b.sampler.strip.columns * SECOND);
+	/* On a low screen it is one line. */
+	b.st.rows = 15;
+	rewind_refresh(&b.st);
+	assert_false(b.sampler.strip.grid);
+	bench_fini(&b);
+}
+
 static void command(struct bench *b, const char *text)
 {
 	press(b, ':');

@@ -55,6 +55,7 @@ struct canvas {
 	unsigned int rows, cols;
 	struct cell *cells;	    /* rows * cols */
 	bool ascii;		    /* anything else becomes '?' */
+	bool halves;		    /* theme_heats() has colours */
 	int cursor_row, cursor_col; /* position of the cursor; row < 0: hidden */
 };
 
@@ -147,6 +148,20 @@ enum theme_role {
 /* Each is a pair of colours, and terminals of 8 colours have 64 pairs. */
 _Static_assert(ROLE_NR < 64, "too many roles");
 
+/*
+ * Two colours in a cell: of its upper and its lower half, each one of THEME_HEATS levels, or of as
+ * many of selected parts. With 256 colours only, and without a meaning elsewhere.
+ */
+#define THEME_HEATS 5
+#define THEME_ROLES (ROLE_NR + 4 * THEME_HEATS * THEME_HEATS) /* of struct style */
+
+static inline unsigned int theme_heats(unsigned int upper, unsigned int lower)
+{
+	return ROLE_NR + upper * 2 * THEME_HEATS + lower;
+}
+
+_Static_assert(THEME_ROLES <= UINT8_MAX, "struct style");
+
 enum theme {
 	THEME_AUTO, /* dark or light, as the terminal is */
 	THEME_DARK,
@@ -164,6 +179,7 @@ int theme_parse(const char *name);
 struct glyphs {
 	struct safe_text bar[9];   /* 0/8 .. 8/8 of a cell, from the left */
 	struct safe_text level[9]; /* 0/8 .. 8/8 of a cell, from below */
+	struct safe_text heat[THEME_HEATS], half;
 	/* Parts of a meter without colours: user, kernel, host; and marks: on a part, beside it. */
 	struct safe_text meter[3], notch[3], tick;
 	struct safe_text bar_begin, bar_end;
@@ -234,6 +250,8 @@ void term_size(const struct terminal *t, unsigned int *rows, unsigned int *cols)
 void term_resized(struct terminal *t);
 /* Set theme and mouse; no output if nothing changes. */
 void term_set(struct terminal *t, enum theme theme, bool mouse);
+/* Return whether it has the colours of theme_heats(). */
+bool term_has_heats(const struct terminal *t);
 /* Show @c; write changed cells only. */
 void term_draw(struct terminal *t, const struct canvas *c);
 /*

@@ -62,6 +62,7 @@ struct terminal {
 	FILE *in, *out;
 	struct canvas shown;
 	bool wants_color, color;
+	bool heats; /* pairs of colours for halves of cells */
 	bool mouse;
 	enum theme theme;
 	bool light;	   /* its background */
@@ -70,8 +71,8 @@ struct terminal {
 	unsigned int nr_on_way;
 	uint64_t took_ns;   /* of the last screen that was answered */
 	bool answers, mute; /* it did; it did not in time */
-	attr_t attrs[ROLE_NR];
-	bool plain[ROLE_NR]; /* never bold */
+	attr_t attrs[THEME_ROLES];
+	bool plain[THEME_ROLES]; /* never bold */
 };
 
 /* With file capabilities, only the system's terminfo is read. */
@@ -168,7 +169,8 @@ static void init_looks(struct terminal *t, bool color, enum theme theme)
 		   COLOR_PAIRS > ROLE_NR;
 	if (t->color)
 		use_default_colors();
-	for (int i = 0; i < ROLE_NR; i++) {
+	t->heats = t->color && COLORS >= 256 && COLOR_PAIRS > THEME_ROLES;
+	for (int i = 0; i < (t->heats ? THEME_ROLES : ROLE_NR); i++) {
 		struct theme_look look = theme_look(theme, t->light, (enum theme_role)i, COLORS);
 
 		/* Many terminals show bold black as grey. */
@@ -570,7 +572,7 @@ static void draw_run(struct terminal *t, const struct canvas *c, const struct ca
 {
 	for (unsigned int i = 0; i < run->cols; i++) {
 		const struct cell *cell = canvas_at(c, run->row, run->col + i);
-		unsigned int role = cell->style.role < ROLE_NR ? cell->style.role : ROLE_NORMAL;
+		unsigned int role = cell->style.role < THEME_ROLES ? cell->style.role : ROLE_NORMAL;
 		attr_t attr = t->attrs[role];
 
 		if (!cell->width)
@@ -586,6 +588,11 @@ static void draw_run(struct terminal *t, const struct canvas *c, const struct ca
 		/* Position each cell: a terminal that disagrees on a width spoils one cell only. */
 		mvaddstr((int)run->row, (int)(run->col + i), cell_text(cell));
 	}
+}
+
+bool term_has_heats(const struct terminal *t)
+{
+	return t->heats;
 }
 
 void term_draw(struct terminal *t, const struct canvas *c)

@@ -337,17 +337,29 @@ static struct colours colours_of(enum theme theme, enum ground ground, enum them
 	return nr >= 256 ? many[role][ground] : few[role][ground];
 }
 
+/* Levels of heat, and of selected ones: each is lighter than the one before, or darker on white. */
+static const uint8_t heats[GROUNDS][2 * THEME_HEATS] = {
+	[DARK] = { 234, 53, 125, 202, 226, 238, 24, 31, 38, 195 },
+	[LIGHT] = { 255, 223, 209, 160, 52, 251, 153, 75, 26, 17 },
+};
+
 struct theme_look theme_look(enum theme theme, bool light, enum theme_role role, int colors)
 {
 	enum ground ground = theme == THEME_LIGHT || (light && theme != THEME_DARK) ? LIGHT : DARK;
-	const struct attrs *a = &attrs[role];
+	unsigned int heat = (unsigned int)role - ROLE_NR;
+	const struct attrs *a;
+	struct theme_look look;
 	struct colours c;
-	struct theme_look look = { .bold = a->bold,
-				   .mono_bold = a->mono_bold,
-				   .mono_dim = a->mono_dim,
-				   .mono_reverse = a->mono_reverse };
 
-	assert((unsigned int)theme < THEME_NR && (unsigned int)role < ROLE_NR);
+	assert((unsigned int)theme < THEME_NR && (unsigned int)role < THEME_ROLES);
+	if (role >= ROLE_NR)
+		return (struct theme_look){ .fg = heats[ground][heat / (2 * THEME_HEATS)],
+					    .bg = heats[ground][heat % (2 * THEME_HEATS)] };
+	a = &attrs[role];
+	look = (struct theme_look){ .bold = a->bold,
+				    .mono_bold = a->mono_bold,
+				    .mono_dim = a->mono_dim,
+				    .mono_reverse = a->mono_reverse };
 	c = colours_of(theme, ground, role, colors);
 	look.fg = (short)(c.fg - 1);
 	look.bg = (short)(c.bg - 1);
@@ -393,6 +405,8 @@ static const struct glyphs utf8 = {
 	.level = { GLYPH("▁"), GLYPH("▁"), GLYPH("▂"),
 		 GLYPH("▃"), GLYPH("▄"), GLYPH("▅"),
 		   GLYPH("▆"), GLYPH("▇"), GLYPH("█") },
+	.heat = { GLYPH("·"), GLYPH("░"), GLYPH("▒"), GLYPH("▓"), GLYPH("█") },
+	.half = GLYPH("▀"),
 	.meter = { GLYPH("█"), GLYPH("▓"), GLYPH("░") },
 	.notch = { GLYPH("▉"), GLYPH("│"), GLYPH("│") },
 	.tick = GLYPH("╵"),
@@ -429,6 +443,8 @@ static const struct glyphs ascii_only = {
 		 GLYPH("#"), GLYPH("#") },
 	.level = { GLYPH("."), GLYPH("."), GLYPH("."), GLYPH(":"), GLYPH(":"), GLYPH("-"),
 		   GLYPH("="), GLYPH("+"), GLYPH("#") },
+	.heat = { GLYPH("."), GLYPH(":"), GLYPH("o"), GLYPH("8"), GLYPH("#") },
+	.half = GLYPH("#"),
 	.meter = { GLYPH("#"), GLYPH("="), GLYPH("-") },
 	.notch = { GLYPH("|"), GLYPH("|"), GLYPH("|") },
 	.tick = GLYPH("'"),

@@ -260,6 +260,8 @@ enum key_group {
 	  CTX_LIST, KEYS(';'), 0, KEYS(0)) \
 	X(STRIP_OUT, "strip-out", TIME, "", "heat strip: a longer time", \
 	  CTX_LIST, KEYS('_'), 0, KEYS(0)) \
+	X(STRIP_GRID, "strip-grid", TIME, "", "heat strip: seconds by 50 ms; arrows, Space: a range", \
+	  CTX_LIST, KEYS('`'), 0, KEYS(0)) \
 	X(RESET, "reset", TIME, "", "reset all counts", CTX_LIST, KEYS('r'), 0, KEYS(0)) \
 	X(WINDOW, "window", TIME, "", "window: last seconds, decaying, since reset", \
 	  CTX_LIST, KEYS('z'), 0, KEYS(0)) \

@@ -152,10 +152,14 @@ struct rewind {
 	bool peak_wanted;  /* by a key, when the strip of the last request arrives */
 	bool on;	   /* the views show, or wait for, this range: */
 	uint64_t begin_ns, end_ns;
+	bool grid;	  /* a second is a column, of 20 slices */
+	bool steers;	  /* the arrows choose slices in it: */
+	uint64_t at_ns;	  /* the begin of one */
+	uint64_t mark_ns; /* and of the other end of the range; 0: none */
 	/* The strip as it was drawn, for the mouse. */
-	uint16_t row, col, cols;
-	bool dragging; /* a press in column @from is held */
-	uint32_t from;
+	uint16_t row, col, rows, cols;
+	bool dragging; /* a press is held in columns @from to @to */
+	uint32_t from, to;
 };
 
 /*

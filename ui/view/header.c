@@ -535,6 +535,12 @@ const char *header_strip_hint(const struct ui_state *st, char *buf, size_t size)
 	*buf = '\0';
 	if (!st->rewind.on || !st->rewind.strip)
 		return buf;
+	if (st->rewind.steers) {
+		snprintf(buf, size,
+			 "showing %s: arrows 50 ms, 1 s; Space mark, Enter rows, Esc now",
+			 header_strip_ago(st, at, sizeof(at)));
+		return buf;
+	}
 	snprintf(buf, size, "showing %s: %s %s move by %s, %s longer, %s peak before, %s now",
 		 header_strip_ago(st, at, sizeof(at)), key_of(st, ACT_EARLIER, keys[0]),
 		 key_of(st, ACT_LATER, keys[1]), format_span(step, header_strip_step(st)).str,
@@ -652,10 +658,118 @@ static struct safe_text subject(const struct ui_state *st, char buf[static TEXT_
 	return st->scope.in_thread ? TEXT("thread") : TEXT("process");
 }
 
+/* Note the place of the strip, for the mouse. */
+static void add_strip_zone(struct ui_state *st, unsigned int row, unsigned int col,
+			   unsigned int rows, unsigned int cols)
+{
+	struct rewind *r = &st->rewind;
+
+	r->row = (uint16_t)row;
+	r->col = (uint16_t)col;
+	r->rows = (uint16_t)rows;
+	r->cols = (uint16_t)cols;
+	ui_state_zone(st, &(struct zone){ r->row, r->col, r->rows, r->cols, ZONE_STRIP, 0 });
+}
+
+/* Slices of a grid that are drawn as one. */
+struct grid_part {
+	unsigned int level; /* below THEME_HEATS */
+	uint32_t marks;
+	bool any, selected;
+};
+
+static struct grid_part part_of(const struct rewind *r, uint32_t first, uint32_t nr)
+{
+	const struct strip *s = r->strip;
+	uint64_t begin_ns = s->begin_ns + first * s->column_ns;
+	struct grid_part part = { .selected = r->on && begin_ns < r->end_ns &&
+					      begin_ns + nr * s->column_ns > r->begin_ns };
+	double peak = 0;
+
+	assert(nr && first + nr <= s->nr);
+	for (uint32_t i = first; i < first + nr; i++) {
+		peak = MAX(peak, s->columns[i].peak);
+		part.marks |= s->columns[i].marks;
+		part.any |= s->columns[i].end_ns > 0;
+	}
+	part.level = (unsigned int)ceil(peak / s->max * (THEME_HEATS - 1));
+	part.level = MIN(part.level, THEME_HEATS - 1u);
+	return part;
+}
+
+/* Draw a cell of a grid in characters: its level, or the letter of an incident. */
+static void draw_grid_cell(const struct ui_state *st, struct canvas *c, unsigned int row,
+			   unsigned int col, const struct grid_part *part)
+{
+	static const enum theme_role roles[THEME_HEATS] = { ROLE_DIM, ROLE_FRAME, ROLE_BAR,
+							    ROLE_BAR_WARM, ROLE_BAR_HOT };
+	enum theme_role role = roles[part->level];
+	const char *mark = part->marks ? mark_of(part->marks, &role) : NULL;
+	char buf[16];
+
+	canvas_text(c, row, col, 1,
+		    mark	? text_format(buf, sizeof(buf), "%s", mark)
+		    : part->any ? st->glyphs->heat[part->level]
+				: TEXT(" "),
+		    (struct style){ (uint8_t)role, part->selected ? CELL_REVERSE : 0 });
+}
+
+/* Draw a cell with two parts of a grid, one above the other. */
+static void draw_grid_halves(const struct ui_state *st, struct canvas *c, unsigned int row,
+			     unsigned int col, const struct grid_part part[static 2])
+{
+	unsigned int level[2];
+
+	for (unsigned int i = 0; i < 2; i++)
+		level[i] = part[i].level + (part[i].selected ? THEME_HEATS : 0);
+	canvas_text(c, row, col, 1, st->glyphs->half,
+		    (struct style){ (uint8_t)theme_heats(level[0], level[1]), 0 });
+}
+
+/* Draw the seconds of a grid in @lines lines, and where the slices are in a second. */
+static unsigned int header_grid(struct ui_state *st, struct canvas *c, unsigned int row,
+				unsigned int lines)
+{
+	struct rewind *r = &st->rewind;
+	unsigned int cols = header_strip_columns(c->cols), left = is_narrow(c->cols) ? 1 : LEFT;
+	uint32_t seconds = r->strip->nr / STRIP_GRID_ROWS, nr = MIN(seconds, cols);
+	unsigned int skip = left + cols - nr, each = STRIP_GRID_ROWS / lines;
+	char buf[FORMAT_MAX], span[FORMAT_MAX], name[TEXT_MAX];
+	struct pen pen = { c, row, 1, left };
+
+	format_span(span, nr * 1000000000ULL);
+	if (left > 1)
+		pen_text(&pen, 0, text_format(buf, sizeof(buf), "-%s", span), ROLE_DIM);
+	for (unsigned int line = 0; line < lines; line++) {
+		if (left > 1 && line * each % 5 == 0)
+			canvas_right(c, row + line, left - 7, 6,
+				     text_format(buf, sizeof(buf), "%u ms", line * each * 50),
+				     (struct style){ ROLE_DIM, 0 });
+		for (uint32_t i = 0; i < nr; i++) {
+			uint32_t at = (seconds - nr + i) * STRIP_GRID_ROWS + line * each;
+			struct grid_part part = part_of(r, at, each), halves[2];
+
+			if (!c->halves || each == 1 || part.marks || !part.any) {
+				draw_grid_cell(st, c, row + line, skip + i, &part);
+				continue;
+			}
+			halves[0] = part_of(r, at, each / 2);
+			halves[1] = part_of(r, at + each / 2, each / 2);
+			draw_grid_halves(st, c, row + line, skip + i, halves);
+		}
+	}
+	if (left > 1)
+		canvas_elide(c, row, left + cols + 1, RIGHT - 2, subject(st, name),
+			     (struct style){ ROLE_DIM, 0 });
+	add_strip_zone(st, row, skip, lines, nr);
+	return lines;
+}
+
 /* Draw the strip; with @cpus after the CPUs in short. Return the rows used. */
 static unsigned int header_strip(struct ui_state *st, struct canvas *c, unsigned int row, bool cpus)
 {
 	struct rewind *r = &st->rewind;
+	unsigned int lines = r->strip->grid ? header_grid_lines(c->rows) : 0;
 	unsigned int cols = header_strip_columns(c->cols), skip;
 	unsigned int left = is_narrow(c->cols) ? 1 : LEFT;
 	struct pen pen = { c, row, 1, left };
@@ -664,6 +778,8 @@ static unsigned int header_strip(struct ui_state *st, struct canvas *c, unsigned
 	uint64_t begin;
 	double mean;
 
+	if (lines)
+		return header_grid(st, c, row, lines);
 	if (left > 1 && cpus)
 		draw_cpus(st, &pen);
 	if (left > 1) {
@@ -681,10 +797,7 @@ static unsigned int header_strip(struct ui_state *st, struct canvas *c, unsigned
 	if (left > 1)
 		canvas_elide(c, row, left + cols + 1, RIGHT - 2, subject(st, name),
 			     (struct style){ ROLE_DIM, 0 });
-	r->row = (uint16_t)row;
-	r->col = (uint16_t)(left + skip);
-	r->cols = (uint16_t)nr;
-	ui_state_zone(st, &(struct zone){ r->row, r->col, 1, r->cols, ZONE_STRIP, 0 });
+	add_strip_zone(st, row, left + skip, 1, nr);
 	return 1;
 }
 

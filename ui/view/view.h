@@ -64,6 +64,14 @@ unsigned int header_draw(struct ui_state *st, struct canvas *c);
 
 /* Return the columns of a strip on a screen of @cols. */
 uint32_t header_strip_columns(unsigned int cols);
+/* Return the lines of a grid on a screen of @rows: a divisor of its rows; 0: it is too low. */
+static inline unsigned int header_grid_lines(unsigned int rows)
+{
+	return rows >= 44   ? STRIP_GRID_ROWS
+	       : rows >= 22 ? STRIP_GRID_ROWS / 2
+	       : rows >= 16 ? STRIP_GRID_ROWS / 4
+			    : 0;
+}
 /* Write a time of the past: "14:03:22", with "10-21 " before it if the past is of two days;
  * "+12.3s" from the start of a recording. */
 const char *header_strip_moment(const struct ui_state *st, uint64_t time_ns, char *buf,

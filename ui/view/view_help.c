@@ -99,7 +99,8 @@ static const struct card_line left[] = {
 	{ "window, decay, total; delay; compare", { ACT_WINDOW, ACT_DELAY, ACT_BASELINE } },
 	{ "rewind, forward; to a time; now", { ACT_EARLIER, ACT_LATER, ACT_REWIND, ACT_LIVE } },
 	{ "to the last peak; twice the range", { ACT_PEAK, ACT_WIDEN } },
-	{ "heat strip; shorter, longer", { ACT_STRIP, ACT_STRIP_IN, ACT_STRIP_OUT } },
+	{ "heat strip; shorter, longer; 50 ms",
+	  { ACT_STRIP, ACT_STRIP_IN, ACT_STRIP_OUT, ACT_STRIP_GRID } },
 };
 
 static const struct card_line right[] = {
