@@ -149,8 +149,8 @@ enum theme_role {
 _Static_assert(ROLE_NR < 64, "too many roles");
 
 /*
- * Two colours in a cell: of its upper and its lower half, each one of THEME_HEATS levels, or of as
- * many of selected parts. With 256 colours only, and without a meaning elsewhere.
+ * Two colours in a cell: of its upper and its lower half, each one of THEME_HEATS levels, or of the
+ * same levels of selected parts. With 256 colours only, and without a meaning elsewhere.
  */
 #define THEME_HEATS 5
 #define THEME_ROLES (ROLE_NR + 4 * THEME_HEATS * THEME_HEATS) /* of struct style */

@@ -260,7 +260,7 @@ enum key_group {
 	  CTX_LIST, KEYS(';'), 0, KEYS(0)) \
 	X(STRIP_OUT, "strip-out", TIME, "", "heat strip: a longer time", \
 	  CTX_LIST, KEYS('_'), 0, KEYS(0)) \
-	X(STRIP_GRID, "strip-grid", TIME, "", "heat strip: seconds by 50 ms; arrows, Space: a range", \
+	X(STRIP_GRID, "strip-grid", TIME, "", "heat strip: seconds by 50 ms", \
 	  CTX_LIST, KEYS('`'), 0, KEYS(0)) \
 	X(RESET, "reset", TIME, "", "reset all counts", CTX_LIST, KEYS('r'), 0, KEYS(0)) \
 	X(WINDOW, "window", TIME, "", "window: last seconds, decaying, since reset", \

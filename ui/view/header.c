@@ -726,7 +726,7 @@ static void draw_grid_halves(const struct ui_state *st, struct canvas *c, unsign
 		    (struct style){ (uint8_t)theme_heats(level[0], level[1]), 0 });
 }
 
-/* Draw the seconds of a grid in @lines lines, and where the slices are in a second. */
+/* Draw the seconds of a grid in @lines lines, with the times of their slices. */
 static unsigned int header_grid(struct ui_state *st, struct canvas *c, unsigned int row,
 				unsigned int lines)
 {
