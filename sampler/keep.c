@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
@@ -1602,6 +1603,25 @@ static int begin_waits(struct store *st)
 	return code;
 }
 
+/* Report the segments and samples of a folder that are left out. */
+static void note_left_out(struct keep_read_result *k)
+{
+	char *text = k->note;
+	size_t size = 0, max = sizeof(k->note);
+
+	if (k->nr_damaged)
+		size += (size_t)snprintf(text, max, "segments that are damaged or cut short: %u",
+					 k->nr_damaged);
+	if (k->other_events)
+		size += (size_t)snprintf(text + size, max - size,
+					 "%s%" PRIu64 " samples of other events are left out",
+					 size ? "; " : "", k->other_events);
+	if (k->back)
+		snprintf(text + size, max - size,
+			 "%s%" PRIu64 " samples are left out: the clock was set back",
+			 size ? "; " : "", k->back);
+}
+
 int keep_read_run(struct keep_read *k, struct store *st, const atomic_bool *stopped,
 		  struct keep_read_result *out)
 {
@@ -1625,6 +1645,7 @@ int keep_read_run(struct keep_read *k, struct store *st, const atomic_bool *stop
 		free(bytes);
 	}
 	history_stop_by(st->history, NULL);
+	note_left_out(out);
 	return k->code;
 }
 

@@ -1,51 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A perf.data file through the path of a live sample: its events, its records, samples that wait
- * for names, languages, switches, how late a stream is.
+ * for names, languages, switches, how late a stream is; the source of a recording, which the
+ * builder's thread reads: one profile, or one for each tick of a stream.
  */
 #include "sampler/internal.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <linux/perf_event.h>
 #include <poll.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/types.h>
 #include <urcu-qsbr.h>
-
-#include "sampler/count/count.h"
-#include "sampler/event/event.h"
-#include "sampler/hot/hot.h"
-#include "sampler/perfdata/perfdata.h"
-#include "sampler/profile/profile.h"
-#include "sampler/reader/reader.h"
-#include "sampler/ring/ring.h"
-#include "sampler/waits/waits.h"
-#include "symbols/base/base.h"
-#include "symbols/base/text.h"
-#include "symbols/code/code.h"
-#include "symbols/elf/eh_frame.h"
-#include "symbols/elf/elf.h"
-#include "symbols/image/image.h"
-#include "symbols/kernel/kernel.h"
-#include "symbols/name/name.h"
-#include "symbols/process/process.h"
-#include "symbols/sandbox/sandbox.h"
-#include "symbols/script/script.h"
-#include "symbols/symbols.h"
-#include "unwind/unwind.h"
 
 /*
  * The frames of a replay as perf script prints them, each made once. Runs on: the thread of the
  * replay. Invariant: a frame never changes; a place that gets another name is another frame.
- *
- * Place and raw address -> frame id. Runs on: the thread of the replay.
  */
 
 /* A place is the look-up pc: of a caller, one byte before its return address. */
@@ -118,7 +92,7 @@ static uint64_t offset_in(const struct object *object, const struct place *place
 	return vaddr >= symbol->start ? vaddr + gap - symbol->start : UINT64_MAX;
 }
 
-static uint32_t add(struct frames *f, const struct sampler_frame *frame)
+static uint32_t frames_add(struct frames *f, const struct sampler_frame *frame)
 {
 	if (f->nr == f->room) {
 		f->room = MAX(2 * f->room, 1024u);
@@ -132,7 +106,7 @@ static uint32_t add(struct frames *f, const struct sampler_frame *frame)
 static void frames_init(struct frames *f)
 {
 	*f = (struct frames){ 0 };
-	add(f, &unknown);
+	frames_add(f, &unknown);
 }
 
 static void frames_fini(struct frames *f)
@@ -165,8 +139,8 @@ static struct safe_text kernel_module(const struct symbol *symbol)
 	return symbol ? symbol->module : TEXT("[kernel.kallsyms]");
 }
 
-static uint32_t make(struct frames *f, const struct store *st, const struct place *place,
-		     uint32_t symbol_id, uint64_t ip)
+static uint32_t make_frame(struct frames *f, const struct store *st, const struct place *place,
+			   uint32_t symbol_id, uint64_t ip)
 {
 	const struct object *object = objects_at(st->objects, place->object);
 	const struct symbol *symbol = symbols_at(st->symbols, symbol_id);
@@ -182,7 +156,7 @@ static uint32_t make(struct frames *f, const struct store *st, const struct plac
 		frame.name = symbol->name;
 		frame.offset = offset_in(object, place, symbol, ip);
 	}
-	return add(f, &frame);
+	return frames_add(f, &frame);
 }
 
 /* Return the id of a frame that is new, or has another name by now. */
@@ -201,7 +175,7 @@ static uint32_t frames_meet(struct frames *f, const struct store *st, uint32_t i
 	symbol = atomic_load_explicit(&place->symbol, memory_order_acquire);
 	if (!slot->way[way].frame || slot->way[way].symbol != symbol) {
 		slot->way[way].symbol = symbol;
-		slot->way[way].frame = make(f, st, place, symbol, ip);
+		slot->way[way].frame = make_frame(f, st, place, symbol, ip);
 	}
 	return slot->way[way].frame;
 }
@@ -291,8 +265,6 @@ static void replay_hardware_count(struct store *st, struct pipeline *p,
  * Samples of a replay that wait for names, so that the loader names the places of many together.
  *
  * Runs on: the thread of the replay.
- *
- * Samples that wait for names. Runs on: the thread of the replay.
  */
 
 #define HELD_MAX 64U
@@ -637,8 +609,10 @@ static int show_sample(void *arg, struct pipeline *p, const struct record_sample
 static int replay_walk(struct replay *r, struct store *st, struct pipeline *p, bool side_band,
 		       replay_resolved_fn fn, void *ctx);
 
-int replay_each(struct replay *r, struct store *st, const struct event *events,
-		sampler_sample_fn fn, void *ctx)
+/* The samples one by one with their stacks, after replay_run(). @events: of the config, by slot.
+ * Stops when @fn returns non-zero. */
+static int replay_each(struct replay *r, struct store *st, const struct event *events,
+		       sampler_sample_fn fn, void *ctx)
 {
 	struct each each = { .replay = r, .store = st, .events = events, .fn = fn, .ctx = ctx };
 	struct pipeline *p;
@@ -653,6 +627,12 @@ int replay_each(struct replay *r, struct store *st, const struct event *events,
 	held_free(each.held);
 	pipeline_free(p);
 	return code;
+}
+
+/* Return one line on a recording that is cut short or damaged; "" if it is whole. Borrowed. */
+static const char *replay_note(const struct replay *r)
+{
+	return r->data ? perfdata_note(r->data) : r->kept_result.note;
 }
 
 void replay_missing(const struct replay *r, struct sampler_missing *out)
@@ -1455,6 +1435,12 @@ static inline uint64_t arrival_delay_ns(const struct arrival *a, uint64_t record
 #define REPLAY_CELLS_MIN (1u << 9)
 #define REPLAY_CELLS_MAX (1u << 23)
 
+/* Return the e_machine of the recorded CPU; 0: this one's, or not known. */
+static uint16_t replay_machine(const struct replay *r)
+{
+	return r->data ? unwind_machine(perfdata_machine(r->data)) : 0;
+}
+
 /* A recording without copies of user stacks may be of any CPU. */
 static int check_machine(const struct replay *r, const char *path, struct err *e)
 {
@@ -1476,11 +1462,8 @@ static int check_machine(const struct replay *r, const char *path, struct err *e
 /* Open a folder of --keep. @waits: it must have waiting time. */
 static int open_kept(struct replay *r, struct sampler_config *config, bool waits, struct err *e)
 {
-	int code;
+	int code = keep_read_open(&r->kept, config, e);
 
-	r->cpus = xcalloc(REPLAY_CPUS_MAX, sizeof(*r->cpus));
-	frames_init(&r->frames);
-	code = keep_read_open(&r->kept, config, e);
 	if (!code && waits && config_wait_slot(config) < 0)
 		code = err_set(e, -ENODATA,
 			       "%.300s: no waiting time was kept\n"
@@ -1496,84 +1479,64 @@ static bool is_folder(const char *path)
 	return strcmp(path, "-") && !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-int replay_open(struct replay **out, struct sampler_config *config, struct err *e)
+static int open_recorded(struct replay *r, struct sampler_config *config, bool waits, struct err *e)
 {
-	struct replay *r = xcalloc(1, sizeof(*r));
-	bool asked = config_wait_slot(config) >= 0;
-	int code;
+	int code = (config->follow ? perfdata_open_stream : perfdata_open_step)(&r->data,
+										config->replay,
+										config->reading, e);
 
-	if (is_folder(config->replay)) {
-		code = open_kept(r, config, asked, e);
-		if (code)
-			replay_close(r);
-		else
-			*out = r;
+	if (code)
 		return code;
-	}
-	code = (config->follow ? perfdata_open_stream
-			       : perfdata_open_step)(&r->data, config->replay, config->reading, e);
-
-	if (code) {
-		free(r);
-		return code;
-	}
 	perfdata_stop_by(r->data, &r->stopped);
 	r->stream = perfdata_stream_fd(r->data) >= 0;
 	code = check_machine(r, config->replay, e);
-	if (code) {
-		replay_close(r);
+	if (code)
 		return code;
-	}
 	/* Libunwind alone may read more of a stack than rows do. */
 	r->part = config->verify_every ? 0 : 2 * REPLAY_PART_MIN;
-	r->cpus = xcalloc(REPLAY_CPUS_MAX, sizeof(*r->cpus));
-	frames_init(&r->frames);
 	r->deltas = deltas_new(perfdata_nr_ids(r->data));
-	if (!r->deltas) {
-		replay_close(r);
+	if (!r->deltas)
 		return err_set(e, -ENOMEM, "no memory for the events of the recording");
-	}
 	replay_events_take(&r->events, r->data, config);
 	r->waits.slot = r->events.wait;
 	r->waits.latency = r->waits.slot < 0 ? -1 : config_latency_slot(config);
-	if (asked && r->waits.slot < 0) {
-		replay_close(r);
-		return err_set(e, -ENODATA,
-			       "%.300s: no records of switches: waiting time is not known\n  it "
-			       "was "
-			       "recorded without them\n  'perf record -e "
-			       "cpu-clock,context-switches/period=1/ "
-			       "--switch-events --call-graph dwarf', or proftop --time=all "
-			       "--record",
-			       config->replay);
-	}
-	*out = r;
-	return 0;
+	if (!waits || r->waits.slot >= 0)
+		return 0;
+	return err_set(e, -ENODATA,
+		       "%.300s: no records of switches: waiting time is not known\n"
+		       "  it was recorded without them\n"
+		       "  'perf record -e cpu-clock,context-switches/period=1/ "
+		       "--switch-events --call-graph dwarf', or proftop --time=all --record",
+		       config->replay);
 }
 
-const struct kernel_identity *replay_kernel(const struct replay *r)
+/* Read the file; its events go into @config. 0 or -errno with a sentence. */
+static int replay_open(struct replay **out, struct sampler_config *config, struct err *e)
+{
+	struct replay *r = xcalloc(1, sizeof(*r));
+	bool waits = config_wait_slot(config) >= 0;
+	int code;
+
+	r->cpus = xcalloc(REPLAY_CPUS_MAX, sizeof(*r->cpus));
+	frames_init(&r->frames);
+	code = (is_folder(config->replay) ? open_kept : open_recorded)(r, config, waits, e);
+	if (code)
+		replay_close(r);
+	else
+		*out = r;
+	return code;
+}
+
+/* The kernel that it was recorded on. Borrowed. */
+static const struct kernel_identity *replay_kernel(const struct replay *r)
 {
 	static const struct kernel_identity none;
 
 	return r->data ? perfdata_kernel(r->data) : &none;
 }
 
-bool replay_has_kernel(const struct replay *r)
-{
-	return r->data && perfdata_has_kernel(r->data);
-}
-
-const char *replay_note(const struct replay *r)
-{
-	return r->data ? perfdata_note(r->data) : r->kept_note;
-}
-
-uint16_t replay_machine(const struct replay *r)
-{
-	return r->data ? unwind_machine(perfdata_machine(r->data)) : 0;
-}
-
-bool replay_monotonic(const struct replay *r)
+/* Return whether all times are of the clock that JITs use in their jitdumps. */
+static bool replay_monotonic(const struct replay *r)
 {
 	bool all = true;
 
@@ -1582,14 +1545,7 @@ bool replay_monotonic(const struct replay *r)
 	return all;
 }
 
-int replay_permille(const struct replay *r)
-{
-	if (r->kept)
-		return (int)keep_read_permille(r->kept);
-	return r->stream ? -1 : (int)atomic_load_explicit(&r->permille, memory_order_relaxed);
-}
-
-void replay_stop(struct replay *r)
+static void replay_stop(struct replay *r)
 {
 	atomic_store_explicit(&r->stopped, true, memory_order_relaxed);
 }
@@ -1612,26 +1568,6 @@ void replay_close(struct replay *r)
 	free(r);
 }
 
-/* Report the segments and samples of a folder that are left out. */
-static void note_kept(struct replay *r)
-{
-	const struct keep_read_result *k = &r->kept_result;
-	char *text = r->kept_note;
-	size_t size = 0, max = sizeof(r->kept_note);
-
-	if (k->nr_damaged)
-		size += (size_t)snprintf(text, max, "segments that are damaged or cut short: %u",
-					 k->nr_damaged);
-	if (k->other_events)
-		size += (size_t)snprintf(text + size, max - size,
-					 "%s%" PRIu64 " samples of other events are left out",
-					 size ? "; " : "", k->other_events);
-	if (k->back)
-		snprintf(text + size, max - size,
-			 "%s%" PRIu64 " samples are left out: the clock was set back",
-			 size ? "; " : "", k->back);
-}
-
 /* Read a folder of --keep into the tables. */
 static int run_kept(struct replay *r, struct store *st, struct replay_result *out)
 {
@@ -1642,7 +1578,6 @@ static int run_kept(struct replay *r, struct store *st, struct replay_result *ou
 	r->cpus[0] = (struct replay_cpu){ .lost = k->lost, .throttled = k->throttled };
 	r->cpus[0].samples.taken = r->cpus[0].samples.complete = k->samples;
 	r->cpus[0].samples.nameless = k->nameless;
-	note_kept(r);
 	*out = (struct replay_result){
 		.cpus = r->cpus,
 		.nr_cpus = 1,
@@ -1671,7 +1606,11 @@ static int make_cells(struct replay *r, struct store *st)
 	return 0;
 }
 
-int replay_begin(struct replay *r, struct store *st)
+/*
+ * In steps, for a pipe (config.follow): begin; more, feed and perfdata_drop() while replay_more()
+ * is true and once after it; result at any time; end.
+ */
+static int replay_begin(struct replay *r, struct store *st)
 {
 	int code = make_cells(r, st);
 
@@ -1690,7 +1629,8 @@ int replay_begin(struct replay *r, struct store *st)
 	return 0;
 }
 
-int replay_feed(struct replay *r, struct store *st)
+/* Count the records that are there. */
+static int replay_feed(struct replay *r, struct store *st)
 {
 	uint64_t first, last;
 
@@ -1703,12 +1643,8 @@ int replay_feed(struct replay *r, struct store *st)
 	return replay_walk(r, st, r->pipeline, true, replay_count, r);
 }
 
-bool replay_begun(const struct replay *r)
-{
-	return r->fed_ns != 0;
-}
-
-bool replay_more(struct replay *r, bool idle)
+/* Read more of a pipe. @idle: as for perfdata_more(). */
+static bool replay_more(struct replay *r, bool idle)
 {
 	bool more = perfdata_more(r->data, idle);
 
@@ -1716,17 +1652,17 @@ bool replay_more(struct replay *r, bool idle)
 	return more;
 }
 
-void replay_drop(struct replay *r)
-{
-	perfdata_drop(r->data);
-}
-
-int replay_fd(const struct replay *r)
+/* Return a descriptor that is readable when a pipe has more; -1: all is read. */
+static int replay_fd(const struct replay *r)
 {
 	return r->data ? perfdata_stream_fd(r->data) : -1;
 }
 
-void replay_result(struct replay *r, struct store *st, struct replay_result *out)
+/*
+ * Get the result so far. Of a stream: the machine, foreign bytes, "" if it is not known; the age of
+ * the newest sample that is counted, by the recorder's clock: age 0 is the fastest transfer so far.
+ */
+static void replay_result(struct replay *r, struct store *st, struct replay_result *out)
 {
 	uint64_t first, last, extra;
 
@@ -1755,7 +1691,7 @@ void replay_result(struct replay *r, struct store *st, struct replay_result *out
 	pipeline_unwind_stats(r->pipeline, &out->unwind);
 }
 
-void replay_next(struct replay *r)
+static void replay_next(struct replay *r)
 {
 	for (uint32_t i = 0; i < r->nr_cpus; i++) {
 		struct replay_cpu *cpu = &r->cpus[i];
@@ -1769,13 +1705,16 @@ void replay_next(struct replay *r)
 	r->waits.account = (struct profile_waits){ .waking = r->waits.account.waking };
 }
 
-void replay_end(struct replay *r)
+/* The next result has only the samples and figures that follow. */
+static void replay_end(struct replay *r)
 {
 	pipeline_free(r->pipeline);
 	r->pipeline = NULL;
 }
 
-int replay_run(struct replay *r, struct store *st, struct replay_result *out)
+/* All records, in time order, into the tables of @st. May be called again (tables are not cleared).
+ */
+static int replay_run(struct replay *r, struct store *st, struct replay_result *out)
 {
 	int code;
 
@@ -1790,16 +1729,6 @@ int replay_run(struct replay *r, struct store *st, struct replay_result *out)
 		replay_result(r, st, out);
 	replay_end(r);
 	return code;
-}
-
-bool replay_is_kept(const struct replay *r)
-{
-	return r->kept != NULL;
-}
-
-uint32_t replay_nr_cpus(const struct replay *r)
-{
-	return r->nr_cpus;
 }
 
 /* A pipe without data for this long has no records of an earlier time to follow. */
@@ -1828,7 +1757,7 @@ static void note_kernel(struct sampler *s, const struct replay *r)
 	enum kernel_match match = symbols_recorded_kernel(s->store.symbols, was);
 	char text[160], release[2 * KERNEL_RELEASE_MAX];
 
-	if (match == KERNEL_SAME || !replay_has_kernel(r))
+	if (match == KERNEL_SAME || !r->data || !perfdata_has_kernel(r->data))
 		return;
 	text_sanitise(release, sizeof(release), was->release, strlen(was->release));
 	snprintf(text, sizeof(text), "%s%s%s: no kernel symbols", recorded_kernel_reason(match),
@@ -1850,7 +1779,7 @@ static int open_recording(struct sampler *s, struct err *e)
 	r = s->replay;
 	s->facts = (struct source_facts){
 		.recorded = true,
-		.kept = replay_is_kept(r),
+		.kept = r->kept != NULL,
 		.machine = replay_machine(r),
 	};
 	rates_init(&s->rates, &s->config);
@@ -1870,8 +1799,6 @@ static int open_recording(struct sampler *s, struct err *e)
 
 static int start_recording(struct sampler *s, struct err *e)
 {
-	(void)s;
-	(void)e;
 	return 0;
 }
 
@@ -1888,7 +1815,7 @@ static bool follow_pipe(struct sampler *s, struct replay *r, bool idle)
 
 	if (code && code != -ECANCELED)
 		mailbox_say(&s->mailbox, "out of memory: samples of the recording are missing");
-	replay_drop(r);
+	perfdata_drop(r->data);
 	return more;
 }
 
@@ -1943,7 +1870,7 @@ static void run_follow(struct sampler *s, struct replay *r, struct replay_result
 			follow_pipe(s, r, true);
 			data_ns = now;
 		}
-		if (!first_ns && replay_begun(r)) {
+		if (!first_ns && r->fed_ns) {
 			first_ns = now;
 			due = MIN(due, next_follow(s, first_ns, now));
 		}
@@ -2022,7 +1949,7 @@ static bool stop_recording(struct sampler *s)
 
 static uint32_t recording_cpus(const struct sampler *s)
 {
-	return replay_nr_cpus(replay_of(s));
+	return replay_of(s)->nr_cpus;
 }
 
 static double recorded_hz(const struct sampler *s, uint32_t event)
@@ -2039,7 +1966,11 @@ static uint64_t recorded_real_ns(const struct sampler *s, uint64_t time_ns)
 
 static int recording_permille(const struct sampler *s)
 {
-	return replay_permille(replay_of(s));
+	const struct replay *r = replay_of(s);
+
+	if (r->kept)
+		return (int)keep_read_permille(r->kept);
+	return r->stream ? -1 : (int)atomic_load_explicit(&r->permille, memory_order_relaxed);
 }
 
 static int each_sample(struct sampler *s, sampler_sample_fn fn, void *ctx, struct err *e)

@@ -15,7 +15,7 @@
 #include <urcu-qsbr.h>
 
 #include "sampler/perfdata/internal.h"
-#include "sampler/internal.h"
+#include "sampler/replay.c"
 #include "unwind/unwind.h"
 #include "symbols/base/base.h"
 #include "symbols/sandbox/sandbox.h"

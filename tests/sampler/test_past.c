@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "sampler/event/internal.h"
-#include "sampler/internal.h"
+#include "sampler/replay.c"
 #include "sampler/profile/profile.h"
 #include "tests/sampler/kernel_sample.h"
 #include "unwind/unwind.h"

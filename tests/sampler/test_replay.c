@@ -7,7 +7,7 @@
  */
 #include "sampler/record/recorder.c"
 
-#include "sampler/internal.h"
+#include "sampler/replay.c"
 
 #include "tests/fake_root.h"
 

@@ -3,7 +3,7 @@
  * A recording that changes while it is replayed: its samples are still in the account.
  * Live: waits for threads or processes.
  */
-#include "sampler/internal.h"
+#include "sampler/replay.c"
 
 #include "tests/prelude.h"
 

@@ -4,7 +4,7 @@
  * sample of the file is in the account.
  * Live: waits for threads or processes.
  */
-#include "sampler/internal.h"
+#include "sampler/replay.c"
 
 #include "tests/prelude.h"
 

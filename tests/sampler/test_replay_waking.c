@@ -4,7 +4,7 @@
  * renamed late.
  * Live: waits for threads or processes.
  */
-#include "sampler/internal.h"
+#include "sampler/replay.c"
 
 #include "tests/prelude.h"
 
@@ -112,7 +112,7 @@ static struct pipeline_stats count_all(struct sampler *s)
 	while (more) {
 		more = replay_more(s->replay, false);
 		assert_int_equal(replay_feed(s->replay, &s->store), 0);
-		replay_drop(s->replay);
+		perfdata_drop(s->replay->data);
 	}
 	replay_result(s->replay, &s->store, &result);
 	for (uint32_t i = 0; i < result.nr_cpus; i++)
