@@ -678,13 +678,63 @@ static void put_caller(struct interleave_v8_merge *m, const struct unwind_v8 *v8
 	put_at(m, frame, m->slot->frames[frame].code, m->slot->frames[frame].instr);
 }
 
-static void put_v8(struct interleave_v8_merge *m, uint32_t index)
+/* Put the code of WebAssembly at @ip, of native frame @native. False: there is none. */
+static bool put_wasm_at(struct interleave_v8_merge *m, uint64_t ip, uint32_t native,
+			const struct lang_compiled **code)
+{
+	const struct lang_slot *slot = m->slot;
+
+	for (uint32_t i = slot->nr; i && slot->frames[i - 1].boundary == LANG_WASM; i--) {
+		const struct lang_frame *f = &slot->frames[i - 1];
+
+		*code = &f->compiled[0];
+		if (ip - (*code)->start >= (*code)->size)
+			continue;
+		/* Its name was not read yet. */
+		if (f->code == CODE_NONE)
+			interleave_v8_put(m, native);
+		else
+			put_at(m, i - 1, f->code, LANG_NO_INSTR);
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Put a native frame that is code of WebAssembly, and its caller if the innermost one has no frame:
+ * then the frame at the frame pointer is the caller's. False: it is other code.
+ */
+static bool put_wasm(struct interleave_v8_merge *m, uint32_t index)
 {
 	const struct unwind_v8 *v8 = &m->native->v8[index];
-	bool whole = put_innermost(m, v8), on = goes_on(m, index);
+	const struct lang_compiled *code, *caller;
 	uint32_t frame;
 
 	assert(index < m->native->nr_v8);
+	if (!v8->compiled || !put_wasm_at(m, m->native->ip[v8->frame], v8->frame, &code))
+		return false;
+	if (v8->frame || !v8->on_top || goes_on(m, index) ||
+	    (!code->inlined && m->slot->top != LANG_TOP_FRAMELESS) ||
+	    put_wasm_at(m, v8->on_top - 1, v8->frame, &caller) || !v8->javascript)
+		return true;
+	m->innermost = v8->fp;
+	if (find(m, v8->fp, &frame))
+		put_caller(m, v8, frame);
+	else
+		m->exact = false;
+	return true;
+}
+
+static void put_v8(struct interleave_v8_merge *m, uint32_t index)
+{
+	const struct unwind_v8 *v8 = &m->native->v8[index];
+	bool whole, on = goes_on(m, index);
+	uint32_t frame;
+
+	assert(index < m->native->nr_v8);
+	if (put_wasm(m, index))
+		return;
+	whole = put_innermost(m, v8);
 	if (on || !v8->javascript) {
 		if (whole)
 			interleave_v8_put(m, v8->frame);

@@ -150,6 +150,9 @@ void rubylines_set(uint8_t *out, uint32_t i, const uint8_t entry[RUBYLINES_ENTRY
 /* Bytes of an object that are read before its type is known. */
 #define V8_HEAD 32
 
+/* Bytes of the object that describes code of WebAssembly. */
+#define V8_WASM_CODE 64
+
 /* The number that the symbol @name has the value of; V8_NR: none. */
 enum v8_number v8layout_number(const char *name);
 /*
@@ -307,6 +310,7 @@ struct v8_symbols {
 	uint64_t number[V8_NR];
 	uint64_t major, minor;
 	uint64_t sizes, sizes_size; /* of bytecodes: a table */
+	uint64_t wasm;		    /* GetWasmCodeManager() */
 	struct elfv8_symbols builtins;
 };
 
@@ -512,6 +516,8 @@ uint32_t v8script_line(const struct lang_work *w, uint32_t code, uint32_t positi
 /* Read names, files and lines of new functions. False: not now. */
 bool v8names_read(struct lang_reader *r, const struct lang_process *p, uint32_t process,
 		  const uint32_t *codes, uint32_t nr, struct v8_types *t);
+/* Find code of WebAssembly in a stack, and the names of its functions. */
+void v8wasm_read(struct lang_reader *r, const struct lang_process *p, const struct lang_sample *s);
 /* The proof of the layout of a process. */
 struct lang_proof *v8names_proof(struct lang_reader *r, uint32_t process);
 

@@ -237,6 +237,10 @@ static void put_frames(const struct lang_reader *r, const struct lang_process *p
 			       sizeof(out->frames[i].compiled));
 	}
 	out->nr = w->nr;
+	if (p->kind != LANG_NODE)
+		return;
+	for (uint32_t i = 0; i < w->v8.nr_wasm && out->nr < LANG_FRAMES_MAX; i++)
+		out->frames[out->nr++] = w->v8.wasm[i];
 }
 
 /* Words above a return address to asmcgocall() among which it keeps the goroutine. */

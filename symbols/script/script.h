@@ -213,6 +213,11 @@ enum v8_number {
 	V8_TYPE_TRUSTED_BYTES, /* 0: none */
 	V8_TYPE_CODE,
 	V8_TYPE_WRAPPER, /* 0: none */
+	V8_WASM_MODULES, /* 0: WebAssembly is not read; in its manager: std::map of modules */
+	V8_WASM_CODES,	 /* in a module: std::map of its code; behind it, a vector of new code */
+	V8_WASM_BYTES,	 /* in a module: a pointer to the vector of the bytes it was made from */
+	V8_WASM_SIZE,	 /* in code: 32 bits */
+	V8_WASM_INDEX,	 /* in code: of its function, 32 bits */
 	V8_ROOT_HANDLES, /* from the root register to the address of the table of handles; 0: none
 			  */
 	V8_NR,
@@ -451,7 +456,8 @@ struct lang_process {
 	uint32_t nr_main; /* 0: unknown */
 	bool program;	  /* the process executes the program of the interpreter */
 	uint64_t runtime; /* address of _PyRuntime; executor_globals of PHP; ruby_current_vm_ptr */
-	uint64_t code_type; /* address of PyCode_Type; Ruby: an address in the loop */
+	uint64_t code_type; /* address of PyCode_Type; Ruby: an address in the loop; V8: of a
+			       pointer to the manager of WebAssembly's code, 0: unknown */
 	struct py_layout py;
 	struct v8_layout v8;
 	struct php_layout php;
@@ -763,8 +769,17 @@ struct lang_function {
 #define LANG_V8_NEW	16U /* compiled code, at a sample; the rest at the next one */
 #define LANG_V8_INLINED 64U /* functions; code with more has no table */
 
+/* Functions of WebAssembly in a stack. */
+#define LANG_WASM_FRAMES 16U
+
+/* The boundary of a frame that is none: code of WebAssembly, compiled[0]; inlined: it may keep no
+ * frame pointer. Last in a slot. */
+#define LANG_WASM UINT64_MAX
+
 /* The work of the reader of V8 at a sample. "Pieces" are of memory. */
 struct lang_v8_work {
+	uint32_t nr_wasm;
+	struct lang_frame wasm[LANG_WASM_FRAMES];
 	enum lang_top top;
 	/* Of each frame. */
 	uint64_t function[LANG_FRAMES_MAX];
@@ -812,6 +827,33 @@ struct lang_v8_work {
 	char texts[2 * V8_NEW_MAX * (SCRIPT_FUNCTIONS_TEXT_MAX + 1)]; /* of strings in parts */
 };
 
+#define LANG_WASM_MODULES   16U
+#define LANG_WASM_CODES	    64U
+#define LANG_WASM_PROCESSES 4U /* a power of two */
+
+/* WebAssembly in a process of V8: its modules, and code that was sampled. */
+struct lang_wasm {
+	uint32_t process;
+	uint64_t manager; /* of all code; 0: not known */
+	uint64_t map[4];  /* its map, as it was when the modules were read */
+	uint32_t nr_modules, nr_codes, next;
+	struct lang_wasm_module {
+		uint64_t start, end, address; /* of its code; of itself */
+		uint64_t bytes;		      /* that it was made from */
+		uint32_t size, at;	      /* of the bytes; sections were found up to here */
+		uint32_t names, names_end, exports, exports_end; /* in the bytes; 0: none */
+	} modules[LANG_WASM_MODULES];
+	struct lang_wasm_code {
+		uint64_t start, address, module; /* of its code; of itself; of its module */
+		uint32_t size, index;
+		uint32_t id; /* CODE_NONE: its name was not read */
+		uint32_t at,
+			left;  /* its name is searched from here, in this number; 0: not begun */
+		bool exported; /* in the exports */
+		bool frameless;
+	} codes[LANG_WASM_CODES];
+};
+
 /* The state of one reader. */
 struct lang_reader {
 	struct lang_memory memory;
@@ -823,7 +865,8 @@ struct lang_reader {
 	struct lang_proof proofs[LANG_SEARCHES]; /* by process, by hash */
 	struct lang_known known[LANG_KNOWN];
 	struct lang_site sites[LANG_SITES];
-	struct lang_work { /* of the chain in hand */
+	struct lang_wasm wasm[LANG_WASM_PROCESSES]; /* by process, by hash */
+	struct lang_work {			    /* of the chain in hand */
 		uint32_t nr, nr_codes, nr_boundaries;
 		uint64_t time_ns;    /* of the sample */
 		uint32_t first_new;  /* pieces from this one on were not read ahead */

@@ -10,9 +10,11 @@
 #include "symbols/script/internal.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -283,6 +285,8 @@ static enum lang_status v8code_find(struct lang_reader *r, const struct lang_pro
 #define CODE_MAX     (V8_CODE_SIZE - 8)
 #define TYPE_MAX     4096
 #define ROOT_MAX     INT16_MAX
+/* The largest in a module of WebAssembly, and in the manager of these. */
+#define WASM_MAX 2048
 
 /*
  * Names behind the prefix, the first one in the file counts: a class and a field, with any type
@@ -359,6 +363,11 @@ static const struct {
 	[V8_TYPE_TRUSTED_BYTES] = { "type_TrustedByteArray__", NULL, NULL, 0, TYPE_MAX },
 	[V8_TYPE_CODE] = { "type_Code__", NULL, NULL, 128, TYPE_MAX },
 	[V8_TYPE_WRAPPER] = { "type_SharedFunctionInfoWrapper__", NULL, NULL, 0, TYPE_MAX },
+	[V8_WASM_MODULES] = { NULL, NULL, NULL, 0, WASM_MAX },
+	[V8_WASM_CODES] = { NULL, NULL, NULL, 0, WASM_MAX },
+	[V8_WASM_BYTES] = { NULL, NULL, NULL, 0, WASM_MAX },
+	[V8_WASM_SIZE] = { NULL, NULL, NULL, 0, V8_WASM_CODE - 4 },
+	[V8_WASM_INDEX] = { NULL, NULL, NULL, 0, V8_WASM_CODE - 4 },
 	[V8_ROOT_HANDLES] = { NULL, NULL, NULL, 0, ROOT_MAX },
 };
 
@@ -366,7 +375,7 @@ static const struct {
  * The numbers that are in no symbol: a row for each version, with the sizes of its bytecodes, two
  * digits for each.
  */
-#define VERSION_NUMBERS 18
+#define VERSION_NUMBERS 23
 
 struct version {
 	uint8_t major, minor;
@@ -380,7 +389,8 @@ static const uint8_t rows[VERSION_NUMBERS] = {
 	V8_CODE_DATA,	   V8_CODE_TABLE,      V8_CODE_FLAGS,	     V8_CODE_BEGIN,
 	V8_CODE_INSIDE,	   V8_CODE_BYTES,      V8_SCOPE_FLAGS,	     V8_SCOPE_POSITION,
 	V8_DATA_INLINED,   V8_DATA_LITERALS,   V8_DATA_OPTIMISATION, V8_DATA_SHARED,
-	V8_DATA_POSITIONS, V8_POSITION_BITS,
+	V8_DATA_POSITIONS, V8_POSITION_BITS,   V8_WASM_MODULES,	     V8_WASM_CODES,
+	V8_WASM_BYTES,	   V8_WASM_SIZE,       V8_WASM_INDEX,
 };
 
 static const struct version versions[] = {
@@ -469,6 +479,7 @@ static void v8_symbol(struct v8_symbols *s, const char *name, uint64_t address, 
 	} others[] = {
 		{ "_ZN2v88internal7Version6major_E", offsetof(struct v8_symbols, major) },
 		{ "_ZN2v88internal7Version6minor_E", offsetof(struct v8_symbols, minor) },
+		{ "_ZN2v88internal4wasm18GetWasmCodeManagerEv", offsetof(struct v8_symbols, wasm) },
 	};
 
 	elfv8_symbol(&s->builtins, name, address);
@@ -554,6 +565,24 @@ static int16_t root_handles(const struct elffile *f, const struct detect_file *d
 	return (int16_t)(at > 0 && at <= INT16_MAX ? at : 0);
 }
 
+/* The variable that a short function returns the value of; 0: it is another one. */
+static uint64_t returned_variable(const struct elffile *f, uint64_t function)
+{
+	static const uint8_t load[] = { 0x48, 0x8b, 0x05 }; /* mov X(%rip),%rax */
+	uint8_t code[16];
+	int32_t at;
+
+	if (!function || !elffile_read_at(f, function, code, sizeof(code)))
+		return 0;
+	for (uint32_t i = 0; i + 7 <= sizeof(code); i++) {
+		if (memcmp(code + i, load, sizeof(load)) != 0)
+			continue;
+		memcpy(&at, code + i + 3, sizeof(at));
+		return function + i + 7 + (uint64_t)(int64_t)at;
+	}
+	return 0;
+}
+
 static void v8_file(struct detect_file *out, const struct v8_symbols *s, const struct elffile *f)
 {
 	int32_t major = number_at(f, s->major), minor = number_at(f, s->minor);
@@ -565,6 +594,8 @@ static void v8_file(struct detect_file *out, const struct v8_symbols *s, const s
 		out->v8.number[i] = (int16_t)(value < INT16_MIN || value > INT16_MAX ? -1 : value);
 	}
 	out->v8.number[V8_ROOT_HANDLES] = 0;
+	out->code_type = returned_variable(f, s->wasm);
+	out->version_at = s->major;
 	set_sizes(out->v8.sizes, f, s->sizes, s->sizes_size);
 	out->v8_version = (uint32_t)major << 24 | ((uint32_t)minor & 255) << 16;
 	if ((elfv8_blob(&blob, &s->builtins, f) ||
@@ -924,6 +955,7 @@ static enum lang_status v8chain_read(struct lang_reader *r, const struct lang_pr
 	}
 	set_innermost(r, p, s, handlers, bytecode);
 	w->v8.handles = find_handles(m, t, root);
+	v8wasm_read(r, p, s);
 	return w->nr > 1 || w->v8.piece[0] >= 0 ? LANG_OK : LANG_NO_FRAMES;
 }
 
@@ -1432,12 +1464,46 @@ static int on_file(struct detect_search *search, const struct elffile *f)
 	return search->symbols.number[V8_FP_FUNCTION] ? 1 : -ENOENT;
 }
 
+/* Return whether V8's version is at this address of a process. */
+static bool has_version(pid_t pid, uint64_t at, uint32_t version)
+{
+	uint32_t major;
+
+	return lang_memory_copy(pid, at, &major, sizeof(major)) && major == version >> 24;
+}
+
+/*
+ * Find the variable with WebAssembly's manager. V8 may have mapped its builtins a second time, near
+ * its heap, and that mapping may be the one that was found: then the file begins elsewhere.
+ */
+static uint64_t find_manager(const struct detect_file *f, pid_t pid)
+{
+	uint64_t start, offset, at = 0;
+	char name[32], line[512];
+	FILE *maps = NULL;
+
+	if (!f->code_type || !f->version_at)
+		return 0;
+	if (has_version(pid, f->bias + f->version_at, f->v8_version))
+		return f->bias + f->code_type;
+	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
+	maps = fopen(name, "re");
+	while (maps && !at && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64, &start, &offset) == 2 && !offset &&
+		    strstr(line, "libnode") &&
+		    has_version(pid, start + f->version_at, f->v8_version))
+			at = start + f->code_type;
+	if (maps)
+		fclose(maps);
+	return at;
+}
+
 /* V8's layout is that of its file. */
 static bool detect(struct lang_process *p, const struct detect_file *f, pid_t pid)
 {
-	(void)pid;
 	p->v8 = f->v8;
 	p->version = f->v8_version;
+	p->code_type = find_manager(f, pid);
 	p->reason = v8layout_complete(&p->v8, f->v8_version, &p->untried);
 	if (!p->reason && !f->blob_size)
 		p->reason = "its builtins cannot be found";

@@ -10,6 +10,7 @@
 #include "symbols/script/internal.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "symbols/base/base.h"
@@ -1099,4 +1100,460 @@ bool v8table_next_bytecode(struct v8_baseline *b)
 bool v8table_fits(const struct v8_baseline *b)
 {
 	return b->at == b->end && b->next_bytecode == b->size;
+}
+
+/*
+ * V8: functions of WebAssembly. Their frames do not say which they are, and they may have none: so
+ * their code is found by its address, as V8 finds it: the manager of all code has a std::map of
+ * modules, and each module one of its code. Names are in the bytes of the module.
+ *
+ * Runs on: a reader. Each object has to point back to the one it was found in.
+ */
+
+/* A node of a std::map of libstdc++, and its head in the map. */
+#define NODE_LEFT  16
+#define NODE_RIGHT 24
+#define NODE_KEY   32
+#define NODE_VALUE 40
+#define NODE_SIZE  56
+#define MAP_ROOT   8
+#define MAP_SIZE   40 /* as far as the number of nodes */
+
+/* Behind the map of the code of a module. */
+#define NEW_CODE (MAP_SIZE)
+
+/* Of new code of a module, the last ones are looked at. */
+#define WASM_NEW_MAX 512U
+
+/* No more is begun at a sample with this many calls. */
+#define WASM_CALLS (LANG_CALLS_MAX / 2)
+
+/* Parts of the bytes of a module: names, and the heads of sections. */
+#define WASM_CHUNK 4096U
+#define WASM_HEAD  32U
+
+#define WASM_EXPORTS	     7
+#define WASM_CUSTOM	     0
+#define WASM_NAMES_FUNCTIONS 1
+
+/* Bytes of a module, read in parts. */
+struct wasm_bytes {
+	struct lang_memory *m;
+	uint64_t base;
+	uint32_t at, end;
+	uint32_t part; /* how much is read at once */
+	uint32_t first, size;
+	const uint8_t *bytes; /* of these; NULL: none yet */
+	bool failed;	      /* behind the end, or no call is left */
+};
+
+static uint8_t wasm_byte(struct wasm_bytes *b)
+{
+	if (b->failed || b->at >= b->end) {
+		b->failed = true;
+		return 0;
+	}
+	if (!b->bytes || b->at - b->first >= b->size) {
+		int piece;
+
+		b->first = b->at;
+		b->size = MIN(b->part, b->end - b->at);
+		piece = b->m->calls < WASM_CALLS
+				? lang_memory_want_once(b->m, b->base + b->first, b->size)
+				: -1;
+		b->bytes = piece >= 0 && lang_memory_fetch(b->m) ? lang_memory_piece(b->m, piece)
+								 : NULL;
+		if (!b->bytes) {
+			b->failed = true;
+			return 0;
+		}
+	}
+	return b->bytes[b->at++ - b->first];
+}
+
+static uint32_t wasm_number(struct wasm_bytes *b)
+{
+	uint32_t value = 0, shift = 0, byte;
+
+	do {
+		byte = wasm_byte(b);
+		value |= (byte & 127) << shift;
+		shift += 7;
+	} while (byte & 128 && shift < 32);
+	return value;
+}
+
+static void wasm_skip(struct wasm_bytes *b, uint32_t size)
+{
+	if (size > b->end - b->at)
+		b->failed = true;
+	else
+		b->at += size;
+}
+
+/* Read a text, of which the first @max bytes are kept, and return its size there. */
+static uint16_t wasm_text(struct wasm_bytes *b, char *out, uint32_t max)
+{
+	uint32_t size = wasm_number(b), nr = MIN(size, max);
+
+	for (uint32_t i = 0; i < nr; i++)
+		out[i] = (char)wasm_byte(b);
+	wasm_skip(b, size - nr);
+	return (uint16_t)nr;
+}
+
+static struct wasm_bytes wasm_from(struct lang_memory *m, const struct lang_wasm_module *module,
+				   uint32_t at, uint32_t end, uint32_t part)
+{
+	return (struct wasm_bytes){
+		.m = m, .base = module->bytes, .at = at, .end = end, .part = part
+	};
+}
+
+/* Find the names of functions in a custom section from @b on. */
+static void find_names(struct wasm_bytes *b, uint32_t end, struct lang_wasm_module *module)
+{
+	char name[5];
+
+	b->end = end;
+	if (wasm_text(b, name, sizeof(name)) != 4 || memcmp(name, "name", 4) != 0)
+		return;
+	while (!b->failed && b->at < end) {
+		uint8_t kind = wasm_byte(b);
+		uint32_t size = wasm_number(b);
+
+		if (b->failed || size > end - b->at)
+			return;
+		if (kind == WASM_NAMES_FUNCTIONS) {
+			module->names = b->at;
+			module->names_end = b->at + size;
+			return;
+		}
+		wasm_skip(b, size);
+	}
+}
+
+/* Find the sections with names, some at a sample. Return whether all were found. */
+static bool find_sections(struct lang_memory *m, struct lang_wasm_module *module)
+{
+	while (module->at < module->size) {
+		struct wasm_bytes b = wasm_from(m, module, module->at, module->size, WASM_HEAD);
+		uint8_t kind = wasm_byte(&b);
+		uint32_t size = wasm_number(&b), end = b.at + size;
+
+		if (b.failed && m->calls >= WASM_CALLS)
+			return false;
+		if (b.failed || size > module->size - b.at)
+			end = module->size;
+		else if (kind == WASM_EXPORTS) {
+			module->exports = b.at;
+			module->exports_end = end;
+		} else if (kind == WASM_CUSTOM) {
+			find_names(&b, end, module);
+			if (b.failed && m->calls >= WASM_CALLS)
+				return false;
+		}
+		module->at = end;
+	}
+	return true;
+}
+
+/*
+ * Find the name of a function in a section: with its index in front, or, of an export, its kind and
+ * its index behind. Returns its size; 0: there is none, or *again: not yet.
+ */
+static uint16_t find_name(struct lang_memory *m, const struct lang_wasm_module *module,
+			  struct lang_wasm_code *code, char *out, bool *again)
+{
+	uint32_t from = code->exported ? module->exports : module->names;
+	uint32_t end = code->exported ? module->exports_end : module->names_end;
+	struct wasm_bytes b = wasm_from(m, module, code->at ? code->at : from, end, WASM_CHUNK);
+
+	*again = false;
+	if (!code->at)
+		code->left = wasm_number(&b);
+	for (; code->left && !b.failed; code->left--) {
+		uint32_t index = code->exported ? 0 : wasm_number(&b);
+		uint16_t size = wasm_text(&b, out, SCRIPT_FUNCTIONS_TEXT_MAX);
+		bool is_function = !code->exported || !wasm_byte(&b);
+
+		if (code->exported)
+			index = wasm_number(&b);
+		if (b.failed)
+			break;
+		code->at = b.at;
+		if (is_function && index == code->index)
+			return size;
+	}
+	*again = b.failed && m->calls >= WASM_CALLS;
+	return 0;
+}
+
+/* Give a function its name: that in the module, of its export, or as V8 calls one without. */
+static void name_code(struct lang_reader *r, const struct lang_process *p, uint32_t process,
+		      struct lang_wasm_module *module, struct lang_wasm_code *code)
+{
+	uint64_t stamp = hash_u64(module->size ^ (uint64_t)code->index << 32);
+	const struct code_key key = { process, module->address, hash_u64(module->bytes ^ stamp) };
+	char name[SCRIPT_FUNCTIONS_TEXT_MAX + 1];
+	struct code_text text = { .language = (uint8_t)p->kind,
+				  .user = p->user,
+				  .position = code->index + 1,
+				  .name = name,
+				  .file = "[wasm]",
+				  .file_size = 6 };
+	bool again;
+
+	code->id = script_functions_find(r->codes, &key);
+	if (code->id != CODE_NONE || !find_sections(&r->memory, module))
+		return;
+	text.name_size = find_name(&r->memory, module, code, name, &again);
+	if (!again && !text.name_size && !code->exported) {
+		code->exported = true;
+		code->at = 0;
+		text.name_size = find_name(&r->memory, module, code, name, &again);
+	}
+	if (again)
+		return;
+	if (!text.name_size)
+		text.name_size =
+			(uint16_t)snprintf(name, sizeof(name), "wasm-function[%u]", code->index);
+	code->id = functions_put(r, &key, &text);
+}
+
+/* Read the modules of a manager again: a small tree is whole, of a larger one the first ones. */
+static void read_modules(struct lang_memory *m, const struct lang_process *p, struct lang_wasm *w,
+			 const uint64_t map[4])
+{
+	uint64_t nodes[LANG_WASM_MODULES] = { map[0] };
+	uint32_t nr = map[0] ? 1 : 0;
+
+	w->nr_modules = 0;
+	for (uint32_t i = 0; i < nr; i++) {
+		struct lang_wasm_module *module = &w->modules[i];
+		const uint8_t *node = lang_memory_read(m, nodes[i], NODE_SIZE), *bytes;
+		uint64_t at;
+
+		if (!node)
+			return;
+		*module = (struct lang_wasm_module){ .start = bytes_u64(node + NODE_KEY),
+						     .end = bytes_u64(node + NODE_VALUE),
+						     .address = bytes_u64(node + NODE_VALUE + 8),
+						     .at = 8 };
+		for (uint32_t side = NODE_LEFT; side <= NODE_RIGHT; side += 8)
+			if (bytes_u64(node + side) && nr < LANG_WASM_MODULES)
+				nodes[nr++] = bytes_u64(node + side);
+		bytes = lang_memory_read(m, module->address + (uint64_t)p->v8.number[V8_WASM_BYTES],
+					 8);
+		at = bytes ? bytes_u64(bytes) : 0;
+		bytes = lang_memory_read(m, at, 16);
+		if (!bytes)
+			return;
+		module->bytes = bytes_u64(bytes);
+		module->size = (uint32_t)MIN(bytes_u64(bytes + 8), (uint64_t)INT32_MAX);
+	}
+	w->nr_modules = nr;
+	memcpy(w->map, map, sizeof(w->map));
+}
+
+/* Parse the object that describes code of a module. False: it is another object. */
+static bool parse_wasm(const uint8_t *object, const struct lang_process *p, uint64_t module,
+		       struct lang_wasm_code *out)
+{
+	if (!object || bytes_u64(object) != module)
+		return false;
+	out->module = module;
+	out->start = bytes_u64(object + 8);
+	out->size = bytes_u32(object + p->v8.number[V8_WASM_SIZE]);
+	out->index = bytes_u32(object + p->v8.number[V8_WASM_INDEX]);
+	return true;
+}
+
+/* Find the object of the code at @pc among the new ones of a module, which are in no order. */
+static bool find_new(struct lang_memory *m, const struct lang_process *p,
+		     const struct lang_wasm_module *module, const uint8_t *vector, uint64_t pc,
+		     struct lang_wasm_code *out)
+{
+	uint64_t begin = bytes_u64(vector), end = bytes_u64(vector + 8);
+	uint32_t nr = end - begin <= UINT32_MAX ? (uint32_t)(end - begin) / 8 : 0;
+	const uint8_t *list;
+	int first;
+
+	nr = MIN(nr, WASM_NEW_MAX);
+	if (!nr || !lang_memory_is_pointer(end))
+		return false;
+	list = lang_memory_read(m, end - 8 * nr, 8 * nr);
+	first = (int)m->nr;
+	for (uint32_t i = 0; list && i < nr; i++)
+		if (lang_memory_want_once(m, bytes_u64(list + (size_t)8 * i), V8_WASM_CODE) < 0)
+			return false;
+	if (!list || !lang_memory_fetch(m))
+		return false;
+	for (uint32_t i = 0; i < nr; i++) {
+		const uint8_t *object = lang_memory_piece(m, first + (int)i);
+
+		out->address = bytes_u64(list + (size_t)8 * i);
+		if (parse_wasm(object, p, module->address, out) && pc - out->start < out->size)
+			return true;
+	}
+	return false;
+}
+
+/* Find the object of the code at @pc in a module. */
+static bool find_wasm(struct lang_memory *m, const struct lang_process *p,
+		      const struct lang_wasm_module *module, uint64_t pc,
+		      struct lang_wasm_code *out)
+{
+	uint64_t at = module->address + (uint64_t)p->v8.number[V8_WASM_CODES], next;
+	const uint8_t *map = lang_memory_read(m, at, NEW_CODE + 16), *node;
+
+	if (!map)
+		return false;
+	next = bytes_u64(map + MAP_ROOT);
+	out->address = 0;
+	while (next && m->calls < WASM_CALLS + LANG_CALLS_MAX / 4) {
+		node = lang_memory_read(m, next, NODE_SIZE);
+		if (!node)
+			return false;
+		if (bytes_u64(node + NODE_KEY) <= pc)
+			out->address = bytes_u64(node + NODE_VALUE);
+		next = bytes_u64(node +
+				 (bytes_u64(node + NODE_KEY) <= pc ? NODE_RIGHT : NODE_LEFT));
+	}
+	node = out->address ? lang_memory_read(m, out->address, V8_WASM_CODE) : NULL;
+	if (parse_wasm(node, p, module->address, out) && pc - out->start < out->size)
+		return true;
+	return find_new(m, p, module, map + NEW_CODE, pc, out);
+}
+
+static struct lang_wasm_module *module_at(struct lang_wasm *w, uint64_t pc)
+{
+	for (uint32_t i = 0; i < w->nr_modules; i++)
+		if (pc - w->modules[i].start < w->modules[i].end - w->modules[i].start)
+			return &w->modules[i];
+	return NULL;
+}
+
+/* Return whether code has no frame at its beginning: then it may make one for calls alone. */
+static bool is_frameless(struct lang_memory *m, uint64_t start)
+{
+	const uint8_t *code = lang_memory_read(m, start, 16);
+	bool frame = !code;
+
+	for (uint32_t i = 0; code && i + 4 <= 16; i++)
+		frame |= !memcmp(code + i, "\x55\x48\x8b\xec", 4) ||
+			 !memcmp(code + i, "\x55\x48\x89\xe5", 4);
+	return !frame;
+}
+
+/* The code at @pc, which is found once; one more at a sample (*more). NULL: there is none. */
+static struct lang_wasm_code *code_at(struct lang_memory *m, const struct lang_process *p,
+				      struct lang_wasm *w, uint64_t pc, bool *more)
+{
+	const struct lang_wasm_module *module = module_at(w, pc);
+	struct lang_wasm_code code = { .id = CODE_NONE };
+
+	for (uint32_t i = 0; i < w->nr_codes; i++)
+		if (pc - w->codes[i].start < w->codes[i].size)
+			return &w->codes[i];
+	if (!module || !*more)
+		return NULL;
+	*more = false;
+	/* Its stubs have no index. */
+	if (!find_wasm(m, p, module, pc, &code) || code.index == UINT32_MAX)
+		return NULL;
+	code.frameless = is_frameless(m, code.start);
+	if (w->nr_codes < LANG_WASM_CODES)
+		w->next = w->nr_codes++;
+	else
+		w->next = (w->next + 1) % LANG_WASM_CODES;
+	w->codes[w->next] = code;
+	return &w->codes[w->next];
+}
+
+/* Put code with a name into the work, if its object is still the same. */
+static void put_wasm(struct lang_reader *r, const struct lang_process *p, uint32_t process,
+		     struct lang_wasm *w, struct lang_wasm_code *code, int object)
+{
+	struct lang_memory *m = &r->memory;
+	struct lang_v8_work *v = &r->work.v8;
+	struct lang_wasm_module *module = module_at(w, code->start);
+	struct lang_wasm_code now;
+
+	if (!module || !parse_wasm(lang_memory_piece(m, object), p, module->address, &now) ||
+	    now.start != code->start || now.size != code->size || now.index != code->index) {
+		code->size = 0;
+		return;
+	}
+	if (code->id == CODE_NONE && m->calls < WASM_CALLS)
+		name_code(r, p, process, module, code);
+	v->wasm[v->nr_wasm++] = (struct lang_frame){
+		.code = code->id,
+		.instr = LANG_NO_INSTR,
+		.boundary = LANG_WASM,
+		.compiled = { { .start = code->start,
+				.size = code->size,
+				.code = CODE_NONE,
+				.inlined = code->frameless },
+			      { .code = CODE_NONE } },
+	};
+}
+
+/* The modules of a process; NULL: there are none, or they cannot be read. */
+static struct lang_wasm *wasm_of(struct lang_reader *r, const struct lang_process *p,
+				 uint32_t process)
+{
+	struct lang_wasm *w = &r->wasm[hash_u64(process) & (LANG_WASM_PROCESSES - 1)];
+	struct lang_memory *m = &r->memory;
+	const uint8_t *bytes;
+	uint64_t map[4];
+
+	if (!p->code_type || !p->v8.number[V8_WASM_MODULES])
+		return NULL;
+	if (w->process != process)
+		*w = (struct lang_wasm){ .process = process };
+	if (!w->manager) {
+		bytes = lang_memory_read(m, p->code_type, 8);
+		w->manager = bytes ? bytes_u64(bytes) : 0;
+	}
+	bytes = w->manager
+			? lang_memory_read(m, w->manager + (uint64_t)p->v8.number[V8_WASM_MODULES],
+					   MAP_SIZE)
+			: NULL;
+	if (!bytes)
+		return NULL;
+	memcpy(map, bytes + MAP_ROOT, sizeof(map));
+	if (memcmp(map, w->map, sizeof(map)) != 0)
+		read_modules(m, p, w, map);
+	return w->nr_modules ? w : NULL;
+}
+
+void v8wasm_read(struct lang_reader *r, const struct lang_process *p, const struct lang_sample *s)
+{
+	struct lang_wasm *w = wasm_of(r, p, s->process);
+	struct lang_wasm_code *found[LANG_WASM_FRAMES];
+	int object[LANG_WASM_FRAMES];
+	uint32_t nr = 0;
+	bool more = true;
+
+	r->work.v8.nr_wasm = 0;
+	if (!w)
+		return;
+	for (uint64_t at = 0; at + 8 <= s->stack_size && nr < LANG_WASM_FRAMES; at += 8) {
+		uint64_t pc = at ? bytes_u64(s->stack + at - 8) - 1 : s->pc;
+		struct lang_wasm_code *code =
+			module_at(w, pc) ? code_at(&r->memory, p, w, pc, &more) : NULL;
+		uint32_t i = 0;
+
+		while (code && i < nr && found[i] != code)
+			i++;
+		if (code && i == nr)
+			found[nr++] = code;
+	}
+	for (uint32_t i = 0; i < nr; i++)
+		object[i] = lang_memory_want(&r->memory, found[i]->address, V8_WASM_CODE);
+	if (!lang_memory_fetch(&r->memory))
+		return;
+	for (uint32_t i = 0; i < nr; i++)
+		put_wasm(r, p, s->process, w, found[i], object[i]);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Functions of known shares: shares.js KIND SECONDS FILE; KIND: plain, async. See tests/runtimes.
+// Functions of known shares: shares.js KIND SECONDS FILE; KIND: plain, async, wasm. See tests/runtimes.
 "use strict";
 const fs = require("fs");
 const told = fs.openSync(process.argv[4], "w");
@@ -33,4 +33,17 @@ async function run_async() {
 		await new Promise((done) => setImmediate(done));
 	}
 }
-if (process.argv[2] === "async") run_async(); else work_round();
+// alpha (a loop), beta (calls fib), gamma (calls one without a name, which calls tick) of WebAssembly, and never_called.
+const bytes = "AGFzbQEAAAABBgFgAX8BfwIKAQFlBHRpY2sAAAMHBgAAAAAAAAcnBAVhbHBoYQABBGJldGEAAwVnYW1tYQAEDG5ldmVyX2NhbGxlZAAGClUGHA" +
+	"EBfwNAIAFBH2wgAGohASAAQQFrIgANAAsgAQscACAAQQJIBH8gAAUgAEEBaxACIABBAmsQAmoLCwYAIAAQAgsGACAAEAULBgAgABAACwQAQQEL" +
+	"ABYEbmFtZQAHBnNoYXJlcwEGAQIDZmli";
+function tick(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 3 + i) | 0; return s; }
+function run_wasm() {
+	const { alpha, beta, gamma } = new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(bytes, "base64")), { e: { tick } }).exports;
+	(function round() {
+		timed("alpha", () => alpha(2000000)); timed("beta", () => beta(24)); timed("gamma", () => gamma(1000000));
+		tell();
+		if (Date.now() < end) setImmediate(round);
+	})();
+}
+if (process.argv[2] === "async") run_async(); else if (process.argv[2] === "wasm") run_wasm(); else work_round();

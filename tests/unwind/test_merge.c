@@ -581,6 +581,38 @@ TEST(test_v8_no_frame)
 	expect_v8("a12", INTERLEAVE_GUESSED);
 }
 
+/* Code of WebAssembly is its function, by its address, also if it has no frame. */
+TEST(test_v8_wasm)
+{
+	static const struct lang_compiled wasm = { .start = 0x800000, .size = 16 };
+
+	make_v8("Bccn");
+	native.v8[0].compiled = true;
+	native.ip[0] = 0x800004;
+	native.v8[0].on_top = 0x800005;
+	make_v8_slot("12?");
+	u.slot.frames[2].compiled[0] = wasm;
+	u.slot.frames[2].boundary = LANG_WASM;
+	expect_v8("cab3", INTERLEAVE_CERTAIN);
+	/* It has no frame, and was called by other code of WebAssembly, which has this one. */
+	u.slot.frames[2].compiled[0].inlined = true;
+	expect_v8("ccab3", INTERLEAVE_CERTAIN);
+	/* Its name was not read yet. */
+	u.slot.frames[2].code = CODE_NONE;
+	expect_v8("00ab3", INTERLEAVE_CERTAIN);
+	/* It has no frame, and was called by JavaScript. */
+	make_v8("ccn");
+	native.ip[0] = 0x800004;
+	native.v8[0].on_top = 0x700009;
+	make_v8_slot("01?");
+	u.slot.frames[2].compiled[0] = wasm;
+	u.slot.frames[2].compiled[0].inlined = true;
+	u.slot.frames[2].boundary = LANG_WASM;
+	expect_v8("cab2", INTERLEAVE_CERTAIN);
+	native.v8[0].on_top = 0;
+	expect_v8("cb2", INTERLEAVE_CERTAIN);
+}
+
 /* Functions may be inlined, unless the code is the function's own and has none. */
 TEST(test_v8_inlined)
 {
