@@ -236,7 +236,7 @@ int perfdata_events_of(const struct perfdata_events *t, uint64_t id);
 void perfdata_events_fini(struct perfdata_events *t);
 
 /*
- * The messages between perfdata.h and its reader in the sandbox (perfdata_scan.c). Both have the
+ * The messages between perfdata.h and its reader in the sandbox (perfdata_read.c). Both have the
  * same program.
  */
 

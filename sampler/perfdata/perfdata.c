@@ -106,7 +106,7 @@ static void perfdata_order_sort(struct perfdata_ref *refs, uint64_t nr)
 }
 
 /*
- * Messages that refuse a file: another format, a damaged file, too many events. perfdata_header.c
+ * Messages that refuse a file: another format, a damaged file, too many events. perfdata_read.c
  * finds the reason. Any thread; pure.
  */
 
@@ -206,7 +206,7 @@ static int perfdata_refuse(struct err *e, int code, const char *path, const uint
 }
 
 /*
- * Check the answers of the sandbox (perfdata_scan.c), and keep them.
+ * Check the answers of the sandbox (perfdata_read.c), and keep them.
  *
  * The reader may have been taken over by the recording: each number that look-ups or loops rely on
  * is checked here. Texts are foreign, as in the file. One thread.
@@ -472,7 +472,7 @@ static int perfdata_accept_facts(struct perfdata *pd, const uint8_t *facts, size
  *
  * One thread; it may wait.
  *
- * The calls to the sandbox (perfdata_scan.c).
+ * The calls to the sandbox (perfdata_read.c).
  */
 
 /* Of a call, which reads some MiB of the file. */

@@ -4,7 +4,7 @@
  * decoding. In pipe mode also in pieces, with the same records.
  * FUZZ: sampler
  */
-#include "sampler/perfdata/perfdata_scan.c"
+#include "sampler/perfdata/perfdata_read.c"
 
 #include <stdint.h>
 #include <stdlib.h>

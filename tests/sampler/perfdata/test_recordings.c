@@ -3,7 +3,7 @@
  * Recordings of other writers: compressed, from pipes, damaged, cut short, and
  * files that are none.
  */
-#include "sampler/perfdata/perfdata_scan.c"
+#include "sampler/perfdata/perfdata_read.c"
 
 #include "tests/prelude.h"
 
