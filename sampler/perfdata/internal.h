@@ -57,10 +57,6 @@ struct perfdata_build_ids {
 	bool sorted;
 };
 
-/* Add the build-id of a record of @size bytes: of a file, or of the kernel. False: not valid.
- */
-bool perfdata_build_ids_add(struct perfdata_build_ids *t, struct kernel_identity *kernel,
-			    const uint8_t *record, size_t size);
 /*
  * Set @id to the build-id of the object of that name. False, @id unchanged: it has none, or two
  * (the file was replaced while it was recorded).
@@ -139,9 +135,6 @@ static inline uint64_t perfdata_zstd_limit(uint64_t size)
 /* Limit of the bytes kept in memory, when they are not of a regular file. */
 #define PERFDATA_MEMORY_MAX (8ULL << 30)
 
-/* Add @size bytes, and forget all before offset @keep. */
-void perfdata_bytes_append(struct perfdata_bytes *b, const uint8_t *bytes, size_t size,
-			   uint64_t keep);
 /* Copy @size bytes. 0 or -errno. */
 int perfdata_bytes_copy(struct perfdata_bytes *b, const void *bytes, size_t size);
 /* Borrow @memory. */
@@ -295,20 +288,6 @@ struct perfdata_extent {
 	bool cut;		      /* facts behind the records are missing */
 	bool unfinished;	      /* the header was never completed: the writer was killed */
 };
-
-/* Read the header. Events are added, except in pipe mode. 0,
- * -E2BIG or -EINVAL. */
-int perfdata_header_read(struct perfdata_bytes *b, struct perfdata_events *events,
-			 struct perfdata_extent *extent);
-/*
- * Records of pipe mode. An attribute with the ids of one event: @late: behind other records,
- * @fixed: no event can be added any more; 0, -E2BIG or -EINVAL. A feature. A later addition to an
- * event.
- */
-int perfdata_header_attr(struct perfdata_events *events, const uint8_t *at, size_t size, bool late,
-			 bool fixed);
-void perfdata_header_piped_feature(struct perfdata_events *events, const uint8_t *at, size_t size);
-void perfdata_header_update(struct perfdata_events *events, const uint8_t *at, size_t size);
 
 /*
  * A recording that is open. One thread.

@@ -330,8 +330,9 @@ int perfdata_bytes_finish(struct perfdata_bytes *b, const char *path, sampler_re
 	return code ? refuse_read(path, code, e) : 0;
 }
 
-void perfdata_bytes_append(struct perfdata_bytes *b, const uint8_t *bytes, size_t size,
-			   uint64_t keep)
+/* Add @size bytes, and forget all before offset @keep. */
+static void perfdata_bytes_append(struct perfdata_bytes *b, const uint8_t *bytes, size_t size,
+				  uint64_t keep)
 {
 	assert(bytes && size);
 	if (b->own)
@@ -447,8 +448,10 @@ static void add(struct perfdata_build_ids *t, const char *name, size_t size, con
 	t->sorted = false;
 }
 
-bool perfdata_build_ids_add(struct perfdata_build_ids *t, struct kernel_identity *kernel,
-			    const uint8_t *record, size_t size)
+/* Add the build-id of a record of @size bytes: of a file, or of the kernel. False: not valid.
+ */
+static bool perfdata_build_ids_add(struct perfdata_build_ids *t, struct kernel_identity *kernel,
+				   const uint8_t *record, size_t size)
 {
 	const size_t id_at = offsetof(struct perfdata_build_id_record, id);
 	struct perfdata_build_id_record r;
@@ -933,8 +936,10 @@ static int read_file(struct perfdata_bytes *b, struct perfdata_events *events,
 	return 0;
 }
 
-int perfdata_header_read(struct perfdata_bytes *b, struct perfdata_events *events,
-			 struct perfdata_extent *extent)
+/* Read the header. Events are added, except in pipe mode. 0,
+ * -E2BIG or -EINVAL. */
+static int perfdata_header_read(struct perfdata_bytes *b, struct perfdata_events *events,
+				struct perfdata_extent *extent)
 {
 	const uint8_t *p = perfdata_bytes_at(b, 0, PERFDATA_PIPE_HEADER);
 	uint64_t size;
@@ -950,8 +955,8 @@ int perfdata_header_read(struct perfdata_bytes *b, struct perfdata_events *event
 	return 0;
 }
 
-int perfdata_header_attr(struct perfdata_events *events, const uint8_t *at, size_t size, bool late,
-			 bool fixed)
+static int perfdata_header_attr(struct perfdata_events *events, const uint8_t *at, size_t size,
+				bool late, bool fixed)
 {
 	const size_t body = sizeof(struct perf_event_header);
 	/* Ours is continued in another record after this number of ids, and when events are added.
@@ -981,7 +986,8 @@ int perfdata_header_attr(struct perfdata_events *events, const uint8_t *at, size
 	return 0;
 }
 
-void perfdata_header_piped_feature(struct perfdata_events *events, const uint8_t *at, size_t size)
+static void perfdata_header_piped_feature(struct perfdata_events *events, const uint8_t *at,
+					  size_t size)
 {
 	const size_t body = sizeof(struct perf_event_header) + 8;
 	const struct perfdata_section s = { 0, size - MIN(size, body) };
@@ -995,7 +1001,12 @@ void perfdata_header_piped_feature(struct perfdata_events *events, const uint8_t
 	read_feature(&bytes, events, bit, &s);
 }
 
-void perfdata_header_update(struct perfdata_events *events, const uint8_t *at, size_t size)
+/*
+ * Records of pipe mode. An attribute with the ids of one event: @late: behind other records,
+ * @fixed: no event can be added any more; 0, -E2BIG or -EINVAL. A feature. A later addition to an
+ * event.
+ */
+static void perfdata_header_update(struct perfdata_events *events, const uint8_t *at, size_t size)
 {
 	const size_t body = sizeof(struct perf_event_header), name = body + 16;
 	uint64_t update[2];
