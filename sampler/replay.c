@@ -632,7 +632,7 @@ static int replay_each(struct replay *r, struct store *st, const struct event *e
 /* Return one line on a recording that is cut short or damaged; "" if it is whole. Borrowed. */
 static const char *replay_note(const struct replay *r)
 {
-	return r->data ? perfdata_note(r->data) : r->kept_result.note;
+	return r->data ? perfdata_found(r->data)->note : r->kept_result.note;
 }
 
 void replay_missing(const struct replay *r, struct sampler_missing *out)
@@ -970,13 +970,11 @@ struct replay_walk_reading {
 	struct record rec;
 };
 
-/* Limit the times of a record, as perfdata_span() has them. */
+/* Limit the times of a record, as those of perfdata_found(). */
 static void limit_times(const struct replay *r, struct record *rec)
 {
-	uint64_t first;
-
 	if (rec->type == PERF_RECORD_SAMPLE && rec->time_ns >= PERFDATA_TIME_NONE)
-		perfdata_span(r->data, &first, &rec->time_ns);
+		rec->time_ns = perfdata_found(r->data)->last_sample_ns;
 	rec->time_ns = MIN(rec->time_ns, PERFDATA_TIME_MAX);
 	if (rec->type == PERF_RECORD_SAMPLE)
 		rec->sample.time_ns = rec->time_ns;
@@ -1212,9 +1210,9 @@ static void keep_up(struct replay *r, struct store *st, uint64_t time_ns, bool c
 /* Choose the length of slices: a multiple of 50 ms, a small part of the recording. */
 static void replay_begin_slices(struct replay *r, struct store *st)
 {
-	uint64_t first, last, times;
+	const struct perfdata_found *found = perfdata_found(r->data);
+	uint64_t first = found->first_sample_ns, last = found->last_sample_ns, times;
 
-	perfdata_span(r->data, &first, &last);
 	times = (last - MIN(first, last)) / SLICES_MAX / COUNTS_SLICE_NS + 1;
 	r->store = st;
 	r->slice_ns = times * COUNTS_SLICE_NS;
@@ -1632,10 +1630,8 @@ static int replay_begin(struct replay *r, struct store *st)
 /* Count the records that are there. */
 static int replay_feed(struct replay *r, struct store *st)
 {
-	uint64_t first, last;
-
-	perfdata_span(r->data, &first, &last);
-	if (!r->sliced && (first || perfdata_stream_fd(r->data) < 0)) {
+	if (!r->sliced &&
+	    (perfdata_found(r->data)->first_sample_ns || perfdata_stream_fd(r->data) < 0)) {
 		replay_begin_slices(r, st);
 		r->sliced = true;
 	}
@@ -1648,7 +1644,7 @@ static bool replay_more(struct replay *r, bool idle)
 {
 	bool more = perfdata_more(r->data, idle);
 
-	arrival_note(&r->arrival, perfdata_newest_ns(r->data), time_now_ns());
+	arrival_note(&r->arrival, perfdata_found(r->data)->max_ns, time_now_ns());
 	return more;
 }
 
@@ -1664,9 +1660,9 @@ static int replay_fd(const struct replay *r)
  */
 static void replay_result(struct replay *r, struct store *st, struct replay_result *out)
 {
-	uint64_t first, last, extra;
+	const struct perfdata_found *found = perfdata_found(r->data);
+	uint64_t first = found->first_sample_ns, last = found->last_sample_ns, extra;
 
-	perfdata_span(r->data, &first, &last);
 	if (r->sliced)
 		replay_cut(r, MAX(r->fed_ns, r->cut_ns));
 	symbols_run(st->symbols);
@@ -1757,7 +1753,7 @@ static void note_kernel(struct sampler *s, const struct replay *r)
 	enum kernel_match match = symbols_recorded_kernel(s->store.symbols, was);
 	char text[160], release[2 * KERNEL_RELEASE_MAX];
 
-	if (match == KERNEL_SAME || !r->data || !perfdata_has_kernel(r->data))
+	if (match == KERNEL_SAME || !r->data || !perfdata_found(r->data)->has_kernel)
 		return;
 	text_sanitise(release, sizeof(release), was->release, strlen(was->release));
 	snprintf(text, sizeof(text), "%s%s%s: no kernel symbols", recorded_kernel_reason(match),

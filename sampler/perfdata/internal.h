@@ -273,7 +273,6 @@ struct perfdata_fact_event {
 int perfdata_open(struct perfdata **out, const char *path, struct err *e);
 /* The same from bytes in memory, copied (tests, fuzzing). */
 int perfdata_from_memory(struct perfdata **out, const void *bytes, size_t size, struct err *e);
-uint64_t perfdata_nr_bad(const struct perfdata *pd); /* bytes at the end that are not read */
 
 /*
  * The header of a perf.data file: events, features, the range of the records.

@@ -694,11 +694,6 @@ const char *perfdata_host(const struct perfdata *pd)
 	return pd->events.host;
 }
 
-uint64_t perfdata_newest_ns(const struct perfdata *pd)
-{
-	return pd->found.max_ns;
-}
-
 const struct kernel_identity *perfdata_kernel(const struct perfdata *pd)
 {
 	return &pd->events.kernel;
@@ -707,11 +702,6 @@ const struct kernel_identity *perfdata_kernel(const struct perfdata *pd)
 uint64_t perfdata_date_ns(const struct perfdata *pd)
 {
 	return pd->bytes.date_ns;
-}
-
-bool perfdata_has_kernel(const struct perfdata *pd)
-{
-	return pd->found.has_kernel;
 }
 
 void perfdata_identify(struct perfdata *pd, struct record_mmap *m)
@@ -1005,14 +995,9 @@ uint64_t perfdata_nr_records(const struct perfdata *pd)
 	return pd->streaming ? pd->nr_ready : pd->nr_refs;
 }
 
-uint64_t perfdata_nr_bad(const struct perfdata *pd)
+const struct perfdata_found *perfdata_found(const struct perfdata *pd)
 {
-	return pd->found.nr_bad;
-}
-
-const char *perfdata_note(const struct perfdata *pd)
-{
-	return pd->found.note;
+	return &pd->found;
 }
 
 /* Return the bytes of a record that was decompressed: of the last chunk that begins before it. */
@@ -1106,10 +1091,4 @@ const uint8_t *perfdata_record_part(struct perfdata *pd, uint64_t index, size_t 
 	bytes = at ? shorten(pd, ref, bytes, begin, at, size) : NULL;
 	*is_part = bytes != NULL;
 	return bytes ? bytes : perfdata_record(pd, index, size, layout);
-}
-
-void perfdata_span(const struct perfdata *pd, uint64_t *first_ns, uint64_t *last_ns)
-{
-	*first_ns = pd->found.first_sample_ns;
-	*last_ns = pd->found.last_sample_ns;
 }

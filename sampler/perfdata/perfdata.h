@@ -217,7 +217,8 @@ struct perfdata_ref {
 };
 
 struct perfdata_found {
-	char note[PERFDATA_NOTE_MAX]; /* "": the file is whole */
+	char note[PERFDATA_NOTE_MAX]; /* the file is cut short, damaged or not finished; "": whole
+				       */
 	uint32_t stop;		      /* damage was met: nothing behind it is read */
 	uint32_t done;		      /* all records were found */
 	uint32_t has_kernel;	      /* samples in the kernel */
@@ -226,8 +227,8 @@ struct perfdata_found {
 	uint32_t version;	      /* of the facts about events and objects; it grows */
 	uint64_t walked;	      /* all records before this offset are noted */
 	uint64_t nr_bad;	      /* bytes at the end that are not read */
-	uint64_t first_sample_ns, last_sample_ns;
-	uint64_t max_ns;   /* the time of the newest record */
+	uint64_t first_sample_ns, last_sample_ns; /* at most PERFDATA_TIME_MAX */
+	uint64_t max_ns;			  /* the time of the newest record */
 	uint64_t flush_ns; /* the same at the end of perf's last round but one */
 };
 
@@ -323,14 +324,12 @@ const struct perfdata_event *perfdata_event(const struct perfdata *pd, uint32_t 
 const char *perfdata_machine(const struct perfdata *pd);
 /* Return the name of the recorded machine, foreign bytes; "": not in the file. */
 const char *perfdata_host(const struct perfdata *pd);
-/* Return the time of the newest record so far. */
-uint64_t perfdata_newest_ns(const struct perfdata *pd);
+/* Return what was found so far, checked. Borrowed; perfdata_more() changes it. */
+const struct perfdata_found *perfdata_found(const struct perfdata *pd);
 /* Return the kernel of the recorded machine, as far as it is in the file. */
 const struct kernel_identity *perfdata_kernel(const struct perfdata *pd);
 /* Return when the file was written, CLOCK_REALTIME; 0: not known, it is a pipe. */
 uint64_t perfdata_date_ns(const struct perfdata *pd);
-/* Return whether any sample was taken in the kernel. */
-bool perfdata_has_kernel(const struct perfdata *pd);
 /* Add the build-id of the mapped object, if the file has it. */
 void perfdata_identify(struct perfdata *pd, struct record_mmap *m);
 /* Return the number of ids of all events in the file. */
@@ -339,8 +338,6 @@ uint32_t perfdata_nr_ids(const struct perfdata *pd);
 int perfdata_event_of(const struct perfdata *pd, uint64_t id);
 /* Return the number of records, without mappings of data, in which nothing is looked up. */
 uint64_t perfdata_nr_records(const struct perfdata *pd);
-/* Return one line on a file that is cut short, damaged, or not finished; "" if it is whole. */
-const char *perfdata_note(const struct perfdata *pd);
 /*
  * Record @index in time order (bytes, perhaps unaligned; *@size), with the
  * layout to decode it by; valid until the next call. NULL: the file has become
@@ -355,7 +352,5 @@ const uint8_t *perfdata_record(struct perfdata *pd, uint64_t index, size_t *size
  */
 const uint8_t *perfdata_record_part(struct perfdata *pd, uint64_t index, size_t begin, size_t *size,
 				    const struct record_layout **layout, bool *is_part);
-/* Time stamps of the first and the last sample, at most PERFDATA_TIME_MAX. */
-void perfdata_span(const struct perfdata *pd, uint64_t *first_ns, uint64_t *last_ns);
 
 #endif

@@ -150,11 +150,12 @@ TEST(test_file_mode)
 	assert_int_equal(perfdata_event_of(pd, 9), 1);
 	assert_int_equal(perfdata_event_of(pd, 10), -1);
 	assert_int_equal(perfdata_nr_records(pd), 5);
-	assert_int_equal(perfdata_nr_bad(pd), 0);
+	assert_int_equal(perfdata_found(pd)->nr_bad, 0);
 	assert_string_equal(perfdata_kernel(pd)->release, "6.1.0-test");
 	assert_int_equal(perfdata_kernel(pd)->build_id_size, 20);
 	assert_memory_equal(perfdata_kernel(pd)->build_id, "kkkkkkkkkkkkkkkkkkkk", 20);
-	perfdata_span(pd, &first, &last);
+	first = perfdata_found(pd)->first_sample_ns;
+	last = perfdata_found(pd)->last_sample_ns;
 	assert_int_equal(first, 30);
 	assert_int_equal(last, 50);
 	check_order(pd);
@@ -221,7 +222,7 @@ TEST(test_data_mappings)
 	put_mmap(&f, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, S_IFREG | 0600, 7);
 	assert_int_equal(perfdata_from_memory(&pd, f.bytes, f.size, NULL), 0);
 	assert_int_equal(perfdata_nr_records(pd), 5);
-	assert_int_equal(perfdata_nr_bad(pd), 0);
+	assert_int_equal(perfdata_found(pd)->nr_bad, 0);
 	for (uint64_t i = 0; i < 5; i++) {
 		static const uint64_t times[] = { 2, 4, 5, 6, 7 };
 		const uint8_t *bytes = perfdata_record(pd, i, &size, &layout);
@@ -324,7 +325,7 @@ static void check_same_records(struct perfdata *a, struct perfdata *b)
 	size_t size_a, size_b;
 
 	assert_int_equal(perfdata_nr_records(a), perfdata_nr_records(b));
-	assert_int_equal(perfdata_nr_bad(a), perfdata_nr_bad(b));
+	assert_int_equal(perfdata_found(a)->nr_bad, perfdata_found(b)->nr_bad);
 	for (uint64_t i = 0; i < perfdata_nr_records(a); i++) {
 		const uint8_t *in_a = perfdata_record(a, i, &size_a, &layout);
 		const uint8_t *in_b = perfdata_record(b, i, &size_b, &layout);

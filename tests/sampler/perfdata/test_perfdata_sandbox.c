@@ -94,10 +94,11 @@ static uint64_t walk(struct perfdata *pd)
 {
 	uint64_t sum = perfdata_nr_events(pd), first, last;
 
-	perfdata_span(pd, &first, &last);
+	first = perfdata_found(pd)->first_sample_ns;
+	last = perfdata_found(pd)->last_sample_ns;
 	sum = sum * 31 + first;
 	sum = sum * 31 + last;
-	for (const char *p = perfdata_note(pd); *p; p++)
+	for (const char *p = perfdata_found(pd)->note; *p; p++)
 		sum = sum * 31 + (uint8_t)*p;
 	sum = sum * 31 + (uint64_t)perfdata_event_of(pd, 7);
 	sum = sum * 31 + strlen(perfdata_machine(pd)) + strlen(perfdata_host(pd));
@@ -297,7 +298,7 @@ TEST(test_hanging_stream)
 	assert_int_equal(write(fds[1], "", 1), 1);
 	assert_int_equal(pthread_create(&thread, NULL, stop_later, &stopped), 0);
 	assert_false(perfdata_more(pd, false));
-	assert_string_equal(perfdata_note(pd), "reading stopped: interrupted");
+	assert_string_equal(perfdata_found(pd)->note, "reading stopped: interrupted");
 	pthread_join(thread, NULL);
 	perfdata_close(pd);
 	print_message("%u ms\n", (unsigned int)((time_now_ns() - begin_ns) / 1000000));

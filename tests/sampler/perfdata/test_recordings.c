@@ -42,7 +42,7 @@ static struct perfdata *t_open_file(const struct file *f)
 static void expect(const struct file *f, uint64_t nr, const char *note)
 {
 	struct perfdata *pd = t_open_file(f);
-	const char *got = perfdata_note(pd);
+	const char *got = perfdata_found(pd)->note;
 
 	assert_int_equal(perfdata_nr_records(pd), nr);
 	if (!strstr(got, note) || (!*note && *got))
@@ -71,7 +71,7 @@ TEST(test_unknown_types)
 	put_sample(&file, 7, 0x1000, 100, 3);
 	assert_int_equal(perfdata_from_memory(&pd, file.bytes, file.size, &e), 0);
 	assert_int_equal(perfdata_nr_records(pd), 3);
-	assert_string_equal(perfdata_note(pd), "");
+	assert_string_equal(perfdata_found(pd)->note, "");
 	perfdata_close(pd);
 }
 
@@ -302,7 +302,7 @@ TEST(test_cut_facts)
 	put(&file, section, sizeof(section));
 	put(&file, release, sizeof(release));
 	pd = t_open_file(&file);
-	assert_string_equal(perfdata_note(pd), "");
+	assert_string_equal(perfdata_found(pd)->note, "");
 	assert_string_equal(perfdata_kernel(pd)->release, "1.2.3-other");
 	perfdata_close(pd);
 	for (size_t cut = 1; cut <= sizeof(section) + sizeof(release); cut++) {
@@ -484,7 +484,7 @@ TEST(test_open_pipe)
 		if (perfdata_open_step(&pd, path, fns[i], &e))
 			fail_msg("%s", e.text);
 		assert_int_equal(perfdata_nr_records(pd), 20);
-		assert_non_null(strstr(perfdata_note(pd), "stopped while it was read"));
+		assert_non_null(strstr(perfdata_found(pd)->note, "stopped while it was read"));
 		assert_true(nr_steps >= 2);
 		perfdata_close(pd);
 	}
@@ -494,7 +494,7 @@ TEST(test_open_pipe)
 	close(fds[1]);
 	assert_int_equal(perfdata_open_step(&pd, path, drain, &e), 0);
 	assert_int_equal(perfdata_nr_records(pd), 20);
-	assert_string_equal(perfdata_note(pd), "");
+	assert_string_equal(perfdata_found(pd)->note, "");
 	perfdata_close(pd);
 	close(fds[0]);
 }

@@ -229,7 +229,7 @@ static struct counted count(struct perfdata *pd)
 		c.comms += r.type == PERF_RECORD_COMM;
 		c.mmaps += r.type == PERF_RECORD_MMAP || r.type == PERF_RECORD_MMAP2;
 	}
-	assert_int_equal(perfdata_nr_bad(pd), 0);
+	assert_int_equal(perfdata_found(pd)->nr_bad, 0);
 	return c;
 }
 
@@ -612,7 +612,7 @@ TEST(test_cut_off, setup, teardown)
 	assert_int_equal(truncate(cut.path, 4000), 0);
 	assert_int_equal(perfdata_open(&pd, cut.path, NULL), 0);
 	assert_true(perfdata_nr_records(pd) > 10);
-	assert_true(perfdata_nr_bad(pd) > 0);
+	assert_true(perfdata_found(pd)->nr_bad > 0);
 	perfdata_close(pd);
 }
 
