@@ -358,7 +358,7 @@ void perfdata_bytes_ahead(struct perfdata_bytes *b, uint64_t offset)
 	b->ahead += AHEAD;
 }
 
-static void make_room(struct perfdata_bytes *b, uint64_t size)
+static void window_make_room(struct perfdata_bytes *b, uint64_t size)
 {
 	if (size <= b->room)
 		return;
@@ -394,7 +394,7 @@ bool perfdata_bytes_move(struct perfdata_bytes *b, uint64_t offset, uint64_t siz
 
 	if (b->fd < 0 || offset > b->size || size > b->size - offset)
 		return false;
-	make_room(b, want);
+	window_make_room(b, want);
 	perfdata_bytes_ahead(b, offset);
 	assert(b->room >= size);
 	b->window = b->own;
@@ -565,7 +565,7 @@ static void name_event(struct perfdata_event *ev, const struct perf_event_attr *
 }
 
 /* Make room for one more event. */
-static void make_room(struct perfdata_events *t)
+static void events_make_room(struct perfdata_events *t)
 {
 	if (t->nr < t->room)
 		return;
@@ -587,7 +587,7 @@ int perfdata_events_add(struct perfdata_events *t, const uint8_t *bytes, size_t 
 	if (t->nr == PERFDATA_EVENTS_MAX)
 		return -E2BIG;
 	memcpy(&attr, bytes, MIN(size, sizeof(attr)));
-	make_room(t);
+	events_make_room(t);
 	*index = t->nr++;
 	t->attrs[*index] = attr;
 	t->hashes[*index] = keyhash_name((const char *)bytes, size);
@@ -1057,7 +1057,7 @@ static int make(struct perfdata_zstd **zp)
 	return 0;
 }
 
-static void make_room(struct perfdata_zstd *z, size_t more)
+static void zstd_make_room(struct perfdata_zstd *z, size_t more)
 {
 	if (z->room - z->size >= more)
 		return;
@@ -1081,7 +1081,7 @@ static int perfdata_zstd_add(struct perfdata_zstd **zp, const uint8_t *block, si
 	if (rc)
 		return rc;
 	z->in += size;
-	make_room(z, MAX(8 * size, ROOM_MIN));
+	zstd_make_room(z, MAX(8 * size, ROOM_MIN));
 	do { /* a full buffer: the stream may hold more even if all input was taken */
 		ZSTD_outBuffer o = { .dst = z->bytes + z->size, .size = z->room - z->size };
 		size_t code = ZSTD_decompressStream(z->stream, &o, &in);
@@ -1099,7 +1099,7 @@ static int perfdata_zstd_add(struct perfdata_zstd **zp, const uint8_t *block, si
 			return -EFBIG;
 		}
 		if (full)
-			make_room(z, ROOM_MIN);
+			zstd_make_room(z, ROOM_MIN);
 	} while (in.pos < in.size || full);
 	return 0;
 }

@@ -2,6 +2,8 @@
 /*
  * A recording with a reader that was taken over by it: each answer is refused, or harmless.
  */
+/* The readers of this test, not the ones of perfdata_read.c. */
+#define perfdata_readers test_readers
 #include "sampler/perfdata/perfdata.c"
 
 #include "tests/prelude.h"
