@@ -21,11 +21,11 @@ LONG = 60
 Room = collections.namedtuple("Room", "doors includes")
 # Figures of the whole: the most that is allowed. They only fall.
 BUDGET = {
-    "files": 233,
+    "files": 232,
     "headers": 65,
     "headers used by other folders": 39,
-    "exported functions": 1890,
-    "exported for one other file": 1138,
+    "exported functions": 1865,
+    "exported for one other file": 1116,
     "files in call circles": 0,
     "own headers, p90": 32,
     "own headers, max": 36,

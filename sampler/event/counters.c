@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * All events of a session: for each CPU a sample ring and a side-band ring; changes while they run.
+ * All events of a session: for each CPU a sample ring and a side-band ring; each event on all its
+ * tasks and CPUs (a slot), opened, also where a task holds the call up; changes while they run.
  *
  * Runs on: set-up, then the builder; look-ups by id from any. Invariant: a counters_open() that
  * fails undoes everything.
@@ -8,603 +9,748 @@
 #include "sampler/event/internal.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <linux/capability.h>
 #include <linux/perf_event.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 #include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
-#include "symbols/base/file.h"
 
-/*
- * Limits of the kernel for this user, capabilities given up, messages of errors; system calls,
- * replaceable by tests.
- *
- * Set-up and builder; no state. Each message: the failure; its reason, with the value just read;
- * the fix, least power first.
- */
-
-#define DATA_RING_MAX	  ((size_t)16 << 20)
-#define DATA_RINGS_MAX	  ((size_t)256 << 20) /* all CPUs together */
-#define DATA_RING_WANTED  (2u << 20)
-#define DATA_RING_MANY	  (512u << 10) /* of hundreds of CPUs */
-#define DATA_RING_MIN	  (64u << 10)
-#define SIDE_RING_WANTED  (256u << 10)
-#define SIDE_RING_SMALL	  (64u << 10)
-#define SIDE_RING_CHAINS  (2u << 20) /* with deferred chains, of 4 KiB at most */
-#define MLOCK_KB_FALLBACK 516
-
-#ifndef CAP_PERFMON
-#define CAP_PERFMON 38
-#endif
-
-#ifndef CAP_CHECKPOINT_RESTORE
-#define CAP_CHECKPOINT_RESTORE 40
-#endif
-
-/* The capabilities of this thread. */
-struct caps {
-	struct __user_cap_header_struct header;
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+/* As read(2) gives it for our read_format. */
+struct slot_reading {
+	uint64_t count, enabled_ns, running_ns, id, lost;
 };
 
-static bool get_caps(struct caps *c)
+/* The same of a group: how many, the times, then count, id and lost of each. */
+#define GROUP_WORDS (3 + 3 * EVENTS_MAX)
+
+static struct slot_fd *slot_fds(const struct slot *s, const struct slot_env *env, uint32_t task)
 {
-	*c = (struct caps){ .header.version = _LINUX_CAPABILITY_VERSION_3 };
-	return !syscall(SYS_capget, &c->header, c->data);
+	assert(task < s->max_tasks);
+	return &s->fds[(size_t)task * env->nr_cpus];
 }
 
-/* Return whether @cap is in the effective set. */
-static bool have_cap(unsigned int cap)
+static void reserve_task(struct slot *s, const struct slot_env *env, pid_t tid)
 {
-	struct caps c;
+	struct slot_fd *fds;
 
-	return get_caps(&c) && (c.data[cap / 32].effective & (1u << cap % 32));
+	if (s->nr_tasks == s->max_tasks) {
+		s->max_tasks = MAX(2 * s->max_tasks, 4);
+		s->fds = xrealloc_array(s->fds, (size_t)s->max_tasks * env->nr_cpus,
+					sizeof(*s->fds));
+		s->tids = xrealloc_array(s->tids, s->max_tasks, sizeof(*s->tids));
+	}
+	s->tids[s->nr_tasks] = tid;
+	fds = slot_fds(s, env, s->nr_tasks++);
+	for (uint32_t i = 0; i < env->nr_cpus; i++)
+		fds[i] = (struct slot_fd){ .fd = -1, .wake_fd = -1 };
 }
 
-void limits_drop_caps(bool command, bool replay)
+/* The leader's events of @tid, one a CPU; NULL: it has none of that task. @at: where to look first.
+ */
+static const struct slot_fd *leader_fds(const struct slot *leader, const struct slot_env *env,
+					pid_t tid, uint32_t at)
 {
-	/* The kernel's symbols and code, and the files of the user. */
-	static const unsigned int replaying[] = { CAP_SYSLOG, CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE,
-						  CAP_SYS_RAWIO };
-	static const unsigned int used[] = {
-		CAP_PERFMON,
-		CAP_SYS_PTRACE,
-		CAP_SYSLOG,
-		CAP_IPC_LOCK,
-		CAP_SYS_NICE,
-		/* kprobes and uprobes; everything, before there was CAP_PERFMON */
-		CAP_SYS_ADMIN,
-		/* other users' files and ours in their folders; map_files; kcore */
-		CAP_DAC_READ_SEARCH,
-		CAP_DAC_OVERRIDE,
-		CAP_CHECKPOINT_RESTORE,
-		CAP_SYS_RAWIO,
-		/* to end an editor or command that has changed its user */
-		CAP_KILL,
-	};
-	uint32_t keep[_LINUX_CAPABILITY_U32S_3] = { 0 };
-	struct caps c;
+	if (at < leader->nr_tasks && leader->tids[at] == tid)
+		return slot_fds(leader, env, at);
+	for (uint32_t i = 0; i < leader->nr_tasks; i++)
+		if (leader->tids[i] == tid)
+			return slot_fds(leader, env, i);
+	return NULL;
+}
 
-	if (!get_caps(&c))
+static bool slot_is_busy(const struct slot *s, pid_t tid)
+{
+	return task_find(s->busy, s->nr_busy, tid) < s->nr_busy;
+}
+
+static void slot_note_busy(struct slot *s, pid_t tid)
+{
+	assert(s->nr_busy <= s->max_busy);
+	if (slot_is_busy(s, tid))
 		return;
-	for (size_t i = 0; !replay && i < ARRAY_SIZE(used); i++)
-		keep[used[i] / 32] |= 1u << used[i] % 32;
-	/* To write files as the invoking user, behind sudo. */
-	if (invoker_is_other())
-		keep[0] |= 1u << CAP_SETUID | 1u << CAP_SETGID;
-	/* With file capabilities the first only: that user has no others. */
-	for (size_t i = 0; replay && i < (getauxval(AT_SECURE) ? 1 : ARRAY_SIZE(replaying)); i++)
-		keep[replaying[i] / 32] |= 1u << replaying[i] % 32;
-	for (size_t i = 0; i < ARRAY_SIZE(keep); i++) {
-		c.data[i].effective &= keep[i];
-		if (command)
+	if (s->nr_busy == s->max_busy) {
+		s->max_busy = MAX(2 * s->max_busy, 4);
+		s->busy = xrealloc_array(s->busy, s->max_busy, sizeof(*s->busy));
+	}
+	s->busy[s->nr_busy++] = tid;
+}
+
+/* Note that the task is to be added later. Once, however often it is noted. */
+static void slot_forget_busy(struct slot *s, pid_t tid)
+{
+	uint32_t i = task_find(s->busy, s->nr_busy, tid);
+
+	if (i < s->nr_busy)
+		s->busy[i] = s->busy[--s->nr_busy];
+}
+
+/* Return why @tid has no event of the leader: it hangs in an exec, or was left out for good. */
+static int without_leader(const struct slot *leader, pid_t tid)
+{
+	return slot_is_busy(leader, tid) ? -EINTR : -ESRCH;
+}
+
+static int slot_open_on(struct slot *s, struct slot_env *env, struct slot_fd *out, pid_t tid,
+			const struct counters_cpu *cpu);
+
+static void slot_close_fd(struct slot_env *env, int *fd);
+
+/* Add a task; it becomes the last one. 0, or -errno and nothing is left open. */
+static int slot_add_task(struct slot *s, struct slot_env *env, const struct slot *leader, pid_t tid)
+{
+	uint32_t task = s->nr_tasks;
+	const struct slot_fd *lead = leader ? leader_fds(leader, env, tid, task) : NULL;
+	int code = leader && !lead ? without_leader(leader, tid) : 0;
+	bool open = false;
+
+	reserve_task(s, env, tid);
+	/* As perf record: a member is on whenever its leader is. */
+	if (leader)
+		s->attr.disabled = s->attr.enable_on_exec = 0;
+	memcpy(env->refusal.event, s->event.name, sizeof(env->refusal.event));
+	env->refusal.hardware = s->event.hardware;
+	env->refusal.probe = s->event.target[0];
+	for (uint32_t i = 0; i < env->nr_cpus && !code; i++) {
+		/* Where its leader does not exist, a member would count alone. */
+		if ((lead && lead[i].fd < 0) ||
+		    (!s->side && !core_types_has(env->cores, &s->event, env->cpus[i].cpu)))
 			continue;
-		c.data[i].permitted &= keep[i];
-		c.data[i].inheritable &= keep[i];
+		env->group_fd = lead ? lead[i].fd : -1;
+		code = slot_open_on(s, env, &slot_fds(s, env, task)[i], tid, &env->cpus[i]);
+		open |= !code;
+		/* It is offline: all events are opened again when it is back. */
+		if (code == -ENODEV && tid < 0)
+			code = 0;
 	}
-	syscall(SYS_capset, &c.header, c.data);
-}
-
-/* Have tracepoints at hand while they may be opened without a mount: the screen lists and parses
- * them. */
-static void keep_tracepoints(void)
-{
-	int fd;
-
-	tracefs_open("", &fd);
-	if (fd >= 0)
-		close(fd);
-}
-
-void limits_drop_thread_caps(enum limits_thread thread)
-{
-	/*
-	 * To end a command; to act as the invoking user; to read the state of a mutex (:lock); as
-	 * root, files in the folders of others.
-	 */
-	uint32_t ui = 1u << CAP_KILL | 1u << CAP_SETUID | 1u << CAP_SETGID | 1u << CAP_SYS_PTRACE;
-	uint32_t keep = 1u << CAP_SYS_NICE;
-	struct caps c;
-
-	if (!getauxval(AT_SECURE))
-		ui |= 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH;
-	if (thread == LIMITS_UI) {
-		keep_tracepoints();
-		keep |= ui;
+	env->group_fd = -1;
+	if (!code && !open) {
+		env->refusal.cpu = env->cpus[0].cpu;
+		code = -ENODEV;
 	}
-	if (!get_caps(&c))
-		return;
-	for (size_t i = 0; i < ARRAY_SIZE(c.data); i++) {
-		c.data[i].effective &= i ? 0 : keep;
-		c.data[i].permitted &= i ? 0 : keep;
-		c.data[i].inheritable = 0;
-	}
-	syscall(SYS_capset, &c.header, c.data);
-}
-
-static long paranoid(void)
-{
-	long level;
-
-	return procstat_sysctl("", "perf_event_paranoid", &level) ? 2 : level;
-}
-
-/* Raise the soft limit of open files to the hard one: events x CPUs are needed. */
-static void limits_raise_files(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == limit.rlim_max)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-/* Return whether the kernel does not count locked memory for this user. */
-static bool locks_freely(void)
-{
-	return have_cap(CAP_IPC_LOCK) || paranoid() < 0;
-}
-
-/* * Return the bytes of a side-band ring, and of a data ring to try first; both powers of
- * two. @want: the bytes it should hold, if permitted.
- */
-static size_t limits_side_ring(bool deferred)
-{
-	if (!locks_freely())
-		return SIDE_RING_SMALL;
-	return deferred ? SIDE_RING_CHAINS : SIDE_RING_WANTED;
-}
-
-/*
- * Return the power of two that holds @want, limited by the sum over all CPUs. Rings of many CPUs
- * are smaller where @want is.
- */
-static size_t limits_wanted_ring(uint32_t nr_cpus, size_t want)
-{
-	size_t size = DATA_RING_WANTED;
-
-	while (size > DATA_RING_MANY && size * nr_cpus > DATA_RINGS_MAX && size / 2 >= want)
-		size /= 2;
-	while (size < want && size < DATA_RING_MAX && 2 * size * MAX(nr_cpus, 1) <= DATA_RINGS_MAX)
-		size *= 2;
-	assert(!(size & (size - 1)) && size <= DATA_RING_MAX);
-	return size;
-}
-
-/* Return an equal share for each of our CPUs of perf_event_mlock_kb per online CPU. */
-static size_t limits_data_ring(uint32_t nr_cpus, size_t side_size, size_t want)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), share,
-	       size = limits_wanted_ring(nr_cpus, want);
-	long kb;
-
-	if (locks_freely())
-		return size;
-	if (procstat_sysctl("", "perf_event_mlock_kb", &kb) || kb < 0)
-		kb = MLOCK_KB_FALLBACK;
-	share = (size_t)kb * 1024 * (size_t)sysconf(_SC_NPROCESSORS_ONLN) / MAX(nr_cpus, 1);
-	while (size > DATA_RING_MIN && size + side_size + 2 * page > share)
-		size /= 2;
-	return size;
-}
-
-int limits_check_rate(double hz, struct err *e)
-{
-	long limit;
-
-	/* Not a number fails every comparison. */
-	if (!(hz > 0 && hz <= 1e9))
-		return err_set(e, -EINVAL,
-			       "invalid frequency %g Hz: must be more than 0\n"
-			       "  it is samples per second and CPU\n"
-			       "  usual are 49 to 9973 Hz (-F)",
-			       hz);
-	if (procstat_sysctl("", "perf_event_max_sample_rate", &limit) || limit <= 0 ||
-	    hz <= (double)limit)
-		return 0;
-	return err_set(e, -EINVAL,
-		       "invalid frequency %.0f Hz: the kernel's limit is %ld Hz\n"
-		       "  kernel.perf_event_max_sample_rate is %ld; the kernel lowers it "
-		       "when sampling takes too long\n"
-		       "  choose a lower rate (-F), or 'sudo sysctl "
-		       "kernel.perf_event_max_sample_rate=%.0f'",
-		       hz, limit, limit, hz);
-}
-
-/* Write the target of the refused call in words. */
-static void name_target(char *dst, size_t size, const struct limits_refusal *r)
-{
-	if (r->tid < 0)
-		snprintf(dst, size, "other users' processes");
-	else if (r->kernel)
-		snprintf(dst, size, "kernel code of process %d", r->tid);
-	else
-		snprintf(dst, size, "process %d", r->tid);
-}
-
-/* A probe needs more than the right to sample. */
-static int explain_probe(struct err *e, int code, const struct limits_refusal *r)
-{
-	char level[20];
-
-	if (!have_cap(CAP_SYS_ADMIN))
-		return err_set(e, code,
-			       "cannot set the probe '%.160s': perf_event_open: %s\n"
-			       "  kprobes and uprobes need CAP_SYS_ADMIN; CAP_PERFMON is not "
-			       "enough\n"
-			       "  'sudo proftop'; or sample without probes",
-			       r->event, strerror(-code));
-	procstat_lockdown("", level, sizeof(level));
-	return err_set(e, code,
-		       "cannot set the probe '%.160s': perf_event_open: %s\n"
-		       "  %s\n"
-		       "  uprobes may still work; cpu-clock works on every machine",
-		       r->event, strerror(-code),
-		       strcmp(level, "confidentiality") ? "a security module or a container "
-							  "forbids it"
-							: "kernel lockdown (confidentiality) "
-							  "forbids kprobes");
-}
-
-/* With the right to sample: some tracepoints are closed to all users. */
-static int explain_tracepoint(struct err *e, int code, const char *event, const char *target)
-{
-	return err_set(e, code,
-		       "cannot sample %s by event '%.100s': perf_event_open: %s\n"
-		       "  the kernel refuses tracepoints that a sample would trigger again; or a "
-		       "security module forbids it\n"
-		       "  'proftop --list-events' shows other events; cpu-clock works on every "
-		       "machine",
-		       target, event, strerror(-code));
-}
-
-/* The process has another owner: kernel.perf_event_paranoid makes no difference. */
-static int explain_owner(struct err *e, int code, const char *target, uid_t owner)
-{
-	char whose[32] = "root";
-
-	if (owner)
-		snprintf(whose, sizeof(whose), "user %u", owner);
-	return err_set(e, code,
-		       "cannot sample %s: perf_event_open: %s\n"
-		       "  it belongs to %s; the kernel lets you, user %u, sample your own "
-		       "processes\n"
-		       "  least power first: 'proftop -p PID' for one of yours; CAP_PERFMON for "
-		       "the binary "
-		       "(make install SETCAP=1); 'sudo proftop'. See proftop(1), ACCESS.",
-		       target, strerror(-code), whose, geteuid());
-}
-
-/* Not permitted: give the ways to get the right, from least to most power. */
-static int explain_permission(struct err *e, int code, const struct limits_refusal *r)
-{
-	const char *name = code == -EPERM ? "EPERM" : "EACCES";
-	long level = paranoid(), enough = r->tid < 0 ? 0 : r->kernel ? 1 : 2;
-	bool able = have_cap(CAP_PERFMON) || have_cap(CAP_SYS_ADMIN);
-	const char *colon = strchr(r->event, ':');
-	char target[64], path[32];
-	struct stat st;
-
-	name_target(target, sizeof(target), r);
-	snprintf(path, sizeof(path), "/proc/%d", r->tid);
-	if (r->probe)
-		return explain_probe(e, code, r);
-	if (able && colon && strspn(colon + 1, "ukhHGpP") < strlen(colon + 1))
-		return explain_tracepoint(e, code, r->event, target);
-	if (!able && r->tid > 0 && level <= 2 && !stat(path, &st) && st.st_uid != geteuid())
-		return explain_owner(e, code, target, st.st_uid);
-	if (able || level <= enough)
-		return err_set(e, code,
-			       "cannot sample %s: perf_event_open: %s (%s)\n"
-			       "  kernel.perf_event_paranoid is %ld and allows it: a container's "
-			       "seccomp filter, a security module, or the process's other rights "
-			       "(setuid) forbid it\n"
-			       "  least power first: 'proftop -p PID' for your own process; run "
-			       "outside the container; 'sudo proftop'",
-			       target, strerror(-code), name, level);
-	return err_set(e, code,
-		       "cannot sample %s: perf_event_open: %s (%s)\n"
-		       "  kernel.perf_event_paranoid is %ld; this user has no CAP_PERFMON.\n"
-		       "  least power first: 'proftop -p PID' for your own process (needs paranoid "
-		       "<= 2); "
-		       "'sudo proftop'; 'sudo sysctl kernel.perf_event_paranoid=%ld' (all users, "
-		       "until "
-		       "reboot). See proftop(1), ACCESS.",
-		       target, strerror(-code), name, level, enough);
-}
-
-static int explain_files(struct err *e, int code, const struct limits_refusal *r)
-{
-	struct rlimit limit = { 0 };
-
-	getrlimit(RLIMIT_NOFILE, &limit);
-	return err_set(e, code,
-		       "too many open files: %u of %u events are open, the limit is %" PRIu64 "%s\n"
-		       "  one is needed for each event, CPU and task followed\n"
-		       "  fewer events (-e), CPUs (-C) or processes (-p); or raise 'ulimit -n'",
-		       r->nr_fds, r->nr_wanted, (uint64_t)limit.rlim_cur,
-		       code == -ENFILE ? " (of the whole system: fs.file-max)" : "");
-}
-
-/* Return the reason in a few words, by the kind of event. */
-static const char *refused_reason(int code, const struct limits_refusal *r)
-{
-	bool kprobe = r->probe && strncmp(r->event, "uprobe:", 7) &&
-		      strncmp(r->event, "uretprobe:", 10);
-
-	if (kprobe && code == -ENOENT)
-		return "no such function in this kernel";
-	if (kprobe && code == -EADDRNOTAVAIL)
-		return "several functions have this name";
-	if (kprobe && code == -EINVAL)
-		return "the kernel allows no probe there";
-	if (r->probe && code == -EILSEQ)
-		return "not the start of an instruction";
-	if (r->hardware && code == -ENOENT)
-		return r->pmu ? "the PMU of this machine has no such event"
-			      : "this machine has no PMU";
-	return event_errno(code);
-}
-
-static int explain_refused(struct err *e, int code, const struct limits_refusal *r)
-{
-	if (code == -ENOENT && r->cgroup)
-		return err_set(e, code,
-			       "cannot open event '%s' for the cgroup: it has no perf_event "
-			       "controller\n"
-			       "  perf_event_open: %s; cgroup2 has it once any controller was "
-			       "enabled\n"
-			       "  'echo +pids | sudo tee /sys/fs/cgroup/cgroup.subtree_control'; "
-			       "or "
-			       "-p or -u instead of -G",
-			       r->event, strerror(-code));
-	return err_set(e, code,
-		       "cannot open event '%s' on CPU %d: %s\n"
-		       "  perf_event_open: %s\n"
-		       "  %s",
-		       r->event[0] ? r->event : "dummy", r->cpu, refused_reason(code, r),
-		       strerror(-code),
-		       r->probe ? "/proc/kallsyms has the kernel's functions, 'objdump -d' the "
-				  "instructions of a program"
-				: "'proftop --list-events' shows events; cpu-clock works on every "
-				  "machine");
-}
-
-/* Append the name of a field as a format declares it: "char prev_comm[16];". */
-static size_t add_field(const char *text, char *out, size_t at, size_t size)
-{
-	/* "__data_loc char[] filename;" */
-	const char *end = text + strcspn(text, ";\n"), *name;
-
-	if (end > text && end[-1] == ']')
-		end = text + strcspn(text, "[");
-	for (name = end; name > text && (isalnum((unsigned char)name[-1]) || name[-1] == '_');)
-		name--;
-	if (name == end || !strncmp(name, "common_", 7) || at + (size_t)(end - name) + 3 > size)
-		return at;
-	return at + (size_t)snprintf(out + at, size - at, "%s%.*s", at ? ", " : "",
-				     (int)(end - name), name);
-}
-
-/* Write the fields of the tracepoint @event, as in "prev_comm, prev_pid"; "": unknown. */
-static void fields_of(const char *event, char *out, size_t size)
-{
-	char path[2 * EVENT_NAME_MAX], text[8192];
-	size_t system = strcspn(event, ":"), at = 0;
-	ssize_t nr = -1;
-	int dir, fd;
-
-	*out = '\0';
-	if (!event[system] || tracefs_open("", &dir) > TRACEFS_DETACHED)
-		return;
-	snprintf(path, sizeof(path), "%.*s/%.*s/format", (int)system, event,
-		 (int)strcspn(event + system + 1, ":"), event + system + 1);
-	fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd >= 0) {
-		nr = read(fd, text, sizeof(text) - 1);
-		close(fd);
-	}
-	close(dir);
-	text[MAX(nr, 0)] = '\0';
-	for (const char *field = text; (field = strstr(field, "field:"));) {
-		field += strlen("field:");
-		at = add_field(field, out, at, size);
-	}
-}
-
-static int explain_filter(struct err *e, int code, const struct limits_refusal *r)
-{
-	char fields[120];
-
-	fields_of(r->event, fields, sizeof(fields));
-	return err_set(e, code,
-		       "invalid filter for '%.60s': %s\n"
-		       "  fields are %s\n"
-		       "  as in --event-filter 'prev_pid == 0 && next_comm ~ \"sh*\"'",
-		       r->event, strerror(-code),
-		       *fields ? fields : "in /sys/kernel/tracing/events/…/format");
-}
-
-/* Set @e to the reason why perf_event_open failed with @code, and a fix. Return @code. */
-static int limits_explain_open(struct err *e, int code, const struct limits_refusal *r)
-{
-	assert(code < 0);
-	if (r->filter)
-		return explain_filter(e, code, r);
-	switch (-code) {
-	case EACCES:
-	case EPERM:
-		return explain_permission(e, code, r);
-	case EMFILE:
-	case ENFILE:
-		return explain_files(e, code, r);
-	case ESRCH:
-		if (r->tid <= 0)
-			return err_set(e, code,
-				       "no process left to sample\n"
-				       "  all processes of the target have exited\n"
-				       "  start again with another target");
-		return task_list_no_process(r->tid, e);
-	case EINTR:
-		return err_set(e, code,
-			       "cannot sample pid %d: it hangs in an exec\n"
-			       "  it waits for a file system that does not respond\n"
-			       "  start again when it runs",
-			       r->tid);
-	case ENOSYS:
-		return err_set(e, code,
-			       "this kernel has no perf events\n"
-			       "  it was built without CONFIG_PERF_EVENTS\n"
-			       "  boot a kernel with CONFIG_PERF_EVENTS; distributions' kernels "
-			       "have it");
-	}
-	if (code == -EINVAL && !strcmp(r->event, EVENT_FUNCTION))
-		return err_set(e, code,
-			       "cannot sample %s: the kernel refuses it together with stack "
-			       "copies\n"
-			       "  stack copies are taken with the samples of all events\n"
-			       "  use -g fp or -g off (C); or choose another event",
-			       r->event);
-	return explain_refused(e, code, r);
-}
-
-/* The same for the mmap of a ring. */
-static int limits_explain_ring(struct err *e, int code, size_t size, uint32_t nr_cpus)
-{
-	long kb = 0;
-
-	assert(code < 0);
-	procstat_sysctl("", "perf_event_mlock_kb", &kb);
-	if (code == -EPERM)
-		return err_set(e, -ENOLCK,
-			       "cannot lock %zu KiB of ring for each of %u CPUs: mmap: %s\n"
-			       "  kernel.perf_event_mlock_kb is %ld for each CPU, for all "
-			       "profilers "
-			       "of this user together\n"
-			       "  end the other profiler; use a smaller --stack-size; raise "
-			       "'ulimit "
-			       "-l'; or 'sudo sysctl kernel.perf_event_mlock_kb=%zu'",
-			       size >> 10, nr_cpus, strerror(-code), kb,
-			       (size_t)kb + (size >> 10) + 128);
-	return err_set(e, code,
-		       "cannot map a ring of %zu KiB for each of %u CPUs: %s\n"
-		       "  mmap of a perf event failed\n"
-		       "  try a smaller --ring",
-		       size >> 10, nr_cpus, strerror(-code));
-}
-
-/*
- * The real system calls behind counters: errno becomes a return value. -EINTR: a task that is held
- * up by its exec.
- *
- * Runs on: the thread of counters. No state.
- */
-
-static int kernel_perf_open(void *ctx, struct perf_event_attr *attr, pid_t pid, int cpu,
-			    int group_fd, unsigned long flags)
-{
-	bool task = pid > 0 && !(flags & PERF_FLAG_PID_CGROUP);
-	long fd;
-	int code;
-
-	if (task)
-		in_time_begin();
-	fd = syscall(SYS_perf_event_open, attr, pid, cpu, group_fd, flags);
-	code = fd < 0 ? -errno : (int)fd;
-	if (task)
-		in_time_end(code == -EINTR);
+	for (uint32_t i = 0; i < env->nr_cpus && code; i++)
+		slot_close_fd(env, &slot_fds(s, env, task)[i].fd);
+	s->nr_tasks -= !!code;
 	return code;
 }
 
-static int kernel_ioctl(void *ctx, int fd, unsigned long request, uint64_t arg)
+/* Errors that concern one task only. */
+static bool is_the_task(int code)
 {
-	return ioctl(fd, request, arg) < 0 ? -errno : 0;
+	return code == -ESRCH || code == -EACCES || code == -EPERM || code == -EINTR;
 }
 
-static ssize_t kernel_read(void *ctx, int fd, void *buf, size_t size)
+/* Note that a task is left out. */
+static void slot_refuse(struct slot_env *env, pid_t tid, int code)
 {
-	ssize_t nr = read(fd, buf, size);
-
-	return nr < 0 ? -errno : nr;
+	assert(code < 0);
+	if (env->refused_code)
+		return;
+	env->refused = tid;
+	env->refused_code = code;
 }
 
-static int kernel_ring_open(void *ctx, struct ring *ring, int fd, size_t size)
+static void slot_init(struct slot *s, const struct slot_env *env, const struct event *ev, double hz)
 {
-	return ring_open(ring, fd, size);
+	assert(hz >= 0);
+	*s = (struct slot){ .event = *ev, .hz = hz };
+	attr_sample(&s->attr, &env->attr, ev, hz);
+	if (env->no_lost)
+		s->attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
 }
 
-static int kernel_close(void *ctx, int fd)
+static void slot_init_waking(struct slot *s, const struct slot_env *env, const struct event *ev)
 {
-	return close(fd) ? -errno : 0;
+	*s = (struct slot){ .event = *ev, .whole = true };
+	attr_waking(&s->attr, ev);
+	if (env->no_lost)
+		s->attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
 }
 
-static int kernel_poll(void *ctx, struct pollfd *fds, nfds_t nr)
+static void slot_init_switches(struct slot *s)
 {
-	int ready = poll(fds, nr, 0);
-
-	return ready < 0 ? -errno : ready;
+	*s = (struct slot){ .event = { .name = "dummy" }, .settled = true };
+	attr_switches(&s->attr);
 }
 
-static int kernel_list_tasks(void *ctx, const pid_t *tids, uint32_t nr, pid_t **out)
+/*
+ * A sampling event, the event of wake-ups, of switches, a side-band event: nothing opened yet.
+ */
+static void slot_init_side(struct slot *s, const struct slot_env *env, size_t ring_size)
 {
-	return task_list_tree(tids, nr, out);
+	*s = (struct slot){ .event = { .name = "dummy" }, .side = true, .settled = true };
+	attr_side(&s->attr, &env->attr, ring_size);
 }
 
-static bool kernel_exists(void *ctx, pid_t tid)
+static void slot_close(struct slot *s, struct slot_env *env);
+
+static int slot_open(struct slot *s, struct slot_env *env, const struct slot *leader,
+		     const pid_t *tids, uint32_t nr_tids, uint32_t *nr_out)
 {
-	return !kill(tid, 0) || errno != ESRCH;
+	uint32_t nr = tids ? nr_tids : 1, opened = 0;
+	struct limits_refusal first = { 0 };
+	int first_code = 0;
+
+	*nr_out = 0;
+	s->base = xcalloc(env->nr_cpus, sizeof(*s->base));
+	for (uint32_t i = 0; i < nr; i++) {
+		int code = slot_add_task(s, env, leader, tids ? tids[i] : -1);
+
+		if (code && !first_code) {
+			first_code = code;
+			first = env->refusal;
+		}
+		if (code && !(tids && is_the_task(code))) {
+			slot_close(s, env);
+			return code;
+		}
+		opened += !code;
+		if (code == -EINTR) {
+			slot_note_busy(s, tids[i]);
+		} else if (code && code != -ESRCH) {
+			slot_refuse(env, tids[i], code);
+			++*nr_out;
+		}
+		/* Not permitted: their children alone are not the target. */
+		if (i + 1 == env->nr_named && !opened)
+			break;
+	}
+	if (opened || (env->may_be_empty && (!first_code || is_the_task(first_code))))
+		return 0;
+	slot_close(s, env);
+	env->refusal = first;
+	return first_code ? first_code : -ESRCH;
 }
 
-const struct counters_sys counters_kernel = {
-	.perf_open = kernel_perf_open,
-	.ioctl = kernel_ioctl,
-	.read = kernel_read,
-	.ring_open = kernel_ring_open,
-	.close = kernel_close,
-	.poll = kernel_poll,
-	.list_tasks = kernel_list_tasks,
-	.exists = kernel_exists,
-	.waking = waking_event,
-};
+/* Close an event and its twin. */
+static void close_pair(struct slot_env *env, struct slot_fd *fd, uint64_t now_ns)
+{
+	idmap_close(env->ids, fd->id, now_ns);
+	idmap_close(env->ids, fd->wake_id, now_ns);
+	slot_close_fd(env, &fd->fd);
+	slot_close_fd(env, &fd->wake_fd);
+}
 
-/* ---- counters ---- */
+/*
+ * Open it on @tids (NULL: on the CPUs), in the group of @leader (open already;
+ * NULL: alone). Tasks that are gone or forbidden are left out: *@nr_out
+ * forbidden ones; tasks that hang in an exec are left out and noted as busy; -errno when
+ * none is left or something else fails, with env->refusal filled and nothing
+ * left open.
+ */
+static void slot_close(struct slot *s, struct slot_env *env)
+{
+	uint64_t now_ns = time_now_ns();
+
+	for (size_t i = 0; i < (size_t)s->nr_tasks * env->nr_cpus; i++)
+		close_pair(env, &s->fds[i], now_ns);
+	free(s->fds);
+	free(s->tids);
+	free(s->busy);
+	free(s->base);
+	*s = (struct slot){ 0 };
+}
+
+static void add_value(struct counters_value *v, const struct counters_value *more)
+{
+	v->count += more->count;
+	v->enabled_ns += more->enabled_ns;
+	v->running_ns += more->running_ns;
+	v->lost += more->lost;
+}
+
+/* Find the count of this fd among the counts of its group. */
+static int read_group(const struct slot *s, const struct slot_env *env, const struct slot_fd *fd,
+		      struct counters_value *v)
+{
+	size_t words = s->attr.read_format & PERF_FORMAT_LOST ? 3 : 2;
+	uint64_t got[GROUP_WORDS] = { 0 };
+	ssize_t nr = env->sys.read(env->sys.ctx, fd->fd, got, sizeof(got));
+
+	if (nr < 0)
+		return (int)nr;
+	for (size_t i = 0; i < got[0] && 8 * (3 + (i + 1) * words) <= (size_t)nr; i++) {
+		const uint64_t *one = &got[3 + i * words];
+
+		if (one[1] != fd->id)
+			continue;
+		add_value(v, &(struct counters_value){ one[0], got[1], got[2],
+						       words == 3 ? one[2] : 0 });
+		return 0;
+	}
+	return -EIO;
+}
+
+/* Add the count of one fd, its inherited events included. */
+static int read_one(const struct slot *s, const struct slot_env *env, const struct slot_fd *fd,
+		    struct counters_value *v)
+{
+	bool has_lost = s->attr.read_format & PERF_FORMAT_LOST;
+	size_t size = has_lost ? sizeof(struct slot_reading) : offsetof(struct slot_reading, lost);
+	struct slot_reading r = { 0 };
+	ssize_t nr;
+
+	if (fd->fd < 0)
+		return 0;
+	if (s->attr.read_format & PERF_FORMAT_GROUP)
+		return read_group(s, env, fd, v);
+	nr = env->sys.read(env->sys.ctx, fd->fd, &r, sizeof(r));
+	if (nr < 0)
+		return (int)nr;
+	if ((size_t)nr < size)
+		return -EIO;
+	add_value(v, &(struct counters_value){ r.count, r.enabled_ns, r.running_ns,
+					       has_lost ? r.lost : 0 });
+	return 0;
+}
+
+/* The same of its twin as well. */
+static int read_fd(const struct slot *s, const struct slot_env *env, const struct slot_fd *fd,
+		   struct counters_value *v)
+{
+	const struct slot_fd twin = { .fd = fd->wake_fd, .id = fd->wake_id };
+	int code = read_one(s, env, fd, v);
+
+	return code || twin.fd < 0 ? code : read_one(s, env, &twin, v);
+}
+
+/* Sum over all tasks, closed ones included. */
+static int slot_read(const struct slot *s, const struct slot_env *env, uint32_t cpu,
+		     struct counters_value *v)
+{
+	int code = 0;
+
+	assert(cpu < env->nr_cpus);
+	*v = s->base[cpu];
+	for (uint32_t i = 0; i < s->nr_tasks; i++) {
+		int rc = read_fd(s, env, &slot_fds(s, env, i)[cpu], v);
+
+		code = code ? code : rc;
+	}
+	/*
+	 * The times of a cgroup's event go on while none of its tasks runs (Linux 6.18: up to 3
+	 * times too much for tasks that run in short pieces), the count of a clock does not.
+	 */
+	if (env->cgroup_fd >= 0 && s->event.clock)
+		v->running_ns = v->enabled_ns = v->count;
+	return code;
+}
+
+/* The last task takes the place. */
+static void drop_task(struct slot *s, struct slot_env *env, uint32_t task)
+{
+	struct slot_fd *fds = slot_fds(s, env, task);
+	uint64_t now_ns = time_now_ns();
+
+	assert(task < s->nr_tasks);
+	for (uint32_t i = 0; i < env->nr_cpus; i++) {
+		if (!s->side)
+			read_fd(s, env, &fds[i], &s->base[i]);
+		close_pair(env, &fds[i], now_ns);
+	}
+	s->nr_tasks--;
+	memmove(fds, slot_fds(s, env, s->nr_tasks), env->nr_cpus * sizeof(*fds));
+	s->tids[task] = s->tids[s->nr_tasks];
+}
+
+/* Report whether it was opened on this task. Linear. */
+static bool slot_has_task(const struct slot *s, pid_t tid)
+{
+	return task_find(s->tids, s->nr_tasks, tid) < s->nr_tasks;
+}
+
+/* Close the fds of a task, if it has any, and note it as busy. */
+static void slot_leave(struct slot *s, struct slot_env *env, pid_t tid)
+{
+	uint32_t i = task_find(s->tids, s->nr_tasks, tid);
+
+	if (i < s->nr_tasks)
+		drop_task(s, env, i);
+	slot_note_busy(s, tid);
+}
+
+/* Get the fd of a task on the first CPU that has the event. */
+static int first_fd(const struct slot *s, const struct slot_env *env, uint32_t task)
+{
+	const struct slot_fd *fds = slot_fds(s, env, task);
+	uint32_t i = 0;
+
+	while (i + 1 < env->nr_cpus && fds[i].fd < 0)
+		i++;
+	return fds[i].fd;
+}
+
+/* The kernel hangs up when the task and all its inherited events are gone; on all CPUs. */
+static void slot_reap(struct slot *s, struct slot_env *env)
+{
+	struct pollfd *poll = xcalloc(s->nr_tasks, sizeof(*poll));
+
+	for (uint32_t i = 0; i < s->nr_tasks; i++)
+		poll[i].fd = first_fd(s, env, i);
+	/* From the end: the task that takes the place of a removed one was checked before. */
+	if (env->sys.poll(env->sys.ctx, poll, s->nr_tasks) > 0)
+		for (uint32_t i = s->nr_tasks; i-- > 0;)
+			if (poll[i].revents & POLLHUP)
+				drop_task(s, env, i);
+	free(poll);
+	/* Before their numbers may be of other tasks. */
+	for (uint32_t i = s->nr_busy; i-- > 0;)
+		if (!env->sys.exists(env->sys.ctx, s->busy[i]))
+			slot_forget_busy(s, s->busy[i]);
+}
+
+/* Take over the counts of @old. */
+static void slot_inherit_sums(struct slot *s, const struct slot *old, const struct slot_env *env)
+{
+	struct counters_value v;
+
+	for (uint32_t i = 0; i < env->nr_cpus; i++) {
+		slot_read(old, env, i, &v);
+		add_value(&s->base[i], &v);
+	}
+}
+
+/* Get the fd of the pair that is to be on. */
+static int wanted_fd(const struct slot_env *env, const struct slot_fd *fd, uint32_t cpu)
+{
+	assert(cpu < env->nr_cpus);
+	return env->wake && env->wake[cpu] && fd->wake_fd >= 0 ? fd->wake_fd : fd->fd;
+}
+
+static int slot_open_twin(struct slot *s, struct slot_env *env, struct slot_fd *fd, pid_t tid,
+			  const struct counters_cpu *cpu);
+
+/* Open the twins that env->wake wants. 0 or the first -errno: these events wake at the watermark.
+ */
+static int slot_open_twins(struct slot *s, struct slot_env *env)
+{
+	bool inherits = env->attr.tasks && !env->attr.no_inherit;
+	int first = 0;
+
+	if (s->event.group || s->event.counted)
+		return 0;
+	for (size_t i = 0; i < (size_t)s->nr_tasks * env->nr_cpus; i++) {
+		uint32_t cpu = (uint32_t)(i % env->nr_cpus);
+		int code = 0;
+
+		/* On all CPUs where children inherit it: later it would be too late for them. */
+		if (env->wake && (env->wake[cpu] || inherits) && s->fds[i].fd >= 0 &&
+		    s->fds[i].wake_fd < 0)
+			code = slot_open_twin(s, env, &s->fds[i], s->tids[i / env->nr_cpus],
+					      &env->cpus[cpu]);
+		first = first ? first : code;
+	}
+	return first;
+}
+
+/* Turn that one of each pair on that env->wake wants, if the slot runs (@on), and the other off. */
+static void slot_wake(struct slot *s, struct slot_env *env, bool on)
+{
+	const struct counters_sys *sys = &env->sys;
+
+	for (size_t i = 0; i < (size_t)s->nr_tasks * env->nr_cpus; i++) {
+		const struct slot_fd *fd = &s->fds[i];
+		int wanted = wanted_fd(env, fd, (uint32_t)(i % env->nr_cpus));
+
+		if (fd->wake_fd < 0)
+			continue;
+		/* First the other off: of two hardware events only one may find a counter. */
+		sys->ioctl(sys->ctx, wanted == fd->fd ? fd->wake_fd : fd->fd,
+			   PERF_EVENT_IOC_DISABLE, 0);
+		sys->ioctl(sys->ctx, wanted, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE,
+			   0);
+	}
+}
+
+/* Call the ioctl on all fds; return the first error, after all calls. */
+static int ioctl_all(struct slot *s, struct slot_env *env, uint32_t first_task,
+		     unsigned long request, uint64_t arg)
+{
+	int code = 0;
+
+	for (size_t i = (size_t)first_task * env->nr_cpus; i < (size_t)s->nr_tasks * env->nr_cpus;
+	     i++) {
+		int rc;
+
+		if (s->fds[i].fd < 0)
+			continue;
+		rc = env->sys.ioctl(env->sys.ctx, s->fds[i].fd, request, arg);
+
+		code = code ? code : rc;
+		if (s->fds[i].wake_fd < 0)
+			continue;
+		rc = env->sys.ioctl(env->sys.ctx, s->fds[i].wake_fd, request, arg);
+		code = code ? code : rc;
+	}
+	return code;
+}
+
+/*
+ * Close the fds of tasks that are gone with all their children; keep the sums. Forget busy tasks
+ * that are gone.
+ */
+static int slot_enable(struct slot *s, struct slot_env *env, uint32_t first_task, bool on)
+{
+	int code = 0;
+
+	for (size_t i = (size_t)first_task * env->nr_cpus; i < (size_t)s->nr_tasks * env->nr_cpus;
+	     i++) {
+		int fd = wanted_fd(env, &s->fds[i], (uint32_t)(i % env->nr_cpus));
+		int rc =
+			fd < 0 ? 0
+			       : env->sys.ioctl(env->sys.ctx, fd,
+						on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE,
+						0);
+
+		code = code ? code : rc;
+	}
+	return code;
+}
+
+/* Later tasks open at the new rate also. */
+static int slot_set_rate(struct slot *s, struct slot_env *env, double hz)
+{
+	uint64_t value = attr_rate(&s->event, hz);
+	int code = ioctl_all(s, env, 0, PERF_EVENT_IOC_PERIOD, (uint64_t)(uintptr_t)&value);
+
+	if (code)
+		return code;
+	s->hz = hz;
+	s->attr.sample_period = value;
+	return 0;
+}
+
+/*
+ * Open one event on one task and CPU, with the attributes that this kernel takes.
+ *
+ * Runs on: the thread of counters. Each open fd is counted in env->nr_fds.
+ */
+
+/* Return whether this event opens on the whole CPU. True also if that is forbidden. */
+static bool exists(struct slot_env *env, const struct perf_event_attr *attr, int cpu)
+{
+	struct perf_event_attr copy = *attr;
+	int fd = env->sys.perf_open(env->sys.ctx, &copy, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd >= 0)
+		env->sys.close(env->sys.ctx, fd);
+	return fd >= 0 || fd == -EACCES || fd == -EPERM;
+}
+
+/* ENOENT has several reasons: find out which one it is. */
+static void find_missing(struct slot_env *env, const struct perf_event_attr *attr, int cpu,
+			 bool cgroup)
+{
+	const struct perf_event_attr cycles = { .type = PERF_TYPE_HARDWARE,
+						.size = sizeof(cycles),
+						.config = PERF_COUNT_HW_CPU_CYCLES,
+						.disabled = 1,
+						.exclude_kernel = 1,
+						.exclude_hv = 1 };
+
+	env->refusal.cgroup = cgroup && exists(env, attr, cpu);
+	env->refusal.pmu = !env->refusal.cgroup && env->refusal.hardware &&
+			   exists(env, &cycles, cpu);
+}
+
+/* Open, of @group_fd, with @flags; a failure is kept in env->refusal. */
+static int open_with(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu,
+		     int group_fd, unsigned long flags)
+{
+	int fd = env->sys.perf_open(env->sys.ctx, attr, tid, cpu, group_fd,
+				    flags | PERF_FLAG_FD_CLOEXEC);
+
+	env->refusal.filter = false;
+	if (fd >= 0) {
+		env->nr_fds++;
+		return fd;
+	}
+	if (flags)
+		tid = -1;
+	env->refusal.tid = tid;
+	env->refusal.cpu = cpu;
+	env->refusal.nr_fds = env->nr_fds;
+	env->refusal.kernel = !attr->exclude_kernel;
+	if (fd == -ENOENT)
+		find_missing(env, attr, cpu, flags);
+	return fd;
+}
+
+static int slot_perf_open(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu)
+{
+	return open_with(env, attr, tid, cpu, -1, 0);
+}
+
+/* The same for an event that samples: of the cgroup's tasks, where there is one. */
+static int open_sample(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu)
+{
+	if (env->cgroup_fd >= 0)
+		return open_with(env, attr, env->cgroup_fd, cpu, env->group_fd,
+				 PERF_FLAG_PID_CGROUP);
+	return open_with(env, attr, tid, cpu, env->group_fd, 0);
+}
+
+/* The leader and side-band fds are opened and closed by the same functions. fd or -errno. */
+static void slot_close_fd(struct slot_env *env, int *fd)
+{
+	if (*fd < 0)
+		return;
+	assert(env->nr_fds);
+	env->sys.close(env->sys.ctx, *fd);
+	env->nr_fds--;
+	*fd = -1;
+}
+
+/*
+ * The attr to open with on @cpu: slots are moved about, and a probe's points into its event; and
+ * cores may be of several types.
+ */
+static struct perf_event_attr attr_of(const struct slot *s, const struct slot_env *env, int cpu)
+{
+	struct perf_event_attr attr = s->attr;
+
+	if (s->event.target[0])
+		attr.config1 = (uint64_t)(uintptr_t)s->event.target;
+	if (!s->side)
+		core_types_set(env->cores, &s->event, cpu, s->plain, &attr);
+	return attr;
+}
+
+static int open_fd(const struct slot *s, struct slot_env *env, struct perf_event_attr *attr,
+		   pid_t tid, int cpu)
+{
+	return s->side || s->whole ? slot_perf_open(env, attr, tid, cpu)
+				   : open_sample(env, attr, tid, cpu);
+}
+
+/* Try to open with less requested: bit 0 no exclude_idle, bit 1 no PERF_FORMAT_LOST. */
+static int try_open(struct slot *s, struct slot_env *env, pid_t tid, int cpu, unsigned int less)
+{
+	struct perf_event_attr attr = attr_of(s, env, cpu);
+	int fd;
+
+	if (less & 1)
+		attr.exclude_idle = 0;
+	if (less & 2)
+		attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
+	fd = open_fd(s, env, &attr, tid, cpu);
+	if (fd < 0)
+		return fd;
+	s->attr.exclude_idle = attr.exclude_idle;
+	s->attr.read_format = attr.read_format;
+	return fd;
+}
+
+/*
+ * Open the first fd of an event and find out which attributes this kernel supports. EINVAL has no
+ * reason, so request less and less.
+ */
+static int settle_typed(struct slot *s, struct slot_env *env, pid_t tid, int cpu)
+{
+	int fd = -EINVAL, first = 0;
+
+	for (;;) {
+		for (unsigned int less = 0; less < 4; less++) {
+			if ((less & 1 && !s->attr.exclude_idle) || (less & 2 && env->no_lost))
+				continue;
+			fd = try_open(s, env, tid, cpu, less);
+			if (fd >= 0) {
+				env->no_lost |= !(s->attr.read_format & PERF_FORMAT_LOST);
+				s->settled = true;
+				return fd;
+			}
+			if (!first)
+				first = fd;
+			if (fd != -EINVAL)
+				break;
+		}
+		if (!s->event.precise_max || !s->attr.precise_ip ||
+		    (fd != -EINVAL && fd != -EOPNOTSUPP))
+			return first;
+		s->attr.precise_ip--;
+	}
+}
+
+/* The same; then without the type of the core in the config, which some kernels refuse. */
+static int settle(struct slot *s, struct slot_env *env, pid_t tid, int cpu)
+{
+	const struct perf_event_attr before = s->attr;
+	int fd = settle_typed(s, env, tid, cpu), again;
+
+	if ((fd != -EINVAL && fd != -ENOENT) || s->side ||
+	    attr_of(s, env, cpu).config == s->attr.config)
+		return fd;
+	s->attr = before;
+	s->plain = true;
+	again = settle_typed(s, env, tid, cpu);
+	s->plain = again >= 0;
+	return again >= 0 ? again : fd;
+}
+
+/* Connect a new fd: its ring, its id, its filter. */
+static int connect_fd(const struct slot *s, struct slot_env *env, int fd, int ring, uint64_t *id)
+{
+	const struct counters_sys *sys = &env->sys;
+	int code = sys->ioctl(sys->ctx, fd, PERF_EVENT_IOC_SET_OUTPUT, (uint64_t)ring);
+
+	if (!code)
+		code = sys->ioctl(sys->ctx, fd, PERF_EVENT_IOC_ID, (uint64_t)(uintptr_t)id);
+	if (!code && s->event.filter[0]) {
+		code = sys->ioctl(sys->ctx, fd, PERF_EVENT_IOC_SET_FILTER,
+				  (uint64_t)(uintptr_t)s->event.filter);
+		env->refusal.filter = code;
+	}
+	return code;
+}
+
+/* Open on @cpu and task @tid, into the ring of @cpu. 0, or -errno with env->refusal filled. */
+static int slot_open_on(struct slot *s, struct slot_env *env, struct slot_fd *out, pid_t tid,
+			const struct counters_cpu *cpu)
+{
+	struct perf_event_attr attr = attr_of(s, env, cpu->cpu);
+	int fd, code;
+
+	fd = s->settled ? open_fd(s, env, &attr, tid, cpu->cpu) : settle(s, env, tid, cpu->cpu);
+	if (fd < 0)
+		return fd;
+	code = connect_fd(s, env, fd, s->side ? cpu->side_fd : cpu->data_fd, &out->id);
+	if (code) {
+		env->refusal.tid = tid;
+		env->refusal.cpu = cpu->cpu;
+		slot_close_fd(env, &fd);
+		return code;
+	}
+	out->fd = fd;
+	return 0;
+}
+
+/* Open the twin of @fd, which wakes the thread that polls the ring at each sample. 0 or -errno. */
+static int slot_open_twin(struct slot *s, struct slot_env *env, struct slot_fd *fd, pid_t tid,
+			  const struct counters_cpu *cpu)
+{
+	struct perf_event_attr attr = attr_of(s, env, cpu->cpu);
+	int code;
+
+	attr.watermark = 0;
+	attr.wakeup_events = 1;
+	attr.disabled = 1;
+	attr.enable_on_exec = 0;
+	env->group_fd = -1;
+	fd->wake_fd = open_sample(env, &attr, tid, cpu->cpu);
+	if (fd->wake_fd < 0)
+		return fd->wake_fd;
+	code = connect_fd(s, env, fd->wake_fd, cpu->data_fd, &fd->wake_id);
+	if (code)
+		slot_close_fd(env, &fd->wake_fd);
+	return code;
+}
 
 /*
  * Which events the records in the rings belong to, for a recording's header.

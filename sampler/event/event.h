@@ -588,7 +588,7 @@ int counters_add_tasks(struct counters *c, const pid_t *tids, uint32_t nr, struc
 /*
  * Write up to @nr busy tasks to @tids, in the order of their numbers, above @after only; return how
  * many. Busy tasks lack events, as they were hanging in an exec when these were to be opened. They
- * may be added again, which takes time if they still hang (see in_time_begin()); until then they
+ * may be added again, which takes time if they still hang (see in_time_begin() in rights.c); until then they
  * are among counters_nr_refused().
  */
 uint32_t counters_busy(const struct counters *c, pid_t after, pid_t *tids, uint32_t nr);

@@ -50,6 +50,11 @@ void idmap_init(struct idmap *m);
 void idmap_fini(struct idmap *m);
 /* Writer: one more id; 0 is not one. An id that is there gets the new slot. */
 void idmap_add(struct idmap *m, uint64_t id, int slot);
+/*
+ * Writer: the event of @id is closed at @now_ns. Its last samples may still be in a ring: the id is
+ * known for IDMAP_KEPT_S at least.
+ */
+void idmap_close(struct idmap *m, uint64_t id, uint64_t now_ns);
 /* Writer: replace all ids. */
 void idmap_replace(struct idmap *m, const uint64_t *ids, const int *slots, size_t nr);
 /* The slot of @id, as given (negative: of no event), or IDMAP_UNKNOWN. Any thread. */
@@ -63,14 +68,6 @@ int idmap_find(const struct idmap *m, uint64_t id);
  *
  * Any thread. The signal has a handler that does nothing, and is not blocked between the calls.
  */
-
-/*
- * From now on, interrupt calls of this thread that take longer than 50 ms, less after some that did
- * in the last seconds: they fail with EINTR.
- */
-void in_time_begin(void);
-/* No longer. @interrupted: the call was. */
-void in_time_end(bool interrupted);
 
 /* The level of kernel lockdown: "none", "integrity", "confidentiality"; "" if unknown. Any thread.
  */
@@ -205,6 +202,25 @@ uint64_t attr_rate(const struct event *ev, double hz);
 /* The largest record a sampling event can write, in bytes. */
 size_t attr_sample_max(const struct attr_config *config);
 
+/* Raise the soft limit of open files to the hard one: events x CPUs are needed. */
+void limits_raise_files(void);
+/*
+ * Return the bytes of a side-band ring, and of a data ring to try first; both powers of
+ * two. @want: the bytes it should hold, if permitted.
+ */
+size_t limits_side_ring(bool deferred);
+/*
+ * Return the power of two that holds @want, limited by the sum over all CPUs. Rings of many CPUs
+ * are smaller where @want is.
+ */
+size_t limits_wanted_ring(uint32_t nr_cpus, size_t want);
+/* Return an equal share for each of our CPUs of perf_event_mlock_kb per online CPU. */
+size_t limits_data_ring(uint32_t nr_cpus, size_t side_size, size_t want);
+/* Set @e to the reason why perf_event_open failed with @code, and a fix. Return @code. */
+int limits_explain_open(struct err *e, int code, const struct limits_refusal *r);
+/* The same for the mmap of a ring. */
+int limits_explain_ring(struct err *e, int code, size_t size, uint32_t nr_cpus);
+
 /*
  * One event of a session: a file descriptor for each task (or the whole
  * machine) and CPU, all writing to that CPU's data ring.
@@ -257,57 +273,6 @@ struct slot {
 	uint32_t nr_busy, max_busy;
 	struct counters_value *base; /* per CPU, counts of closed fds */
 };
-
-/*
- * A sampling event, the event of wake-ups, of switches, a side-band event: nothing opened yet.
- */
-void slot_init(struct slot *s, const struct slot_env *env, const struct event *ev, double hz);
-void slot_init_waking(struct slot *s, const struct slot_env *env, const struct event *ev);
-void slot_init_switches(struct slot *s);
-void slot_init_side(struct slot *s, const struct slot_env *env, size_t ring_size);
-/*
- * Open it on @tids (NULL: on the CPUs), in the group of @leader (open already;
- * NULL: alone). Tasks that are gone or forbidden are left out: *@nr_out
- * forbidden ones; tasks that hang in an exec are left out and noted as busy; -errno when
- * none is left or something else fails, with env->refusal filled and nothing
- * left open.
- */
-int slot_open(struct slot *s, struct slot_env *env, const struct slot *leader, const pid_t *tids,
-	      uint32_t nr_tids, uint32_t *nr_out);
-void slot_close(struct slot *s, struct slot_env *env);
-/* Add a task; it becomes the last one. 0, or -errno and nothing is left open. */
-int slot_add_task(struct slot *s, struct slot_env *env, const struct slot *leader, pid_t tid);
-/* Note that a task is left out. */
-void slot_refuse(struct slot_env *env, pid_t tid, int code);
-/* Report whether it was opened on this task. Linear. */
-bool slot_has_task(const struct slot *s, pid_t tid);
-/* Note that the task is to be added later. Once, however often it is noted. */
-void slot_note_busy(struct slot *s, pid_t tid);
-bool slot_is_busy(const struct slot *s, pid_t tid);
-void slot_forget_busy(struct slot *s, pid_t tid);
-/* Close the fds of a task, if it has any, and note it as busy. */
-void slot_leave(struct slot *s, struct slot_env *env, pid_t tid);
-/*
- * Close the fds of tasks that are gone with all their children; keep the sums. Forget busy tasks
- * that are gone.
- */
-void slot_reap(struct slot *s, struct slot_env *env);
-int slot_enable(struct slot *s, struct slot_env *env, uint32_t first_task, bool on);
-/* Open the twins that env->wake wants. 0 or the first -errno: these events wake at the watermark.
- */
-int slot_open_twins(struct slot *s, struct slot_env *env);
-/* Turn that one of each pair on that env->wake wants, if the slot runs (@on), and the other off. */
-void slot_wake(struct slot *s, struct slot_env *env, bool on);
-/* PERF_EVENT_IOC_PERIOD on every fd. It does not reach events inherited already. */
-int slot_set_rate(struct slot *s, struct slot_env *env, double hz);
-/* Sum over all tasks, closed ones included. */
-int slot_read(const struct slot *s, const struct slot_env *env, uint32_t cpu,
-	      struct counters_value *v);
-/* Take over the counts of @old. */
-void slot_inherit_sums(struct slot *s, const struct slot *old, const struct slot_env *env);
-/* The leader and side-band fds are opened and closed by the same functions. fd or -errno. */
-int slot_perf_open(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu);
-void slot_close_fd(struct slot_env *env, int *fd);
 
 enum run_state {
 	RUN_OFF,

@@ -3,7 +3,6 @@
  * counters, changed while they run, on a made-up kernel: rates, events, tasks.
  * Live: reads a clock.
  */
-#include "sampler/event/slot.c"
 #include "sampler/event/counters.c"
 
 #include "tests/prelude.h"

@@ -3,7 +3,7 @@
  * idmap: ids found, forgotten and replaced while others look.
  * Live: waits for threads or processes.
  */
-#include "sampler/event/slot.c"
+#include "sampler/event/idmap.c"
 
 #include "tests/prelude.h"
 

@@ -3,7 +3,7 @@
  * A call that waits for ever, interrupted; in a thread that blocks all signals.
  * Live: waits for threads or processes.
  */
-#include "sampler/event/internal.h"
+#include "sampler/event/rights.c"
 
 #include <errno.h>
 #include <signal.h>
