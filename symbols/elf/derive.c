@@ -693,23 +693,30 @@ static bool is_return(const struct piece *p, uint64_t pc)
 	return i.flow == DERIVE_RETURN;
 }
 
-/* Return whether the way from @off with the state @s leads to a return that @s is wrong for. */
-static bool returns_unbalanced(struct piece *p, uint32_t off, const struct derive_state *s)
+/*
+ * Return whether the way from @off with the state @s leads to a return that @s is wrong for.
+ * @within: not by a place behind a call where another function may begin.
+ */
+static bool returns_unbalanced(struct piece *p, uint32_t off, const struct derive_state *s,
+			       bool within)
 {
 	struct derive_state now = *s;
 	struct derive_insn i;
+	bool called = false;
 
 	for (int nr = 0; nr < RETURN_INSNS && off < p->code.size && spend(p); nr++) {
 		uint64_t sp = now.reg[p->cpu->sp];
 
 		p->cpu->step(&p->code, at(p, off), &now, &i);
+		if (within && called && (i.padding || at(p, off) % 16 == 0))
+			return false;
+		called = i.flow == DERIVE_CALL || i.flow == DERIVE_CALL_TO;
 		if (i.flow == DERIVE_RETURN || (i.flow == DERIVE_BRANCH && is_return(p, i.target)))
 			return derive_kind(sp) == DERIVE_CFA &&
 			       derive_number(sp) != p->cpu->sp_at_entry;
 		if (i.flow == DERIVE_JUMP && inside(p, i.target))
 			off = (uint32_t)(i.target - p->code.vaddr);
-		else if (i.flow != DERIVE_ON && i.flow != DERIVE_BRANCH && i.flow != DERIVE_CALL &&
-			 i.flow != DERIVE_CALL_TO)
+		else if (i.flow != DERIVE_ON && i.flow != DERIVE_BRANCH && !called)
 			return false;
 		else
 			off += i.size;
@@ -717,15 +724,53 @@ static bool returns_unbalanced(struct piece *p, uint32_t off, const struct deriv
 	return false;
 }
 
+/* Return whether code at @off returns otherwise than a function that begins there does. */
+static bool is_inner(struct piece *p, uint32_t off)
+{
+	struct derive_state entry;
+
+	begin_state(p, &entry);
+	return returns_unbalanced(p, off, &entry, false);
+}
+
+#define LINK_INSNS 12
+
+/*
+ * Return whether the code behind a call, at @off with the state @s, saves its address from the link
+ * register: only a function that begins there does.
+ */
+static bool saves_link(struct piece *p, uint32_t off, const struct derive_state *s)
+{
+	struct derive_state now = *s;
+	struct derive_insn i = { .flow = DERIVE_ON };
+
+	if (p->cpu->link == DERIVE_ON_STACK)
+		return false;
+	derive_set(&now, p->cpu->link, RETURN_ADDRESS);
+	for (int nr = 0; nr < LINK_INSNS && off < p->code.size && spend(p); nr++) {
+		p->cpu->step(&p->code, at(p, off), &now, &i);
+		for (uint32_t k = 0; k < now.nr_slots; k++)
+			if (now.slot[k].value == RETURN_ADDRESS)
+				return true;
+		if (i.flow != DERIVE_ON && i.flow != DERIVE_BRANCH)
+			return false;
+		off += i.size;
+	}
+	return false;
+}
+
 /*
  * The call before @off may not return: is_endless() knows only some. Then another function begins
- * behind the padding, which returns with the stack pointer of its begin.
+ * there, perhaps behind padding, which saves its return address, or returns with the stack pointer
+ * of its begin.
  */
 static bool begins_behind_call(struct piece *p, uint32_t off, const struct derive_state *s)
 {
 	uint32_t to = behind_padding(p, off);
 
-	if (to == off || p->flags[to] & START || !returns_unbalanced(p, to, s))
+	if (to >= p->code.size || p->flags[to] & START || s->is_root ||
+	    (!saves_link(p, to, s) &&
+	     (to == off || is_inner(p, to) || !returns_unbalanced(p, to, s, true))))
 		return false;
 	lead(p, to);
 	begin_function(p, to);
@@ -857,15 +902,6 @@ static void settle(struct piece *p)
 			return;
 	}
 	p->failed = true;
-}
-
-/* Return whether code at @off returns otherwise than a function that begins there does. */
-static bool is_inner(struct piece *p, uint32_t off)
-{
-	struct derive_state entry;
-
-	begin_state(p, &entry);
-	return returns_unbalanced(p, off, &entry);
 }
 
 /*

@@ -536,10 +536,15 @@ static bool is_endless(const char *name)
 					     "_Unwind_Resume",
 					     "__cxa_throw",
 					     "__cxa_rethrow",
+					     "__cxa_throw_bad_array_new_length",
+					     "__cxa_bad_cast",
 					     "_ZSt9terminatev",
 					     "__libc_fatal",
 					     "err",
 					     "errx" };
+	/* std::__throw_length_error() and its like, of libstdc++ */
+	if (!strncmp(name, "_ZSt", 4) && strstr(name, "__throw_"))
+		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		size_t n = strlen(names[i]);
 

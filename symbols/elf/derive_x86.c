@@ -937,11 +937,21 @@ static uint64_t table_read(const struct x86 *i, const struct derive_state *s)
 		       : 0;
 }
 
-/* Return whether "mov %rax, …" is behind @i: a landing pad begins with the exception there. */
-static bool moves_rax(const struct x86 *i)
+/*
+ * Return whether the code behind @i is of no function: "mov %rax, …" or a saved register moved, as
+ * in a landing pad, which has the exception in rax; or a jump.
+ */
+static bool moves_early(const struct x86 *i)
 {
-	return i->end - i->at >= 3 && (i->at[0] & 0xfe) == 0x48 && i->at[1] == 0x89 &&
-	       (i->at[2] & 0xf8) == 0xc0;
+	const unsigned int from = 1u << 0 | 1u << 3 | 1u << 5 |
+				  0xf000; /* rax, rbx, rbp, r12 to r15 */
+	const uint8_t *at = i->at;
+
+	if (i->end - at < 3)
+		return false;
+	return at[0] == 0xe9 || at[0] == 0xeb ||
+	       ((at[0] & 0xfa) == 0x48 && at[1] == 0x89 && at[2] >= 0xc0 &&
+		from >> ((at[2] >> 3 & 7) | (at[0] & 4) << 1) & 1);
 }
 
 static void step_in(const struct derive_code *code, uint64_t pc, struct derive_state *s,
@@ -962,7 +972,7 @@ static void step_in(const struct derive_code *code, uint64_t pc, struct derive_s
 		       (i.map == 1 && i.op == 0x1f && !i.vex);
 	/* Landing pads of exceptions and labels have it as well, by chance aligned. */
 	out->marks_start = pc % 16 == 0 && i.map == 1 && i.op == 0x1e && i.f3 && i.mod == 3 &&
-			   i.rm == 2 && (i.reg & 7) == 7 && !moves_rax(&i);
+			   i.rm == 2 && (i.reg & 7) == 7 && !moves_early(&i);
 	if (i.letter == 'j' || i.letter == 'J')
 		out->target = next + (uint64_t)i.imm;
 	else if (!i.map && i.op == 0x8d && i.rip)

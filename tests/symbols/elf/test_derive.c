@@ -96,10 +96,16 @@ FUNCTION(d_inner,
 	"add $24, %rsp\n ret");
 FUNCTION(d_within,
 	"ret\n .p2align 4, 0x57" LABEL(d_within_label) "1: call *%rsi\n jmp 1b");
+/* A loop behind a call; the call before it is of a function that never returns. */
+FUNCTION(d_not_returned,
+	"sub $24, %rsp\n push %rax\n push %rax\n call *%rsi\n call *%rdx\n .p2align 4\n 1:"
+	LABEL(d_not_returned_rest) "dec %edi\n jne 1b\n add $24, %rsp\n ret");
 FUNCTION(d_marks,
 	"ret" LABEL(d_marks_pad) "endbr64\n 1: call *%rsi\n jmp 1b\n .p2align 4"
 	LABEL(d_marks_start) "endbr64\n 2: call *%rsi\n jmp 2b\n .p2align 4"
-	LABEL(d_marks_landing) "endbr64\n mov %rax, %rbx\n 3: call *%rsi\n jmp 3b");
+	LABEL(d_marks_landing) "endbr64\n mov %rax, %rbx\n 3: call *%rsi\n jmp 3b\n .p2align 4"
+	LABEL(d_marks_other) "endbr64\n mov %r13, %rdi\n 4: call *%rsi\n jmp 4b\n .p2align 4"
+	LABEL(d_marks_jump) "endbr64\n jmp 5f\n 5: jmp 5b");
 FUNCTION(d_tail_call,
 	"push %r12\n push %rbx\n push %rbp\n call *%rsi\n pop %rbp\n pop %rbx\n pop %r12\n jmp 1f\n"
 	".p2align 4\n 1: push %rbp\n sub $24, %rsp" LABEL(d_tail_call_body)
@@ -332,6 +338,15 @@ TEST(test_behind_call)
 	assert_cfa(&r, AT(d_behind_next), DERIVE_BY_REG, 7, 8, 0);
 }
 
+/* Code that would not return from its begin either is no function. */
+TEST(test_not_returned)
+{
+	struct rows r;
+
+	DERIVE(&r, d_not_returned);
+	assert_cfa(&r, AT(d_not_returned_rest), DERIVE_BY_REG, 7, 48, 0);
+}
+
 /* Padding behind a call is for a jump, as of a loop; without one the next code is a guess. */
 TEST(test_padding)
 {
@@ -435,8 +450,10 @@ TEST(test_marks)
 	DERIVE(&r, d_marks);
 	assert_cfa(&r, AT(d_marks_start), DERIVE_BY_REG, 7, 8, 0);
 	assert_cfa(&r, AT(d_marks_pad), DERIVE_NO_CFA, 0, 0, 0);
-	/* No function gets something in rax: a landing pad has its exception there. */
+	/* No function gets something in rax, or r13: a landing pad has its exception there. */
 	assert_guess(&r, AT(d_marks_landing), 8);
+	assert_guess(&r, AT(d_marks_other), 8);
+	assert_guess(&r, AT(d_marks_jump), 8);
 }
 
 /* A jump to a label: its function computes the addresses of several, as in libgmp. */

@@ -195,6 +195,28 @@ TEST(test_vectors)
 	assert_row(&r, 6, SP, 0, 0);
 }
 
+/* Code that saves x30 behind a call is another function: the call never returns. */
+TEST(test_behind_call)
+{
+	static const uint32_t code[] = {
+		0xa9be7bfd, /* stp x29, x30, [sp, #-32]! */
+		0xf9000bf3, /* str x19, [sp, #16] */
+		0x94040000, /* bl elsewhere */
+		0xb4000083, /* cbz x3, ret */
+		0xa9bf7bfd, /* stp x29, x30, [sp, #-16]! */
+		0x94040000, /* bl elsewhere */
+		0xa8c17bfd, /* ldp x29, x30, [sp], #16 */
+		0xd65f03c0, /* ret */
+	};
+	struct rows r;
+
+	DERIVE(&r, code);
+	assert_row(&r, 2, SP, 32, -24);
+	assert_row(&r, 3, SP, 0, 0);
+	assert_row(&r, 5, SP, 16, -8);
+	assert_row(&r, 7, SP, 0, 0);
+}
+
 /* Two ways with different stack pointers meet: unknown. */
 TEST(test_joined)
 {
