@@ -5,7 +5,7 @@
  * after -g ms of its CPU time, STEPS in all. A shadow stack of its calls has the frame at each of
  * them, with which the row of code without tables is compared: the place of the caller's frame, and
  * its saved registers. Prints a line for each file; fails if a row is wrong, or less than 95 % of
- * the instructions have one. x86-64 only.
+ * the instructions have one.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -19,6 +19,7 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,17 +29,23 @@
 #include "symbols/image/image.h"
 #include "unwind/internal.h"
 
-#if defined(__x86_64__)
-
 #define DEPTH_MAX  8192
 #define SPOTS_MAX  (1u << 18) /* of which half may be used */
 #define FILES_MAX  64
 #define JUMP_MAX   (4 << 20) /* of the stack pointer: more is another stack */
-#define NR_REGS	   16	     /* by DWARF number */
+#define NR_REGS	   32	     /* by DWARF number */
 #define FEW	   1000	     /* instructions: a file with fewer is not judged */
 #define MOST_SHOWN 12
 
-static const uint8_t saved_regs[] = { 3, 6, 12, 13, 14, 15 };
+#if defined(__x86_64__)
+enum { FP = 6, SP = 7, RA = 16, ABOVE = 8 }; /* ABOVE: the CFA is above sp in a function's begin */
+static const uint8_t saved_regs[] = { 3, FP, 12, 13, 14, 15 };
+#elif defined(__aarch64__)
+enum { FP = 29, SP = 31, RA = 30, ABOVE = 0 };
+static const uint8_t saved_regs[] = { 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, FP, RA };
+#else
+#error "single steps: not written for this machine"
+#endif
 
 struct rule {
 	uint8_t op; /* DW_CFA_*: same_value, offset, expression, undefined; def_cfa,
@@ -54,6 +61,8 @@ struct spot {
 	struct file *file;
 	enum { NO_ROW, TABLE, DERIVED, GUESSED } from;
 	bool is_call, is_row;
+	bool is_back;	   /* returns, or ends longjmp() */
+	bool is_exclusive; /* a load whose store would fail at each step */
 	struct cfi_row row;
 	struct rule cfa, saved[NR_REGS];
 	uint64_t nr, wrong;
@@ -68,8 +77,8 @@ struct file {
 };
 
 struct call {
-	uint64_t slot; /* of the return address */
-	uint64_t reg[NR_REGS];
+	uint64_t cfa;
+	uint64_t reg[NR_REGS]; /* as it begins */
 };
 
 static struct {
@@ -92,8 +101,23 @@ static bool read_memory(uint64_t at, void *out, size_t size)
 	return process_vm_readv(t.pid, &to, 1, &from, 1, 0) == (ssize_t)size;
 }
 
-/* Return whether @code, of 16 bytes, is a call of another place than the next instruction. */
-static bool is_call(const uint8_t *code)
+#if defined(__x86_64__)
+static bool registers(uint64_t *pc, uint64_t *reg)
+{
+	struct user_regs_struct u;
+
+	if (ptrace(PTRACE_GETREGS, t.tid, 0, &u))
+		return false;
+	*pc = u.rip;
+	memcpy(reg,
+	       (uint64_t[NR_REGS]){ u.rax, u.rdx, u.rcx, u.rbx, u.rsi, u.rdi, u.rbp, u.rsp, u.r8,
+				    u.r9, u.r10, u.r11, u.r12, u.r13, u.r14, u.r15 },
+	       NR_REGS * sizeof(*reg));
+	return true;
+}
+
+/* Classify an instruction of up to 16 bytes: a call of the next one is none. */
+static void classify(struct spot *p, const uint8_t *code)
 {
 	static const uint8_t next[4];
 	int i = 0;
@@ -102,8 +126,39 @@ static bool is_call(const uint8_t *code)
 	       (strchr("\x66\x67\xf2\xf3\x2e\x36\x3e\x26\x64\x65", code[i]) ||
 		(code[i] & 0xf0) == 0x40))
 		i++;
-	return (code[i] == 0xe8 && memcmp(code + i + 1, next, 4) != 0) ||
-	       (code[i] == 0xff && (code[i + 1] >> 3 & 7) == 2);
+	p->is_call = (code[i] == 0xe8 && memcmp(code + i + 1, next, 4) != 0) ||
+		     (code[i] == 0xff && (code[i + 1] >> 3 & 7) == 2);
+}
+#else
+static bool registers(uint64_t *pc, uint64_t *reg)
+{
+	struct user_regs_struct u;
+	struct iovec to = { &u, sizeof(u) };
+
+	if (ptrace(PTRACE_GETREGSET, t.tid, NT_PRSTATUS, &to))
+		return false;
+	*pc = u.pc;
+	memcpy(reg, u.regs, sizeof(u.regs));
+	reg[SP] = u.sp;
+	return true;
+}
+
+/* By the Arm Architecture Reference Manual, C4.1: branches, and exclusive loads. */
+static void classify(struct spot *p, const uint8_t *code)
+{
+	uint32_t w = bytes_u32(code), to = w >> 21 & 7;
+	bool by_register = (w & 0xfe000000) == 0xd6000000;
+
+	p->is_call = (w & 0xfc000000) == 0x94000000 || (by_register && to == 1);
+	p->is_back = by_register && (to == 2 || (!to && (w >> 5 & 31) == RA));
+	p->is_exclusive = (w & 0x3fc00000) == 0x08400000;
+}
+#endif
+
+/* Return whether a register has another value than at the call; a return address may be signed. */
+static bool differs(int reg, uint64_t value, const struct call *call)
+{
+	return (value ^ call->reg[reg]) << (reg == RA ? 16 : 0);
 }
 
 /* Read a rule with an operand; a block is an expression. */
@@ -145,12 +200,13 @@ static int64_t run_one(struct ehread *r, struct spot *p)
 		p->cfa.off = op == 0x0c ? (int64_t)ehread_uleb(r) : ehread_sleb(r) * -8;
 		return reg < NR_REGS ? 0 : -1;
 	}
-	if (reg == 16) { /* the return address: always below the CFA, or there is no caller */
-		if (op == 0x07)
-			p->cfa.op = op;
-		else
-			ehread_uleb(r);
-		return op == 0x07 || op >> 6 == 2 ? 0 : -1;
+	if (reg == RA && op == 0x07) { /* there is no caller */
+		p->cfa.op = op;
+		return 0;
+	}
+	if (ABOVE && reg == RA) { /* always below the CFA */
+		ehread_uleb(r);
+		return op >> 6 == 2 ? 0 : -1;
 	}
 	if (reg >= NR_REGS ||
 	    (op >> 6 != 2 && op != 0x11 && op != 0x10 && op != 0x08 && op != 0x07))
@@ -248,7 +304,7 @@ static void fill(struct spot *p)
 
 	for (size_t size = sizeof(code); size && !read_memory(p->pc, code, size); size--)
 		;
-	p->is_call = is_call(code);
+	classify(p, code);
 	p->file = file_at(p->pc, &p->vaddr);
 	if (!p->file || !p->file->image)
 		return;
@@ -263,7 +319,8 @@ static void fill(struct spot *p)
 	p->from = !eh->derived || fde.offset < eh->derived   ? TABLE
 		  : eh->guessed && fde.offset >= eh->guessed ? GUESSED
 							     : DERIVED;
-	p->is_row = !cfi_row_at(&arch_x86_64, eh, fde.offset, p->vaddr, &p->row);
+	p->is_row =
+		!cfi_row_at(arch_of(p->file->image->machine), eh, fde.offset, p->vaddr, &p->row);
 	if (p->from != TABLE && (!p->is_row || !read_rules(eh, &fde, p)))
 		p->cfa.op = 0;
 }
@@ -292,7 +349,7 @@ static bool evaluate(const struct rule *rule, const uint64_t *reg, uint64_t *out
 	while (r.pos < r.end && !r.bad) {
 		uint8_t op = (uint8_t)ehread_fixed(&r, 1);
 
-		if (op >= 0x70 && op < 0x80 && nr < 4) {
+		if (op >= 0x70 && op < 0x70 + NR_REGS && nr < 4) {
 			stack[nr++] = reg[op - 0x70] + (uint64_t)ehread_sleb(&r);
 		} else if (op == 0x06 && nr) {
 			if (!read_memory(stack[nr - 1], &stack[nr - 1], 8))
@@ -310,24 +367,33 @@ static bool evaluate(const struct rule *rule, const uint64_t *reg, uint64_t *out
 	return nr == 1 && !r.bad;
 }
 
+/* Return whether the product's rule about a register, with its number, leads to its value. */
+static bool is_kept(const uint64_t *reg, const struct call *call, int number, uint8_t where,
+		    int32_t off)
+{
+	uint64_t value = reg[number];
+
+	if (where == CFI_AT_CFA && !read_memory(call->cfa + (uint64_t)(int64_t)off, &value, 8))
+		return false;
+	return (where != CFI_SAME && where != CFI_AT_CFA) || !differs(number, value, call);
+}
+
 /* Return whether the row that the product reads leads to @call. */
 static bool row_agrees(const struct spot *p, const uint64_t *reg, const struct call *call)
 {
 	const struct cfi_row *row = &p->row;
-	uint64_t cfa = reg[row->cfa_is_fp ? 6 : 7] + (uint64_t)(int64_t)row->cfa_off, fp;
+	uint64_t cfa = reg[row->cfa_is_fp ? FP : SP] + (uint64_t)(int64_t)row->cfa_off;
 
 	if (row->kind != CFI_ROW)
 		return row->kind == CFI_COMPLEX;
 	if (row->cfa_is_word && !read_memory(cfa, &cfa, 8))
 		return false;
 	cfa += row->cfa_is_above ? 8 : 0;
+	if (cfa != call->cfa)
+		return false;
 	/* Helpers of assembler lose registers of which their tables say nothing. */
-	if (cfa != call->slot + 8 || p->from == TABLE)
-		return cfa == call->slot + 8;
-	if (row->fp_where == CFI_SAME)
-		return reg[6] == call->reg[6];
-	return row->fp_where != CFI_AT_CFA ||
-	       (read_memory(cfa + (uint64_t)(int64_t)row->fp_off, &fp, 8) && fp == call->reg[6]);
+	return (ABOVE || is_kept(reg, call, RA, row->ra_where, row->ra_off)) &&
+	       (p->from == TABLE || is_kept(reg, call, FP, row->fp_where, row->fp_off));
 }
 
 /* Return whether all that a derived record says leads to @call. */
@@ -337,7 +403,7 @@ static bool rules_agree(const struct spot *p, const uint64_t *reg, const struct 
 
 	if (p->cfa.op == 0x0f && !evaluate(&p->cfa, reg, &cfa))
 		return false;
-	if (cfa != call->slot + 8)
+	if (cfa != call->cfa)
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(saved_regs); i++) {
 		uint8_t r = saved_regs[i];
@@ -348,7 +414,7 @@ static bool rules_agree(const struct spot *p, const uint64_t *reg, const struct 
 		at = cfa + (uint64_t)rule->off;
 		value = reg[r];
 		if ((rule->op == 0x10 && !evaluate(rule, reg, &at)) ||
-		    (rule->op != 0x08 && !read_memory(at, &value, 8)) || value != call->reg[r])
+		    (rule->op != 0x08 && !read_memory(at, &value, 8)) || differs(r, value, call))
 			return false;
 	}
 	return true;
@@ -368,21 +434,28 @@ static void compare(struct spot *p, const uint64_t *reg)
 	p->file->wrong[from]++;
 }
 
-static void registers(const struct user_regs_struct *u, uint64_t *reg)
-{
-	const uint64_t all[NR_REGS] = { u->rax, u->rdx, u->rcx, u->rbx, u->rsi, u->rdi,
-					u->rbp, u->rsp, u->r8,	u->r9,	u->r10, u->r11,
-					u->r12, u->r13, u->r14, u->r15 };
-
-	memcpy(reg, all, sizeof(all));
-}
-
 static void push(const uint64_t *reg)
 {
 	if (t.depth == DEPTH_MAX)
 		t.depth = 0;
-	t.calls[t.depth].slot = reg[7];
+	t.calls[t.depth].cfa = reg[SP] + ABOVE;
 	memcpy(t.calls[t.depth++].reg, reg, sizeof(t.calls[0].reg));
+}
+
+/* Leave the calls that are over. @back: the last instruction returned, or ended longjmp(). */
+static void leave(uint64_t pc, uint64_t sp, bool back)
+{
+	unsigned int i;
+
+	/* A return address that is not on the stack leaves sp as it was at the call. */
+	while (t.depth && t.calls[t.depth - 1].cfa < sp + ABOVE)
+		t.depth--;
+	for (i = t.depth; back && i && t.calls[i - 1].cfa == sp; i--)
+		if (!differs(RA, pc, &t.calls[i - 1])) {
+			t.depth = i - 1;
+			return;
+		}
+	t.depth = i;
 }
 
 /* Step until the thread stops again. False: it has ended, or time is over. */
@@ -400,31 +473,32 @@ static bool step(int *signal)
 /* Step through a window. False: the thread has ended. */
 static bool run_window(uint64_t nr)
 {
-	struct user_regs_struct u;
-	uint64_t reg[NR_REGS], before;
+	uint64_t reg[NR_REGS], before, pc;
 	int signal = 0;
 
 	t.depth = 0;
-	if (ptrace(PTRACE_GETREGS, t.tid, 0, &u))
+	if (!registers(&pc, reg))
 		return false;
-	registers(&u, reg);
 	for (; nr && !late; nr--) {
-		struct spot *p = spot_at(u.rip);
-		bool delivered = signal;
+		struct spot *p = spot_at(pc);
+		bool delivered = signal, ran;
 
 		if (p && p->file && t.depth && !signal)
 			compare(p, reg);
-		before = u.rsp;
-		if (!step(&signal) || ptrace(PTRACE_GETREGS, t.tid, 0, &u))
+		if (p && p->is_exclusive && !signal)
+			return true;
+		before = reg[SP];
+		if (!step(&signal) || !registers(&pc, reg))
 			return false;
-		registers(&u, reg);
 		t.steps++;
 		/* Another stack, or one that was left. */
-		if (u.rsp - before + JUMP_MAX > 2 * JUMP_MAX)
+		if (reg[SP] - before + JUMP_MAX > 2 * JUMP_MAX)
 			t.depth = 0;
-		while (t.depth && t.calls[t.depth - 1].slot < u.rsp)
-			t.depth--;
-		if ((p && p->is_call && u.rsp == before - 8) || delivered)
+		/* Behind a system call AArch64 stops twice. */
+		ran = p && pc != p->pc;
+		leave(pc, reg[SP], ran && p->is_back);
+		if (delivered || (ran && p->is_call && reg[SP] == before - ABOVE &&
+				  (ABOVE || reg[RA] == p->pc + 4)))
 			push(reg);
 	}
 	return true;
@@ -610,10 +684,3 @@ int main(int argc, char **argv)
 	show_spots();
 	return option || !t.steps;
 }
-#else
-int main(void)
-{
-	puts("not on this machine: single steps of x86-64");
-	return 77;
-}
-#endif
