@@ -536,8 +536,9 @@ struct lang_compiled {
 	bool inlined;  /* with other functions */
 };
 
-/* Code that a function of V8 may run: its own, and its baseline code. */
-#define LANG_COMPILED 2
+/* Code that a function of V8 may run: its own, its baseline code, and what a frame runs instead:
+ * code that replaced a running loop, or was replaced. */
+#define LANG_COMPILED 3
 
 /* A frame of the language, as it was read. */
 struct lang_frame {
@@ -786,9 +787,9 @@ struct lang_v8_work {
 	int piece[LANG_FRAMES_MAX];
 	uint64_t bytecodes[LANG_FRAMES_MAX]; /* 0: none */
 	int bytecodes_piece[LANG_FRAMES_MAX];
-	/* Of each function: the heads of its code, of its baseline code, and of the first one's
-	 * data. */
-	int compiled[LANG_FRAMES_MAX][LANG_COMPILED], data[LANG_FRAMES_MAX];
+	uint64_t pc[LANG_FRAMES_MAX]; /* a look-up pc; 0: not known */
+	/* Of each function: the heads of its code, and of the data of these. */
+	int compiled[LANG_FRAMES_MAX][LANG_COMPILED], data[LANG_FRAMES_MAX][LANG_COMPILED];
 	uint64_t handles;	    /* address of their table; 0: unknown, or none */
 	int entry[LANG_FRAMES_MAX]; /* in it */
 	struct lang_compiled compiled_of[LANG_FRAMES_MAX][LANG_COMPILED];
@@ -825,6 +826,14 @@ struct lang_v8_work {
 	uint8_t lines[256U << 10];				      /* tables of new functions */
 	uint8_t table[V8_TABLE_MAX];				      /* of compiled code */
 	char texts[2 * V8_NEW_MAX * (SCRIPT_FUNCTIONS_TEXT_MAX + 1)]; /* of strings in parts */
+};
+
+/* V8's code that was found by an address in it. */
+#define LANG_V8_SITES 64U
+
+struct lang_v8_site {
+	uint32_t process, size;
+	uint64_t start, object; /* of its code; 0: none was found there */
 };
 
 #define LANG_WASM_MODULES   16U
@@ -866,7 +875,9 @@ struct lang_reader {
 	struct lang_known known[LANG_KNOWN];
 	struct lang_site sites[LANG_SITES];
 	struct lang_wasm wasm[LANG_WASM_PROCESSES]; /* by process, by hash */
-	struct lang_work {			    /* of the chain in hand */
+	struct lang_v8_site v8_sites[LANG_V8_SITES];
+	uint32_t next_v8_site, v8_wait, v8_pause; /* samples until the next search */
+	struct lang_work {			  /* of the chain in hand */
 		uint32_t nr, nr_codes, nr_boundaries;
 		uint64_t time_ns;    /* of the sample */
 		uint32_t first_new;  /* pieces from this one on were not read ahead */

@@ -41,6 +41,7 @@ static void find_shared(struct lang_reader *r, const struct lang_process *p)
 			continue;
 		w->address[nr] = shared - 1;
 		w->v8.piece[nr] = w->v8.piece[i];
+		w->v8.pc[nr] = w->v8.pc[i];
 		w->v8.bytecodes[nr] = w->v8.bytecodes[i];
 		w->v8.bytecodes_piece[nr] = w->v8.bytecodes_piece[i];
 		w->boundary[nr] = w->boundary[i];
@@ -70,7 +71,7 @@ static void keep_codes(struct lang_work *w)
 			continue;
 		w->script_functions_of[nr] = w->script_functions_of[i];
 		memcpy(w->v8.compiled[nr], w->v8.compiled[i], sizeof(w->v8.compiled[i]));
-		w->v8.data[nr] = w->v8.data[i];
+		memcpy(w->v8.data[nr], w->v8.data[i], sizeof(w->v8.data[i]));
 		w->v8.entry[nr] = w->v8.entry[i];
 		w->v8.script_of[nr] = w->v8.script_of[i];
 		to[i] = (uint16_t)nr++;
@@ -98,6 +99,7 @@ static void keep_functions(struct lang_reader *r, const struct lang_process *p,
 			continue;
 		w->boundary[nr] = w->boundary[i];
 		w->code[nr] = w->code[i];
+		w->v8.pc[nr] = w->v8.pc[i];
 		w->instr[nr] = bytecodes ? w->instr[i] : LANG_NO_INSTR;
 		w->v8.bytecodes[nr] = bytecodes ? w->v8.bytecodes[i] : 0;
 		nr++;
@@ -622,6 +624,9 @@ static void v8_file(struct detect_file *out, const struct v8_symbols *s, const s
 /* The frame of a caller is at most this far away. */
 #define FRAME_MAX (1ULL << 20)
 
+/* Bytes of a stack below a frame in which the frame that it called is. */
+#define PC_BELOW 4096U
+
 /* Bytes of code that are read before and behind the pc. */
 #define CODE_BEFORE 32U
 
@@ -667,6 +672,7 @@ static void set_candidate(struct lang_reader *r, uint32_t i, uint64_t fp, uint64
 				 : -1;
 	w->v8.bytecodes[i] = 0;
 	w->v8.bytecodes_piece[i] = -1;
+	w->v8.pc[i] = 0;
 	w->boundary[i] = fp;
 	w->instr[i] = LANG_NO_INSTR;
 }
@@ -686,6 +692,22 @@ static void add_bytecodes(struct lang_reader *r, const struct lang_process *p,
 	w->v8.bytecodes[w->nr - 1] = bytecodes - 1;
 	w->v8.bytecodes_piece[w->nr - 1] = lang_memory_want(&r->memory, bytecodes - 1, 8);
 	w->instr[w->nr - 1] = (offset >> 32) - first;
+}
+
+/*
+ * The pc of the frame at byte @at of the stack: the return address of the last frame below that has
+ * it as its caller's.
+ */
+static uint64_t pc_of(const struct lang_sample *s, uint64_t at)
+{
+	uint64_t end = at > PC_BELOW ? at - PC_BELOW : 0;
+
+	if (s->sp + at == s->fp)
+		return s->pc;
+	for (uint64_t i = at; i >= end + 16; i -= 8)
+		if (word_at(s, i - 16) == s->sp + at)
+			return word_at(s, i - 8) - 1;
+	return 0;
 }
 
 static void find_candidates(struct lang_reader *r, const struct lang_process *p,
@@ -708,6 +730,7 @@ static void find_candidates(struct lang_reader *r, const struct lang_process *p,
 		if (r->work.nr == FRAMES_MAX)
 			return;
 		set_candidate(r, r->work.nr++, fp, function);
+		r->work.v8.pc[r->work.nr - 1] = pc_of(s, at);
 		if (at >= (uint64_t)-below)
 			add_bytecodes(r, p, s, at);
 	}
@@ -975,6 +998,12 @@ static enum lang_status v8chain_read(struct lang_reader *r, const struct lang_pr
 #define CALL_FUNCTION 8
 #define ARRAY_HEAD    16
 
+/* How far code is searched: pages before a pc, and pointers to objects. */
+#define SEARCH_PAGES 8U
+#define SEARCH_MAX   64U
+#define SEARCH_PAUSE 63U /* samples */
+#define CODE_ALIGN   64U
+
 /* Compiled code as its object describes it. */
 struct code {
 	uint64_t start, data, table;
@@ -1024,7 +1053,9 @@ static void v8compiled_want(struct lang_reader *r, const struct lang_process *p)
 	struct lang_work *w = &r->work;
 
 	for (uint32_t i = 0; i < w->nr_codes; i++)
-		w->v8.compiled[i][0] = w->v8.compiled[i][1] = w->v8.data[i] = w->v8.entry[i] = -1;
+		w->v8.entry[i] = -1;
+	memset(w->v8.compiled, -1, w->nr_codes * sizeof(w->v8.compiled[0]));
+	memset(w->v8.data, -1, w->nr_codes * sizeof(w->v8.data[0]));
 	for (uint32_t i = 0; i < w->nr; i++) {
 		const uint8_t *f = lang_memory_piece(m, w->v8.piece[i]);
 		int *piece = &w->v8.compiled[w->code[i]][0];
@@ -1047,15 +1078,15 @@ static uint32_t data_size(const struct lang_process *p)
 
 /* Queue the type and the data of a function's code, if its head was read. */
 static void want_data(struct lang_reader *r, const struct lang_process *p, struct v8_types *t,
-		      uint32_t code)
+		      uint32_t code, uint32_t which)
 {
 	struct lang_v8_work *v = &r->work.v8;
-	const uint8_t *head = lang_memory_piece(&r->memory, v->compiled[code][0]);
+	const uint8_t *head = lang_memory_piece(&r->memory, v->compiled[code][which]);
 
-	v8objects_want_type(&r->memory, p, t, v->compiled[code][0]);
+	v8objects_want_type(&r->memory, p, t, v->compiled[code][which]);
 	if (head)
 		v8objects_want_head(&r->memory, bytes_u64(head + p->v8.number[V8_CODE_DATA]),
-				    data_size(p), &v->data[code]);
+				    data_size(p), &v->data[code][which]);
 }
 
 static void v8compiled_want_data(struct lang_reader *r, struct v8_types *t,
@@ -1069,7 +1100,7 @@ static void v8compiled_want_data(struct lang_reader *r, struct v8_types *t,
 		const uint8_t *f = lang_memory_piece(m, w->script_functions_of[i].header);
 		uint64_t baseline = f ? bytes_u64(f + p->v8.number[V8_SHARED_DATA]) : 0;
 
-		want_data(r, p, t, i);
+		want_data(r, p, t, i, 0);
 		/* The lowest bit of the pointer has another use there. */
 		if (entry)
 			v8objects_want_head(m,
@@ -1093,15 +1124,14 @@ static bool set_code(struct lang_reader *r, const struct lang_process *p, uint32
 	struct lang_work *w = &r->work;
 	struct lang_compiled *c = &w->v8.compiled_of[code][which];
 	int piece = w->v8.compiled[code][which];
-	const uint8_t *data = which ? NULL
-				    : v8objects_whole(&r->memory, w->v8.data[code], data_size(p));
+	const uint8_t *data = v8objects_whole(&r->memory, w->v8.data[code][which], data_size(p));
 	struct code_key key = { .process = process };
 	struct code about;
 	uint64_t stamp;
 
 	assert(which < LANG_COMPILED);
 	*c = (struct lang_compiled){ .code = CODE_NONE };
-	if (!parse_code(&r->memory, p, t, piece, &about) || (which && !about.baseline))
+	if (!parse_code(&r->memory, p, t, piece, &about) || (which == 1 && !about.baseline))
 		return false;
 	c->start = about.start;
 	c->size = about.size;
@@ -1142,7 +1172,7 @@ static void want_heads(struct lang_reader *r, const struct lang_process *p, stru
 	struct lang_work *w = &r->work;
 	struct lang_memory *m = &r->memory;
 	const uint8_t *code = lang_memory_piece(m, w->v8.compiled[n->code][n->which]);
-	const uint8_t *data = lang_memory_piece(m, w->v8.data[n->code]);
+	const uint8_t *data = lang_memory_piece(m, w->v8.data[n->code][n->which]);
 	uint64_t nr;
 
 	n->literals = n->calls = n->bytecodes = n->wrapper = -1;
@@ -1172,7 +1202,7 @@ static bool is_own(const struct lang_reader *r, const struct lang_process *p,
 		   const struct v8_types *t, const struct lang_v8_new *n)
 {
 	const struct lang_work *w = &r->work;
-	const uint8_t *data = lang_memory_piece(&r->memory, w->v8.data[n->code]);
+	const uint8_t *data = lang_memory_piece(&r->memory, w->v8.data[n->code][n->which]);
 	const uint8_t *wrapper = lang_memory_piece(&r->memory, n->wrapper);
 	int type = p->v8.number[V8_TYPE_WRAPPER];
 	uint64_t shared = data ? element(data, p->v8.number[V8_DATA_SHARED]) : 0;
@@ -1282,6 +1312,140 @@ static bool read_new(struct lang_reader *r, const struct lang_process *p, uint32
 	return lang_memory_fetch(m);
 }
 
+/* Find the object of code among @nr: it says that the code begins behind it, and has @pc in it. */
+static bool find_object(const struct lang_memory *m, const struct lang_process *p, int first,
+			uint32_t nr, const uint64_t *begin, uint64_t pc, struct lang_v8_site *out)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		const uint8_t *head = lang_memory_piece(m, first + (int)i);
+		uint64_t start = head ? bytes_u64(head + p->v8.number[V8_CODE_BEGIN]) : 0;
+		uint32_t size = head ? bytes_u32(head + p->v8.number[V8_CODE_BYTES]) : 0;
+
+		if (start != begin[i] || pc - start >= size)
+			continue;
+		out->start = start;
+		out->size = size;
+		out->object = m->pieces[first + (int)i].addr;
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Search the code at @pc: a pointer to its object is in front of its first byte, which is at the
+ * beginning of a line.
+ */
+static void search_code(struct lang_memory *m, const struct lang_process *p, uint64_t pc,
+			struct lang_v8_site *out)
+{
+	static const uint8_t places[] = { 8, 24 }; /* in V8 11.3; from 11.8 on */
+	uint64_t begin[SEARCH_MAX];
+	int page[SEARCH_PAGES], first;
+	uint32_t nr = 0;
+
+	*out = (struct lang_v8_site){ .start = pc - pc % CODE_ALIGN, .size = CODE_ALIGN };
+	for (uint32_t i = 0; i < SEARCH_PAGES; i++)
+		page[i] = lang_memory_want_once(m, (pc & ~4095ULL) - 4096ULL * i, 4096);
+	if (!lang_memory_fetch(m))
+		return;
+	first = (int)m->nr;
+	for (uint64_t at = out->start; nr + 2 <= SEARCH_MAX; at -= CODE_ALIGN) {
+		for (size_t k = 0; k < ARRAY_SIZE(places); k++) {
+			uint64_t from = at - places[k];
+			uint64_t back = (pc & ~4095ULL) - (from & ~4095ULL);
+			const uint8_t *bytes = back / 4096 < SEARCH_PAGES
+						       ? lang_memory_piece(m, page[back / 4096])
+						       : NULL;
+			uint64_t object = bytes ? bytes_u64(bytes + from % 4096) : 0;
+
+			if (!bytes)
+				goto end;
+			if (v8objects_is_tagged(object) &&
+			    lang_memory_queue(m, object - 1, V8_CODE_SIZE, PIECE_ONCE) >= 0)
+				begin[nr++] = at;
+		}
+	}
+end:
+	if (lang_memory_fetch(m))
+		find_object(m, p, first, nr, begin, pc, out);
+}
+
+/* The code at @pc, as it was found before; NULL: it was not searched. */
+static const struct lang_v8_site *site_at(const struct lang_reader *r, uint32_t process,
+					  uint64_t pc)
+{
+	for (uint32_t i = 0; i < LANG_V8_SITES; i++)
+		if (r->v8_sites[i].process == process &&
+		    pc - r->v8_sites[i].start < r->v8_sites[i].size)
+			return &r->v8_sites[i];
+	return NULL;
+}
+
+/*
+ * Search the code at @pc, and keep the answer. Most other code is V8's builtins, with as many
+ * places as a program has samples: each search in vain doubles the number of samples until the next
+ * one.
+ */
+static const struct lang_v8_site *search_site(struct lang_reader *r, const struct lang_process *p,
+					      uint32_t process, uint64_t pc)
+{
+	struct lang_v8_site *site = &r->v8_sites[r->next_v8_site % LANG_V8_SITES];
+
+	if (r->v8_wait && --r->v8_wait)
+		return NULL;
+	r->next_v8_site++;
+	search_code(&r->memory, p, pc, site);
+	site->process = process;
+	r->v8_pause = site->object ? 0 : MIN(2 * r->v8_pause + 1, SEARCH_PAUSE);
+	r->v8_wait = r->v8_pause;
+	return site;
+}
+
+/*
+ * Find the code that frames run which is not their function's: one more at a sample. False: no call
+ * is left.
+ */
+static bool find_others(struct lang_reader *r, const struct lang_process *p, uint32_t process,
+			struct v8_types *t)
+{
+	struct lang_v8_work *v = &r->work.v8;
+	struct lang_memory *m = &r->memory;
+	bool any = false, searched = false;
+
+	for (uint32_t i = 0; i < r->work.nr && p->v8.number[V8_CODE_BEGIN]; i++) {
+		const uint32_t code = r->work.code[i];
+		const struct lang_compiled *c = v->compiled_of[code];
+		const struct lang_v8_site *site;
+		uint64_t pc = v->pc[i];
+
+		if (!pc || v->compiled[code][2] >= 0 || pc - c[0].start < c[0].size ||
+		    pc - c[1].start < c[1].size)
+			continue;
+		site = site_at(r, process, pc);
+		if (!site && !searched && m->calls < LANG_CALLS_MAX / 2) {
+			searched = true;
+			site = search_site(r, p, process, pc);
+		}
+		if (site && site->object) {
+			v->compiled[code][2] = lang_memory_want(m, site->object, V8_CODE_SIZE);
+			any = true;
+		}
+	}
+	if (!any)
+		return true;
+	if (!lang_memory_fetch(m))
+		return false;
+	for (uint32_t i = 0; i < r->work.nr_codes; i++)
+		if (v->compiled[i][2] >= 0)
+			want_data(r, p, t, i, 2);
+	if (!lang_memory_fetch(m))
+		return false;
+	for (uint32_t i = 0; i < r->work.nr_codes; i++)
+		if (v->compiled[i][2] >= 0)
+			v->nr_new += set_code(r, p, process, t, i, 2);
+	return true;
+}
+
 /*
  * Set where compiled code is, and which is known; queue the tables of the rest, and number
  * the functions inlined in it. False: no call is left.
@@ -1293,8 +1457,8 @@ static bool v8compiled_find(struct lang_reader *r, const struct lang_process *p,
 
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		v8objects_want_type(&r->memory, p, t, w->v8.compiled[i][1]);
-		if (w->v8.data[i] < 0)
-			want_data(r, p, t, i);
+		if (w->v8.data[i][0] < 0)
+			want_data(r, p, t, i, 0);
 	}
 	if (!lang_memory_fetch(&r->memory))
 		return false;
@@ -1302,7 +1466,10 @@ static bool v8compiled_find(struct lang_reader *r, const struct lang_process *p,
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		w->v8.nr_new += set_code(r, p, process, t, i, 0);
 		w->v8.nr_new += set_code(r, p, process, t, i, 1);
+		w->v8.compiled_of[i][2] = (struct lang_compiled){ .code = CODE_NONE };
 	}
+	if (!find_others(r, p, process, t))
+		return false;
 	return !w->v8.nr_new || read_new(r, p, process, t);
 }
 

@@ -1385,7 +1385,8 @@ static bool find_new(struct lang_memory *m, const struct lang_process *p,
 	list = lang_memory_read(m, end - 8 * nr, 8 * nr);
 	first = (int)m->nr;
 	for (uint32_t i = 0; list && i < nr; i++)
-		if (lang_memory_want_once(m, bytes_u64(list + (size_t)8 * i), V8_WASM_CODE) < 0)
+		if (lang_memory_queue(m, bytes_u64(list + (size_t)8 * i), V8_WASM_CODE,
+				      PIECE_ONCE) < 0)
 			return false;
 	if (!list || !lang_memory_fetch(m))
 		return false;

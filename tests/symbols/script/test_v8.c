@@ -416,6 +416,54 @@ TEST(test_optimised, setup, teardown)
 	assert_true(f->chain.frames[0].compiled[0].inlined);
 }
 
+/* Code that replaced a running loop is not the function's: its object is found by the pc. */
+TEST(test_other_code, setup, teardown)
+{
+	static const uint32_t places[] = { 8, 24 };
+	struct fixture *f = *state;
+	struct v8make *v = &f->v;
+	uint64_t hot = named(f, "hot", 200), warm = named(f, "warm", 300), calls[2] = { 0 };
+	uint64_t data = v8make_object(v, V8MAKE_OTHER, 96);
+	uint64_t literals = v8make_object(v, V8MAKE_OTHER, 64), code;
+	struct v8make_table t = { .size = 0 };
+
+	pymake_u64(v->m, data + 24, v8make_smi(1));
+	pymake_u64(v->m, data + 32, literals + 1);
+	pymake_u64(v->m, data + 56, v8make_smi(7));
+	pymake_u64(v->m, literals + 8, v8make_smi(1));
+	pymake_u64(v->m, literals + 16, bytes_u64(pymake_at(v->m, warm + 24)));
+	calls[0] = (uint64_t)v8make_position(215, -1);
+	pymake_u64(v->m, data + 72, v8make_bytes(v, calls, sizeof(calls)) + 1);
+	v8make_entry(&t, 0, v8make_position(205, -1), true);
+	v8make_entry(&t, 16, v8make_position(311, 0), false);
+	code = v8make_compiled(v, hot, 13, data, v8make_bytes(v, t.bytes, t.size));
+	pymake_u64(v->m, code + (uint64_t)v8make_numbers(v)[V8_CODE_BEGIN], CODE);
+	pymake_u64(v->m, hot + (uint64_t)v8make_numbers(v)[V8_FUNCTION_CODE], 0);
+	f->sample.fp = v8make_frame(v, hot, 0, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		pymake_u64(v->m, CODE - 24, 0);
+		pymake_u64(v->m, CODE - places[i], code + 1);
+		memset(f->reader->v8_sites, 0, sizeof(f->reader->v8_sites));
+		f->reader->v8_wait = 0;
+		assert_int_equal(chain(f), LANG_OK);
+		assert_int_equal(f->chain.frames[0].compiled[0].size, 0);
+		assert_int_equal(f->chain.frames[0].compiled[2].start, CODE);
+		expect_at(f, 2, 16, 32, "warm<22 ");
+		/* It is another function's, or its end is before the pc. */
+		v8make_data(v, data, V8_DATA_SHARED, v8make_shared(v, warm));
+		pymake_u64(v->m, data + 56, v8make_smi(8 + (uint32_t)i));
+		assert_int_equal(chain(f), LANG_OK);
+		assert_int_equal(f->chain.frames[0].compiled[2].code, CODE_NONE);
+		v8make_data(v, data, V8_DATA_SHARED, v8make_shared(v, hot));
+		memset(f->reader->v8_sites, 0, sizeof(f->reader->v8_sites));
+		pymake_u32(v->m, code + (uint64_t)v8make_numbers(v)[V8_CODE_BYTES], 16);
+		assert_int_equal(chain(f), LANG_OK);
+		assert_int_equal(f->chain.frames[0].compiled[2].size, 0);
+		pymake_u32(v->m, code + (uint64_t)v8make_numbers(v)[V8_CODE_BYTES], 0x80);
+		pymake_u64(v->m, CODE - places[i], 0);
+	}
+}
+
 #define PAGE_END (PYMAKE_BASE + V8_PAGE)
 
 /* Bytes in front of the end of a page, which is not in the memory of cpython.h. */
