@@ -292,7 +292,7 @@ static int read_process(struct reader *r, struct err *e)
 		return 0;
 	/* Without one its frames are the interpreter's. */
 	if (!langreader_start_asked(&r->langreader, &r->languages, e))
-		langreader_note_process(r->langreader, r->want->pid, hit.process, hit.lang);
+		langreader_note_process(r->langreader, r->want->pid, hit.process, hit.lang, true);
 	return 0;
 }
 

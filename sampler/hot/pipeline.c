@@ -364,7 +364,7 @@ void pipeline_leave_out(struct pipeline *p, struct pipeline_stats *stats,
 	assert(event < EVENTS_MAX);
 	/* Its process is not to be read. */
 	if (p->reader)
-		langreader_note_process(p->reader, (pid_t)s->pid, UINT32_MAX, NULL);
+		langreader_note_process(p->reader, (pid_t)s->pid, UINT32_MAX, NULL, true);
 	++*outcome;
 	p->counted = STACK_NONE;
 	/* Not shown, but the kernel took it: it counts for the got rate. */
@@ -1018,23 +1018,27 @@ void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_
 {
 	uint64_t own = own_context(s);
 	struct maps_hit hit;
+	bool go;
 
 	maps_find(p->tables->maps, p->tables->tasks, (pid_t)s->pid, (pid_t)s->tid, s->time_ns,
 		  &hit);
 	if (hit.ask)
 		p->asked |= maps_ask(p->tables->maps, (pid_t)s->pid, s->time_ns);
+	/* Most stacks of Go are on one stack: it is read once one was not. */
+	go = hit.lang && hit.lang->kind == LANG_GO;
 	if (p->reader && hit.known)
-		langreader_note_process(p->reader, (pid_t)s->pid, hit.process, hit.lang);
+		langreader_note_process(p->reader, (pid_t)s->pid, hit.process, hit.lang, !go);
 	p->hit = hit;
 	p->task = hit.task;
 	p->nameless = hit.full;
 	p->lang = PIPELINE_LANG_NO;
 	p->nr = p->nr_kernel = kernel_frames(p, s, own);
 	p->stop = user_frames(p, s, &hit, regs_mask, own, &p->nr);
+	if (p->reader && go && p->stop == UNWIND_SWITCHED)
+		langreader_note_process(p->reader, (pid_t)s->pid, hit.process, hit.lang, true);
 	if (hit.lang && hit.lang->kind == LANG_JAVA && p->tables->languages & lang_bit(LANG_JAVA))
 		judge_java(p);
-	else if (hit.lang && hit.lang->kind != LANG_GO &&
-		 p->tables->languages & lang_bit(hit.lang->kind))
+	else if (hit.lang && !go && p->tables->languages & lang_bit(hit.lang->kind))
 		add_language(p, s, &hit, p->nr_kernel);
 	if (is_of(p->recorded, s) && p->recorded->language != LANG_NONE &&
 	    p->tables->languages & lang_bit(p->recorded->language))

@@ -1203,8 +1203,8 @@ static void read_thread(struct langreader_loop *r, const struct lang_process *in
 	if (!unwind_stack_pointer(s->regs, r->layout.regs_mask, &in.sp))
 		return;
 	in.pc = unwind_register(s->regs, r->layout.regs_mask, X86_64_RIP);
+	in.fp = unwind_register(s->regs, r->layout.regs_mask, X86_64_RBP);
 	if (info->kind == LANG_NODE || info->kind == LANG_BEAM) {
-		in.fp = unwind_register(s->regs, r->layout.regs_mask, X86_64_RBP);
 		in.r13 = unwind_register(s->regs, r->layout.regs_mask, X86_64_R13);
 		in.rdi = unwind_register(s->regs, r->layout.regs_mask, X86_64_RDI);
 		in.r9 = unwind_register(s->regs, r->layout.regs_mask, X86_64_R9);
@@ -1555,11 +1555,12 @@ void langreader_refuse_barred(struct langreader *r)
 }
 
 void langreader_note_process(struct langreader *r, pid_t pid, uint32_t process,
-			     const struct lang_process *info)
+			     const struct lang_process *info, bool needed)
 {
 	if (!process || share_knows(&r->known, pid, process, info != NULL))
 		return;
-	share_set_process(&r->known, pid, process, info && is_read(r, process, info) ? info : NULL);
+	needed = needed && info && is_read(r, process, info);
+	share_set_process(&r->known, pid, process, needed ? info : NULL);
 }
 
 bool langreader_reads_far(struct langreader *r, pid_t pid, pid_t tid, uint32_t process, uint64_t at)
@@ -1955,9 +1956,7 @@ bool langreader_is_slow(const struct langreader *r)
 	return atomic_load_explicit(&r->share->slow, memory_order_relaxed);
 }
 
-/*
- * A reader as a process: its ring, its share, then its loop. Runs on: that process.
- */
+/* A reader as a process: its ring, its share, then its loop. Runs on: that process. */
 
 #define MEMORY_MAX (512ULL << 20) /* the functions that it knows, and scripts */
 

@@ -125,9 +125,12 @@ void langreader_stop(struct langreader *r);
 void langreader_leave(struct langreader *r);
 /* The sampler thread: the frames. */
 struct frame_channel *langreader_feed(struct langreader *r);
-/* The sampler thread: incarnation @process of @pid is an interpreter; NULL: it is none. */
+/*
+ * The sampler thread: incarnation @process of @pid is an interpreter; NULL: it is none. With
+ * @needed false it is not read before it was noted as needed.
+ */
 void langreader_note_process(struct langreader *r, pid_t pid, uint32_t process,
-			     const struct lang_process *info);
+			     const struct lang_process *info, bool needed);
 /*
  * The sampler thread: have the stack of a thread of incarnation @process read up to @at, beyond the
  * kernel's copy, from the next sample on; 0: no change. Return whether it is.

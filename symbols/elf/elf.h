@@ -666,8 +666,8 @@ int elfgo_frames(const struct elffile *f, uint8_t **out, size_t *size);
  * Hostile files; any thread; slow.
  */
 
-/* Of a program of Go that C calls or that calls C: no loop, but found in the same way. */
-#define ELFLOOP_GO "crosscall2"
+/* Of a program of Go: no loop, but found in the same way. */
+#define ELFLOOP_GO "runtime.mallocgc"
 
 /* Return the number of the interpreter that has a function of @t; 0: none. */
 uint8_t elfloop_find(const struct elfsym *t);

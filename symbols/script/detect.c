@@ -392,10 +392,13 @@ static int find_symbols(struct detect_search *search, const struct elffile *f, e
 	return 0;
 }
 
-/* Find the function by which Go calls C: by Go's own table if it is stripped. 0 or -ENOENT. */
+/*
+ * Find the functions by which Go calls C, and its runtime on the stack of the thread: by Go's own
+ * table if it is stripped. 0 or -ENOENT.
+ */
 static int find_go(struct detect_file *d, const struct elffile *f)
 {
-	static const char name[] = "runtime.asmcgocall";
+	static const char *const names[] = { "runtime.asmcgocall", "runtime.systemstack" };
 	struct image *image;
 
 	if (f->machine != EM_X86_64 || image_build(&image, &(struct image_parts){ .file = f }) ||
@@ -403,13 +406,14 @@ static int find_go(struct detect_file *d, const struct elffile *f)
 		return -ENOENT;
 	for (uint32_t i = 0; i < image->nr_symbols; i++) {
 		const struct image_symbol *s = &image->symbols[i];
-		const char *rest = image->names + s->name;
+		const char *name = image->names + s->name, *rest;
 
-		if (strncmp(rest, name, sizeof(name) - 1) != 0)
-			continue;
-		rest += sizeof(name) - 1;
-		if (!*rest || !strcmp(rest, ".abi0"))
-			add_eval(d, s->vaddr, s->size, false);
+		for (size_t k = 0; k < ARRAY_SIZE(names); k++) {
+			rest = name + strlen(names[k]);
+			if (!strncmp(name, names[k], strlen(names[k])) &&
+			    (!*rest || !strcmp(rest, ".abi0")))
+				add_eval(d, s->vaddr, s->size, false);
+		}
 	}
 	image_free(image);
 	return d->nr_eval ? 0 : -ENOENT;

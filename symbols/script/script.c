@@ -255,12 +255,19 @@ static void put_frames(const struct lang_reader *r, const struct lang_process *p
 /* Bytes of a goroutine's stack that are read. */
 #define GO_STACK_MAX (32U << 10)
 
-/* Return whether the code before @pc calls asmcgocall(). */
+/* Bytes below the frame pointer of the caller of systemstack() among which its call is sought. */
+#define GO_FRAME 2048U
+
+/* Return whether the code before @pc calls asmcgocall() or systemstack(). */
 static bool is_go_call(struct lang_reader *r, const struct lang_process *p, uint64_t pc)
 {
-	const uint8_t *code = lang_memory_read(&r->memory, pc - GO_CALL, GO_CALL);
+	const uint8_t *code;
 	uint64_t to;
 
+	/* Its distance has 32 bits. */
+	if (!p->nr_eval || (pc - p->eval[0].start + (1ULL << 31)) >> 32)
+		return false;
+	code = lang_memory_read(&r->memory, pc - GO_CALL, GO_CALL);
 	if (!code || code[0] != 0xe8)
 		return false;
 	to = pc + (uint64_t)(int64_t)(int32_t)bytes_u32(code + 1);
@@ -324,8 +331,44 @@ static bool go_stack_at(struct lang_reader *r, const struct lang_process *p,
 }
 
 /*
+ * Find the goroutine by the frame pointer of systemstack(), which the function that it calls on
+ * the stack of the thread keeps below its return address, the word before @at; at its begin it is
+ * in the register. Since Go 1.21 the return address of systemstack() is behind it, before that it
+ * is the one of the caller, and the address is the next one below.
+ */
+static bool system_stack_at(struct lang_reader *r, const struct lang_process *p,
+			    const struct lang_sample *s, uint64_t at, struct lang_chain *out)
+{
+	const uint64_t fp = at < 16 ? s->fp : bytes_u64(s->stack + at - 16);
+	uint8_t frame[GO_FRAME];
+	const uint8_t *bytes = fp & 7 || !lang_memory_is_pointer(fp)
+				       ? NULL
+				       : lang_memory_read(&r->memory, fp + 16 - GO_FRAME, GO_FRAME);
+	uint32_t i = GO_FRAME - 8, size = GO_STACK_MAX;
+
+	if (!bytes)
+		return false;
+	memcpy(frame, bytes, sizeof(frame));
+	while (i && !is_go_call(r, p, bytes_u64(frame + i)))
+		i -= 8;
+	if (!i)
+		return false;
+	out->other = (struct lang_other_stack){ s->sp + at, .sp = fp + 16 - GO_FRAME + i };
+	/* Its end is not known: that of the memory may be near. */
+	do {
+		out->other_bytes = read_other(&r->memory, out->other.sp, out->other.sp + size,
+					      &out->other.size);
+		size /= 4;
+	} while (!out->other_bytes && size >= 512);
+	if (!out->other_bytes)
+		out->other.size = 0;
+	return out->other_bytes;
+}
+
+/*
  * Read the stack of the goroutine that called the sampled code of C: asmcgocall() calls it on the
- * stack of the thread, and the goroutine's rests until that returns.
+ * stack of the thread, and the goroutine's rests until that returns. The same of code of the
+ * runtime that systemstack() calls there.
  */
 static enum lang_status go_stack(struct lang_reader *r, const struct lang_process *p,
 				 const struct lang_sample *s, struct lang_chain *out)
@@ -339,7 +382,7 @@ static enum lang_status go_stack(struct lang_reader *r, const struct lang_proces
 		tries++;
 		size = (uint32_t)MIN(at + 8ULL * GO_WORDS, (uint64_t)SAME_MAX) & ~7U;
 		prefetch_set_tail(r, s, size);
-		if (!go_stack_at(r, p, s, at, out))
+		if (!go_stack_at(r, p, s, at, out) && !system_stack_at(r, p, s, at, out))
 			continue;
 		out->same = prefetch_same_up_to(r, s, size);
 		out->broken = out->same < out->other.from + 8ULL * GO_WORDS;

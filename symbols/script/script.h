@@ -937,7 +937,7 @@ struct lang_sample {
 	uint64_t stack_size;
 	struct lang_rest *rest; /* for lang_chain_need(); NULL: the whole copy is there */
 	uint64_t time_ns;
-	uint64_t pc, fp, rdi; /* registers; 0: not known. fp: for V8 and BEAM, rdi: for V8 only */
+	uint64_t pc, fp, rdi; /* registers; 0: not known. rdi: for V8 only */
 	uint64_t r13;	      /* V8's root register, if it has one; BEAM's process */
 	uint64_t r9, r15; /* V8's interpreter: byte in the bytecodes; table of its code for each */
 	const uint64_t *far; /* LANG_FAR_MAX addresses beyond the copy that are wanted, 0: none */

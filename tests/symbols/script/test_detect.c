@@ -249,18 +249,22 @@ TEST(test_other_names)
 	assert_int_equal(file.version_at, BASE + 520);
 }
 
-/* Go that calls C: both functions by that name, which its table has without their ABI. */
+/* Functions of Go that change the stack, which its table has without their ABI. */
 TEST(test_go)
 {
 	static const struct made_symbol table[] = { { "runtime.asmcgocall", BASE + 256, 64 },
 						    { "runtime.asmcgocall.abi0", BASE + 512, 8 },
-						    { "runtime.asmcgocall_no_g", BASE + 640, 8 } };
+						    { "runtime.asmcgocall_no_g", BASE + 640, 8 },
+						    { "runtime.systemstack.abi0", BASE + 704, 8 },
+						    { "runtime.systemstack_switch", BASE + 768,
+						      8 } };
 	struct detect_file file;
 
 	assert_int_equal(read_made(LANG_GO, "my-service", table, ARRAY_SIZE(table), &file), 0);
-	assert_int_equal(file.nr_eval, 2);
+	assert_int_equal(file.nr_eval, 3);
 	assert_int_equal(file.eval[0].start, BASE + 256);
 	assert_int_equal(file.eval[1].end, BASE + 520);
+	assert_int_equal(file.eval[2].start, BASE + 704);
 	assert_int_equal(read_made(LANG_GO, "my-service", table + 2, 1, &file), -ENOENT);
 }
 

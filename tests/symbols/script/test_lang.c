@@ -140,6 +140,42 @@ TEST(test_go_stack, setup, teardown)
 	}
 }
 
+/*
+ * systemstack(): its frame pointer is kept below the return address to it, or is in the register;
+ * the return address into its caller is behind the one saved there, or below.
+ */
+TEST(test_go_system_stack, setup, teardown)
+{
+	struct fixture *f = *state;
+	const uint64_t fp = GO_END - 0x2a0;
+
+	for (int i = 0; i < 4; i++) {
+		/* As by Go 1.21 and later, and before. */
+		const uint64_t from = i & 1 ? fp - 0x48 : fp + 8;
+		const uint32_t at = i & 2 ? 8 : 0x340;
+
+		memset(f->m.bytes, 0, sizeof(f->m.bytes));
+		call_c(f, at, 5, 0x288);
+		/* No frame of asmcgocall(). */
+		memset(pymake_at(&f->m, f->sample.sp + at), 0, 64);
+		pymake_u64(&f->m, GO_END - 0x288, 0);
+		pymake_u64(&f->m, from, GO_CALLER);
+		pymake_u64(&f->m, fp, GO_END - 0x40);
+		f->sample.fp = i & 2 ? fp : 0;
+		if (!(i & 2))
+			pymake_u64(&f->m, f->sample.sp + at - 16, fp);
+		assert_int_equal(chain(f), LANG_OK);
+		assert_int_equal(f->chain.other.from, f->sample.sp + at);
+		assert_int_equal(f->chain.other.sp, from);
+		assert_in_range(f->chain.other.size, 512, 32768);
+		assert_int_equal(bytes_u64(f->chain.other_bytes), GO_CALLER);
+		/* The call of another function. */
+		pymake_u32(&f->m, GO_CALLER - 4, 0x20);
+		assert_int_equal(chain(f), LANG_NO_FRAMES);
+		assert_int_equal(f->chain.other.size, 0);
+	}
+}
+
 /* No call of asmcgocall(), no goroutine, a depth beyond its stack: nothing is read for it. */
 TEST(test_go_hostile, setup, teardown)
 {
