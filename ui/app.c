@@ -1004,6 +1004,33 @@ static bool wait_profile(struct ui_state *st, int ms)
 	return p != NULL;
 }
 
+/* Return whether the strip, and the range of the past if one is shown, are the wanted ones. */
+static bool has_past(const struct ui_state *st)
+{
+	const struct rewind *r = &st->rewind;
+
+	return r->strip && r->query && r->strip->seq == r->query->seq &&
+	       (!r->on ||
+		(st->shown->past_begin_ns < r->end_ns && st->shown->past_end_ns > r->begin_ns));
+}
+
+/* Request the past of a grid, and take it as far as it arrives in time. */
+static void wait_past(struct ui_state *st)
+{
+	struct pollfd fd = { .fd = sampler_past_fd(st->sampler), .events = POLLIN };
+	uint64_t end = time_now_ns() + REPLAY_MS * 1000000ULL;
+	struct profile *p;
+	struct strip *strip;
+
+	rewind_refresh(st);
+	while (!has_past(st) && time_now_ns() < end) {
+		if (poll(&fd, 1, 100) < 0 && errno != EINTR)
+			return;
+		sampler_take_past(st->sampler, &p, &strip);
+		rewind_take(st, p, strip);
+	}
+}
+
 static int run_steps(struct ui_state *st, struct canvas *c, const char *keys, struct err *e)
 {
 	bool replayed = st->config->replayed;
@@ -1013,6 +1040,8 @@ static int run_steps(struct ui_state *st, struct canvas *c, const char *keys, st
 		if (step.kind == SCRIPT_TICK && !wait_profile(st, replayed ? REPLAY_MS : TICK_MS) &&
 		    !replayed)
 			return err_set(e, -ETIMEDOUT, "--script: timeout: no profile for <tick>");
+		if (step.kind == SCRIPT_TICK && st->rewind.grid)
+			wait_past(st);
 		if (step.kind == SCRIPT_SIZE && canvas_resize(c, step.rows, step.cols))
 			return err_set(e, -ENOMEM, "out of memory for the screen");
 		if (step.kind == SCRIPT_KEY)
