@@ -434,6 +434,13 @@ void rates_rebase(struct rates *r, struct counters *counters, uint32_t index, ui
 /* Slices back from now that have a limit. */
 #define SLICES_LIMITED 512u
 
+/* Of a shorter piece no count is made: hundreds of tasks that run for a moment in each second would
+ * have one in each slice. */
+#define PIECE_NS 2000000ULL
+
+/* Counts of a tick that are usual: memory for more is freed after it. */
+#define OUT_USUAL (1u << 14)
+
 /* The clock of a process (tid 0) or of a thread. */
 struct cpu_clock {
 	pid_t pid, tid;
@@ -485,6 +492,7 @@ struct cpu_times {
 	uint32_t room_left;
 	struct count *out;
 	uint32_t nr_out, room_out;
+	uint32_t turn;		 /* of a time in one of several slices */
 	unsigned int nr_threads; /* read */
 	uint64_t since_ns;	 /* begin and end of the time that is counted */
 	uint64_t until_ns;
@@ -775,23 +783,39 @@ static uint64_t first_ns(const struct cpu_times *t)
 }
 
 /*
+ * Return the slices that have one piece of @ns in @nr_slices, and *@which of the first ones has it:
+ * another one each time, so that all have the same share of many short times.
+ */
+static uint64_t piece_slices(struct cpu_times *t, uint64_t ns, uint64_t nr_slices, uint64_t *which)
+{
+	uint64_t nr_pieces = MIN(MAX(ns / PIECE_NS, 1ULL), nr_slices);
+	uint64_t nr = (nr_slices + nr_pieces - 1) / nr_pieces;
+
+	*which = t->turn++ % nr;
+	return nr;
+}
+
+/*
  * Add time of a task between @since_ns and @until_ns, evenly to the slices. Clocks are read one
  * after the other, so a slice may be full: the rest goes to the nearest earlier one.
  */
 static void count_ns(struct cpu_times *t, uint32_t task, uint32_t event, double ns)
 {
 	uint64_t end_ns = t->until_ns, begin_ns, to;
-	uint64_t all = (uint64_t)(ns + 0.5), given = 0, until, piece;
+	uint64_t all = (uint64_t)(ns + 0.5), given = 0, until, piece, slices, which, in_ns;
 
 	if (!(ns >= 0.5))
 		return;
 	t->counted_ns += ns;
 	begin_ns = MIN(MAX(first_ns(t), t->since_ns), end_ns - MIN(end_ns, 1ULL));
+	slices = (end_ns - 1) / COUNTS_SLICE_NS - begin_ns / COUNTS_SLICE_NS + 1;
+	slices = piece_slices(t, all, slices, &which);
 	for (uint64_t at = begin_ns; at < end_ns; at = to) {
-		to = MIN((at / COUNTS_SLICE_NS + 1) * COUNTS_SLICE_NS, end_ns);
+		to = MIN((at / COUNTS_SLICE_NS + slices) * COUNTS_SLICE_NS, end_ns);
+		in_ns = MIN(MAX(at, (at / COUNTS_SLICE_NS + which) * COUNTS_SLICE_NS), to - 1);
 		until = (uint64_t)((unsigned __int128)all * (to - begin_ns) / (end_ns - begin_ns));
-		piece = until > given ? claim(t, at, until - given) : 0;
-		count_piece(t, task, event, piece, at);
+		piece = until > given ? claim(t, in_ns, until - given) : 0;
+		count_piece(t, task, event, piece, in_ns);
 		given += piece;
 	}
 	for (uint64_t at = end_ns - 1; given < all; at -= COUNTS_SLICE_NS) {
@@ -1362,6 +1386,12 @@ void cpu_times_add(struct cpu_times *t, const struct cpu_times_input *in, struct
 	memcpy(larger + *nr, t->out, t->nr_out * sizeof(*larger));
 	*counts = larger;
 	*nr += t->nr_out;
+	/* After a stop of seconds there are hundreds of thousands. */
+	if (t->room_out > OUT_USUAL && t->nr_out < t->room_out / 4) {
+		free(t->out);
+		t->out = NULL;
+		t->room_out = 0;
+	}
 }
 
 static void forget_tick(struct cpu_times *t)

@@ -42,6 +42,7 @@ struct world {
 	/* Sums of what was counted. */
 	double cpu[PIDS], rest[PIDS]; /* by tid, by pid */
 	double all;
+	uint32_t nr; /* counts */
 };
 
 static bool of_process(void *ctx, pid_t pid, uint64_t *ns)
@@ -163,6 +164,7 @@ static void slice(struct world *w, const pid_t *tids, const uint64_t *samples, u
 				  : &w->rest[task->pid]) += (double)counts[i].weight / MS;
 		w->all += (double)counts[i].weight / MS;
 	}
+	w->nr += all - nr;
 	free(counts);
 }
 
@@ -210,6 +212,40 @@ static void test_without_samples(void **state)
 	slice(&w, NULL, NULL, 0, true);
 	SLICE(&w, true, 4);
 	assert_float_equal(w.cpu[4], 22, 0.01);
+	close_world(&w);
+}
+
+/*
+ * A task that runs for a moment in each tick has one count in it, not one for each slice, and over
+ * time all slices have the same.
+ */
+static void test_few_counts(void **state)
+{
+	double at[20] = { 0 };
+	struct world w;
+
+	open_world(&w);
+	w.process[4] = 10 * MS;
+	SLICE(&w, true, 4);
+	memset(w.slices, 0, sizeof(w.slices));
+	w.nr = 0;
+	for (int i = 0; i < 40; i++) {
+		w.process[4] += 1 * MS;
+		for (int k = 1; k <= 10; k++)
+			slice(&w, NULL, NULL, 0, k == 10);
+	}
+	assert_in_range(w.nr, 40, 60);
+	for (uint32_t i = 0; i < ARRAY_SIZE(w.slices); i++)
+		at[i % 20] += w.slices[i];
+	for (uint32_t i = 0; i < ARRAY_SIZE(at); i++)
+		assert_float_equal(at[i], 2, 1.01);
+	/* One that runs for long is in each slice. */
+	memset(w.slices, 0, sizeof(w.slices));
+	w.process[4] += 500 * MS;
+	for (int k = 1; k <= 10; k++)
+		slice(&w, NULL, NULL, 0, k == 10);
+	for (uint32_t i = 0; i < 20; i++)
+		assert_float_equal(w.slices[(w.now_ns / COUNTS_SLICE_NS - 20 + i) % 4096], 25, 0.1);
 	close_world(&w);
 }
 
@@ -811,6 +847,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_short_pieces),
+		cmocka_unit_test(test_few_counts),
 		cmocka_unit_test(test_without_samples),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_no_thread_clocks),
