@@ -20,7 +20,10 @@
 #include "symbols/elf/elf.h"
 
 #define C_STACK_MAX    (1U << 23)
-#define STACK_MAX      (64U << 10)  /* bytes of the stack of a process */
+#define STACK_MAX      (64U << 10) /* bytes of the stack of a process */
+#define OUTER_MAX      (8U << 10)  /* of these, of the outermost frames of a deep one */
+#define OUTER_FRAMES   96U
+#define JOIN_FRAMES    16U	    /* frames among which one function is looked for */
 #define FRAGMENTS      (64U << 10)  /* of shared code, in front of the modules */
 #define CODE_MAX       (1ULL << 31) /* from one piece of code to another */
 #define FRAGMENT_WORDS 4U	    /* on the stack while it runs */
@@ -62,6 +65,7 @@ struct beam_walk {
 	uint64_t heap, end;		 /* of the heap and stack of the process */
 	uint64_t shared;		 /* end of the code that modules share */
 	bool in_code;			 /* the sample is on the stack of a process */
+	uint32_t join; /* in front of this address others were left out; 0: none were */
 	uint64_t pc[LANG_FRAMES_MAX], at[LANG_FRAMES_MAX];
 	int entry[LANG_FRAMES_MAX], info[LANG_FRAMES_MAX]; /* pieces */
 	uint64_t function[LANG_FRAMES_MAX];		   /* 0: none */
@@ -247,9 +251,40 @@ static void add_address(struct beam_walk *w, uint64_t pc, uint64_t at)
 }
 
 /*
- * Add the words from @low on that may be return addresses. With frame pointers there are such too.
- * The first ones may have any low bits: shared code was called so, and has no frame.
+ * Return whether a word of the stack may be a return address. With frame pointers there are such
+ * too. @first: it may have any low bits: shared code was called so, and has no frame.
  */
+static bool is_address(const struct beam_walk *w, uint64_t word, bool first)
+{
+	if (word < PAGE_SIZE || word >= 1ULL << 47 || is_in_heap(w, word) || (word & 3 && !first))
+		return false;
+	/* Of lists and tuples these are in heaps, which hold no code. */
+	return !(word & 3) || word - w->shared + CODE_MAX < 2 * CODE_MAX;
+}
+
+/* Add the outermost addresses of a deep stack, in place of some in its middle. */
+static bool add_outermost(struct beam_walk *w)
+{
+	uint64_t from = MAX(w->at[w->nr - 1] + 8, w->end - OUTER_MAX), word;
+	uint64_t pc[OUTER_FRAMES], at[OUTER_FRAMES];
+	uint32_t nr = 0;
+
+	for (uint64_t i = w->end - 8; i >= from && nr < OUTER_FRAMES; i -= 8) {
+		if (!word_at(w, i, &word))
+			return false;
+		if (!is_address(w, word, false))
+			continue;
+		pc[nr] = word - 1;
+		at[nr++] = i;
+	}
+	w->nr = MIN(w->nr, LANG_FRAMES_MAX - nr);
+	w->join = w->nr;
+	while (nr--)
+		add_address(w, pc[nr], at[nr]);
+	return true;
+}
+
+/* Add the words from @low on that may be return addresses. */
 static enum lang_status add_stack(struct beam_walk *w, uint64_t low)
 {
 	uint64_t high = MIN(w->end, low + STACK_MAX);
@@ -259,16 +294,42 @@ static enum lang_status add_stack(struct beam_walk *w, uint64_t low)
 
 		if (!word_at(w, at, &word))
 			return LANG_BAD_CHAIN;
-		if (word < PAGE_SIZE || word >= 1ULL << 47 || is_in_heap(w, word) ||
-		    (word & 3 && at - low >= 8UL * FRAGMENT_WORDS))
-			continue;
-		/* Of lists and tuples these are in heaps, which hold no code. */
-		if (word & 3 && word - w->shared + CODE_MAX >= 2 * CODE_MAX)
-			continue;
-		add_address(w, word - 1, at);
+		if (is_address(w, word, at - low < 8UL * FRAGMENT_WORDS))
+			add_address(w, word - 1, at);
 	}
 	w->k->deep = high < w->end || w->nr == LANG_FRAMES_MAX;
-	return LANG_OK;
+	return w->k->deep && w->nr && !add_outermost(w) ? LANG_BAD_CHAIN : LANG_OK;
+}
+
+/*
+ * The outermost frames of a deep stack are kept if the first one is of a function that is among the
+ * last ones in front of it too: a recursion, of which frames were left out.
+ */
+static void check_join(struct beam_walk *w)
+{
+	uint32_t before = w->join, after = w->join, cut;
+
+	while (after < w->nr && !w->function[after])
+		after++;
+	if (!before || after == w->nr) {
+		w->nr = before ? before : w->nr;
+		return;
+	}
+	while (before && w->join - before < JOIN_FRAMES &&
+	       w->function[before - 1] != w->function[after])
+		before--;
+	if (!before || w->function[before - 1] != w->function[after]) {
+		w->nr = w->join;
+		return;
+	}
+	cut = after - before;
+	for (uint32_t i = after; i < w->nr; i++) {
+		w->pc[i - cut] = w->pc[i];
+		w->at[i - cut] = w->at[i];
+		w->info[i - cut] = w->info[i];
+		w->function[i - cut] = w->function[i];
+	}
+	w->nr -= cut;
 }
 
 /* Return whether @pc is in the code that modules share; the end of a process is there. */
@@ -489,6 +550,7 @@ static enum lang_status chain(struct lang_reader *r, const struct lang_process *
 		return none;
 	if (!read_known(&w) || !read_unknown(&w))
 		return LANG_BAD_CHAIN;
+	check_join(&w);
 	leave_jump(&w, lang_memory_piece(m, call));
 	w.k->broken |= !keep_functions(&w) || !is_settled(&w, lang_memory_piece(m, code), low);
 	if (!w.k->nr)

@@ -1882,6 +1882,29 @@ TEST(test_beam_c, setup, teardown)
 	assert_int_equal(chain(f), LANG_VM);
 }
 
+/* A recursion with more frames than are read: the outermost frames are there as well. */
+TEST(test_beam_deep, setup, teardown)
+{
+	struct fixture *f = *state;
+	const uint64_t low = BEAM_END - 64 - 8 * 600;
+	struct beam b;
+
+	beam_begin(f, &b);
+	pymake_u64(&f->m, b.process + 128, PYMAKE_BASE + BEAM_HEAP - 8192);
+	for (uint64_t at = low; at < BEAM_END - 64; at += 8)
+		beam_word(f, at, b.function[1] + 100);
+	put_stack(f, (uint32_t)low, 512);
+	f->sample.pc = b.function[1] + 120;
+	beam_expect(f, 511, false);
+	assert_true(f->chain.deep);
+	/* Without a function on both sides: up to the gap. */
+	for (uint64_t at = BEAM_END - 8 * 100; at < BEAM_END - 8; at += 8)
+		beam_word(f, at, b.function[0] + 200);
+	assert_int_equal(chain(f), LANG_OK);
+	assert_int_equal(f->chain.nr, 512 - 96);
+	expect_frame(f, f->chain.nr - 1, "Enum.-sum/1-fun-0-/1", "?", LANG_NO_INSTR, true);
+}
+
 TEST(test_beam_hostile, setup, teardown)
 {
 	struct fixture *f = *state;
