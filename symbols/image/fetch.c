@@ -2,20 +2,29 @@
 /*
  * Get debug files from debuginfod servers, by libdebuginfod.
  *
- * Runs on: the loader; the transfer on a helper, with a copy of the build-id.
+ * Runs on: the loader; the transfer in a process, for which a helper waits, with a copy of the
+ * build-id: the library (0.192) asks whether to go on only once a server has answered, and one that
+ * does not is waited for as long as the time-out of the library. To cancel is to end the process.
  */
 #include "symbols/image/image.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <glob.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "symbols/base/base.h"
@@ -23,11 +32,9 @@
 #include "symbols/base/thread.h"
 #include "symbols/elf/elf.h"
 
-#define LIBRARY "libdebuginfod.so.1"
-#define TELL_NS 1000000000ULL
-/* The library (0.192) asks whether to go on only once a server has answered. */
-#define CANCEL_NS    500000000ULL
-#define LEFT_MAX     2U /* each keeps a helper from reading files */
+#define LIBRARY	     "libdebuginfod.so.1"
+#define TELL_NS	     1000000000ULL
+#define LOOK_MS	     100 /* how often it is asked whether to cancel */
 #define BUILD_ID_MAX 20U
 
 /* The functions of libdebuginfod that are used (its header need not be installed). */
@@ -44,19 +51,14 @@ struct fetch {
 	uint32_t object;
 	uint8_t build_id[BUILD_ID_MAX];
 	uint8_t build_id_size;
-	char name[64];	    /* the loader's, as is the next */
-	uint64_t cancel_ns; /* since then it has been cancelled; 0: it is not, or was not seen */
-	int rc;		    /* result; 0: the file is in the cache */
-	bool refused;	    /* without the rights of the invoking user */
-	bool left;	    /* cancelled, but it goes on */
+	char name[64];		/* the loader's */
+	int rc;			/* result; 0: the file is in the cache */
+	bool refused;		/* without the rights of the invoking user */
 	char missing[PATH_MAX]; /* the folder of the cache, if it was not made */
 };
 
-/* Transfers that go on although they were cancelled. */
-static atomic_uint nr_left;
-
-/* Progress functions get only the client; a helper has one transfer at a time. */
-static _Thread_local struct fetch *fetching;
+/* Progress functions get only the client; a process has one transfer. */
+static struct fetch *fetching;
 
 static bool find_functions(struct library *lib)
 {
@@ -70,14 +72,14 @@ static bool find_functions(struct library *lib)
 	return library_find(LIBRARY, lib, list, ARRAY_SIZE(list));
 }
 
-/* Store the progress: @a of @b, 0: unknown. Nonzero cancels the transfer. */
+/* Store the progress: @a of @b, 0: unknown. */
 static int on_progress(void *client, long a, long b)
 {
 	struct watch *w = &fetching->job.watch;
 
 	atomic_store_explicit(&w->done, (unsigned long long)MAX(a, 0), memory_order_relaxed);
 	atomic_store_explicit(&w->total, (unsigned long long)MAX(b, 0), memory_order_relaxed);
-	return atomic_load_explicit(&w->cancel, memory_order_relaxed);
+	return 0;
 }
 
 /*
@@ -135,7 +137,7 @@ static int find(struct fetch *f)
 	rc = f->lib.find(client, f->build_id, f->build_id_size, &path);
 	if (rc >= 0)
 		close(rc);
-	else if (rc != -ENOENT || atomic_load_explicit(&f->job.watch.cancel, memory_order_relaxed))
+	else if (rc != -ENOENT)
 		forget_failure(f);
 	/* This comes before it makes the folder. */
 	if (rc < 0 && rc != -ENOSYS)
@@ -148,36 +150,119 @@ static int find(struct fetch *f)
 	return MIN(rc, 0);
 }
 
+/* Remove the parts of the file that a transfer that was ended has left beside it. */
+static void forget_parts(const struct fetch *f, const struct timespec *since)
+{
+	char path[PATH_MAX], pattern[PATH_MAX + 8];
+	struct stat st;
+
+	for (unsigned int i = 0;
+	     debugfile_cache_path(f->build_id, f->build_id_size, i, path, sizeof(path)); i++) {
+		glob_t found;
+
+		snprintf(pattern, sizeof(pattern), "%s.??????", path);
+		if (!*path || glob(pattern, 0, NULL, &found))
+			continue;
+		for (size_t k = 0; k < found.gl_pathc; k++)
+			if (!lstat(found.gl_pathv[k], &st) && S_ISREG(st.st_mode) &&
+			    st.st_uid == invoker_uid() && st.st_mtime >= since->tv_sec)
+				unlink(found.gl_pathv[k]);
+		globfree(&found);
+	}
+}
+
 /*
  * Fetch with the rights of the invoking user: the cache is that user's, with any links in it, and
  * libdebuginfod makes files there, and removes some. Threads that it starts have the same rights.
  *
- * Runs on: a helper.
+ * Runs on: the process of the transfer. @f: memory that it shares.
  */
-static void run(struct job *job)
+static void transfer(struct fetch *f)
 {
-	struct fetch *f = (struct fetch *)job;
 	struct invoker_saved saved;
 
-	f->rc = -ELIBACC;
-	if (!find_functions(&f->lib))
-		return;
+	/* With the helper, which waits for it; no descriptor of ours is kept open. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	syscall(SYS_close_range, 3U, ~0U, 0U);
 	f->rc = invoker_begin(&saved, NULL);
 	f->refused = f->rc;
 	if (f->rc)
 		return;
 	invoker_make_cache();
 	f->rc = find(f);
-	invoker_end(&saved);
+}
+
+/* Wait for the end of the process, and pass its progress on; cancelled, it is ended. */
+static void wait_for(struct fetch *f, const struct fetch *shared, int pidfd)
+{
+	struct pollfd end = { .fd = pidfd, .events = POLLIN };
+	const struct watch *from = &shared->job.watch;
+	struct watch *to = &f->job.watch;
+
+	while (!poll(&end, 1, LOOK_MS)) {
+		atomic_store_explicit(&to->done, atomic_load(&from->done), memory_order_relaxed);
+		atomic_store_explicit(&to->total, atomic_load(&from->total), memory_order_relaxed);
+		if (atomic_load_explicit(&to->cancel, memory_order_relaxed))
+			syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+	}
+}
+
+/* Run the transfer in a process. 0 or -errno: it did not run to its end. */
+static int run_process(struct fetch *f, struct fetch *shared)
+{
+	siginfo_t info = { .si_code = 0 };
+	int pidfd;
+	pid_t pid = fork();
+
+	if (!pid) {
+		transfer(shared);
+		_exit(0);
+	}
+	if (pid < 0)
+		return -errno;
+	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (pidfd >= 0)
+		wait_for(f, shared, pidfd);
+	while (waitid(P_PID, (id_t)pid, &info, WEXITED) && errno == EINTR)
+		;
+	if (pidfd >= 0)
+		close(pidfd);
+	return info.si_code == CLD_EXITED ? 0 : -ECANCELED;
+}
+
+/* Runs on: a helper. */
+static void run(struct job *job)
+{
+	struct fetch *f = (struct fetch *)job, *shared;
+	struct invoker_saved saved;
+	struct timespec since;
+
+	f->rc = -ELIBACC;
+	if (!find_functions(&f->lib))
+		return;
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	f->rc = -ENOMEM;
+	if (shared == MAP_FAILED)
+		return;
+	*shared = *f;
+	clock_gettime(CLOCK_REALTIME, &since);
+	f->rc = run_process(f, shared);
+	if (!f->rc) {
+		f->rc = shared->rc;
+		f->refused = shared->refused;
+		memcpy(f->missing, shared->missing, sizeof(f->missing));
+	} else if (!invoker_begin(&saved, NULL)) {
+		forget_failure(f);
+		forget_parts(f, &since);
+		invoker_end(&saved);
+	}
+	munmap(shared, sizeof(*shared));
 }
 
 static void drop(struct job *job)
 {
-	struct fetch *f = (struct fetch *)job;
-
-	if (f->left)
-		atomic_fetch_sub_explicit(&nr_left, 1, memory_order_relaxed);
-	free(f);
+	free((struct fetch *)job);
 }
 
 void fetch_init(struct fetch_desk *d, struct objects *objects)
@@ -271,11 +356,6 @@ static void start(struct fetch_desk *d, uint32_t id)
 			"DEBUGINFOD_URLS=https://debuginfod.debian.net, and restart");
 		return;
 	}
-	if (atomic_load_explicit(&nr_left, memory_order_relaxed) >= LEFT_MAX) {
-		tell(d, "cannot fetch debug symbols: cancelled transfers still wait for their "
-			"server: try again in some minutes");
-		return;
-	}
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return;
@@ -353,16 +433,6 @@ static uint32_t take_wanted(struct fetch_desk *d)
 	return OBJECT_ID_UNKNOWN;
 }
 
-/* Return whether a transfer that is cancelled goes on: its helper is left, until its time-out. */
-static bool ignores_cancel(struct fetch *f, uint64_t now_ns)
-{
-	if (!atomic_load_explicit(&f->job.watch.cancel, memory_order_relaxed))
-		return false;
-	if (!f->cancel_ns)
-		f->cancel_ns = now_ns;
-	return now_ns - f->cancel_ns >= CANCEL_NS;
-}
-
 uint32_t fetch_serve(struct fetch_desk *d, uint64_t now_ns)
 {
 	uint32_t wanted = take_wanted(d), came = OBJECT_ID_UNKNOWN;
@@ -376,15 +446,7 @@ uint32_t fetch_serve(struct fetch_desk *d, uint64_t now_ns)
 	if (!f)
 		return OBJECT_ID_UNKNOWN;
 	if (!helper_job_done(&f->job)) {
-		if (ignores_cancel(f, now_ns)) {
-			tell(d, "cancelled fetching debug symbols for %s", f->name);
-			f->left = true;
-			atomic_fetch_add_explicit(&nr_left, 1, memory_order_relaxed);
-			helper_job_leave(&f->job);
-			d->job = NULL;
-		} else {
-			tell_progress(d, f, now_ns);
-		}
+		tell_progress(d, f, now_ns);
 		return OBJECT_ID_UNKNOWN;
 	}
 	tell_end(d, f);
