@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The builder thread: ends ticks, applies requests; requests that open the events again. Online for
- * urcu-qsbr but while it waits.
+ * The builder thread: ends ticks, applies requests; opens the events again for some; the governor
+ * of --max-overhead. Online for urcu-qsbr but while it waits.
  */
 #include "sampler/internal.h"
 
@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 #include <urcu-qsbr.h>
 
 #include "sampler/count/count.h"
@@ -534,6 +535,273 @@ static bool is_complete(const struct sampler_target_spec *spec)
 	       !(spec->target == TARGET_NAME && !spec->name);
 }
 
+/*
+ * The governor: down immediately, as far as the cost requires, up slowly and only after some calm
+ * ticks, so that it does not swing.
+ *
+ * Pure; one caller at a time.
+ */
+
+/* The most that interrupts may take of a CPU at a higher rate, or threads run too slowly. */
+#define GOVERNOR_INTERRUPTS_MAX 0.25
+/* The lowest rate while symbols are read. */
+#define GOVERNOR_STARVED_HZ 19
+/* and the lowest rate because of that: up to it, reading symbols at the start may cost more. */
+#define GOVERNOR_CAP_HZ 1000
+
+/* More samples lost than this, and the rate is too high whatever it costs. */
+#define GOVERNOR_LOSS_MAX 0.01
+
+#define GOVERNOR_CAP_NS 3000000000ULL
+
+/* Shorter stretches say little about the cost. */
+#define SPAN_NS 500000000ULL
+
+#define AIM	    0.8 /* of the limit: the cost swings */
+#define CALM_BELOW  0.6
+#define CALM_STEPS  6
+#define RAISE	    1.25
+#define STEP_MIN    0.2 /* the cost of one stretch may be a fluke */
+#define FACTOR_MIN  0.001
+#define HELPED	    0.25 /* of the expected saving, at least; less: samples are not the cost */
+#define FIXED_STEPS 30
+#define CLIMB	    2.0
+#define CLIMB_MIN   1.05
+
+/* Above GOVERNOR_STALL_HZ: how long a tick may be, and the cost be above the cap. */
+#define FAST_NS 1000000000ULL
+
+#define LATE_TIMES 3		 /* as long as a tick should be, */
+#define LATE_NS	   1000000000ULL /* and this much longer at least, */
+#define LATE_TICKS 2		 /* so often in a row */
+
+static void governor_init(struct governor *g, double max_pct, uint32_t nr_cpus, double hz)
+{
+	assert(max_pct >= 0 && hz >= 0);
+	*g = (struct governor){
+		.max_pct = max_pct, .factor = 1, .ceiling = 1, .over = 1, .fast = 1
+	};
+	if (max_pct > 0 || hz <= GOVERNOR_CAP_HZ)
+		return;
+	g->is_cap = true;
+	g->max_pct = (double)GOVERNOR_CAP_PCT * nr_cpus;
+	g->least = GOVERNOR_CAP_HZ / hz;
+}
+
+/*
+ * Begin at GOVERNOR_STALL_HZ, if @hz is higher, and double that as long as the next step is within
+ * the limits: a rate that stops the machine is never set, so that it need not be noticed.
+ */
+static void governor_climb(struct governor *g, double hz)
+{
+	g->climbs = hz > GOVERNOR_STALL_HZ && g->max_pct > 0;
+	if (g->climbs)
+		g->factor = g->fast = GOVERNOR_STALL_HZ / hz;
+}
+
+static bool is_fast(const struct governor *g)
+{
+	return g->factor > g->fast;
+}
+
+/* Return how long the next tick may be, to see the cost of a high rate in time; UINT64_MAX: as
+ * usual. */
+static uint64_t governor_patience(const struct governor *g)
+{
+	return g->climbs ? SPAN_NS : is_fast(g) ? FAST_NS : UINT64_MAX;
+}
+
+static bool set_factor(struct governor *g, double factor)
+{
+	double was = g->factor;
+
+	g->factor = MIN(MAX(factor, FACTOR_MIN), g->ceiling);
+	g->capped &= g->factor < g->ceiling;
+	g->calm = 0;
+	return g->factor < was || g->factor > was;
+}
+
+/* A step above the limit. A single costly tick is the loader at work, except at the start. */
+static bool lasts(struct governor *g, uint64_t span_ns)
+{
+	if (!g->is_cap)
+		return g->over++;
+	g->over_ns += span_ns;
+	if (g->over_ns < (is_fast(g) ? FAST_NS : GOVERNOR_CAP_NS))
+		return false;
+	g->over_ns = 0;
+	return true;
+}
+
+/* The last step saved a part of the cost that it should have saved. */
+static bool helped(const struct governor *g, double pct)
+{
+	return g->from_pct - pct >= HELPED * g->from_pct * (1 - g->factor / g->from);
+}
+
+/*
+ * The cost is almost proportional to the number of samples; or it is not the samples that cost, but
+ * the symbols of new programs, or records of their doings: then the last step is undone.
+ */
+static bool lower(struct governor *g, double pct)
+{
+	double factor = g->factor * MAX(AIM * g->max_pct / pct, STEP_MIN);
+	double from = g->from;
+
+	if (!g->is_cap && from > g->factor && !helped(g, pct)) {
+		g->from = 0;
+		g->fixed = FIXED_STEPS;
+		g->why = GOVERNOR_FIXED;
+		return set_factor(g, from);
+	}
+	if (g->fixed)
+		return false;
+	g->from = g->factor;
+	g->from_pct = pct;
+	g->capped |= g->is_cap && g->factor > g->least;
+	return set_factor(g, MAX(factor, MIN(g->least, g->factor)));
+}
+
+/* Cost and interrupts are almost proportional to the rate: the next step is within the limits. */
+static bool climb(struct governor *g, double pct)
+{
+	double times = pct > 0 ? MIN(AIM * g->max_pct / pct, CLIMB) : CLIMB;
+	double limit = 1;
+
+	/* The cost may fall later, interrupts will not. */
+	if (g->interrupts > 0)
+		limit = g->factor * GOVERNOR_INTERRUPTS_MAX / g->interrupts;
+	g->ceiling = MIN(g->ceiling, MAX(limit, g->fast));
+	if (times < CLIMB) {
+		g->climbs = false;
+		g->capped = g->is_cap;
+	}
+	if (g->factor * times >= g->ceiling)
+		g->climbs = false;
+	return times >= CLIMB_MIN && set_factor(g, g->factor * times);
+}
+
+static bool step(struct governor *g, uint64_t span_ns, double pct, double loss)
+{
+	g->why = GOVERNOR_COST;
+	g->pct = pct;
+	g->loss = loss;
+	if (g->climbs)
+		return climb(g, pct);
+	g->fixed -= g->fixed > 0;
+	if (pct > g->max_pct)
+		return lasts(g, span_ns) && lower(g, pct);
+	g->from = 0;
+	g->over = 0;
+	g->over_ns = 0;
+	if (!g->is_cap && loss > GOVERNOR_LOSS_MAX) {
+		g->why = GOVERNOR_LOST;
+		return set_factor(g, g->factor * 0.7);
+	}
+	if (pct > CALM_BELOW * g->max_pct) {
+		g->calm = 0;
+		return false;
+	}
+	return ++g->calm >= CALM_STEPS && g->factor < g->ceiling &&
+	       set_factor(g, g->factor * RAISE);
+}
+
+/* Add the cost of one tick. True: the factor has changed. */
+static bool governor_tick(struct governor *g, uint64_t interval_ns, double cpu_pct, uint64_t taken,
+			  uint64_t lost)
+{
+	uint64_t span_ns;
+	double pct, loss;
+
+	assert(g->factor > 0 && g->factor <= 1);
+	if (!(g->max_pct > 0))
+		return false;
+	g->span_ns += interval_ns;
+	g->cost_ns += cpu_pct * (double)interval_ns;
+	g->taken += taken;
+	g->lost += lost;
+	if (g->span_ns < SPAN_NS)
+		return false;
+	pct = g->cost_ns / (double)g->span_ns;
+	loss = g->taken ? (double)g->lost / (double)g->taken : 0;
+	span_ns = g->span_ns;
+	g->span_ns = g->taken = g->lost = 0;
+	g->cost_ns = 0;
+	return step(g, span_ns, pct, loss);
+}
+
+/*
+ * A tick took @interval_ns instead of @tick_ns, with @hz wanted of the
+ * fastest event. True: not the first in a row that was much too late; the
+ * factor is lower, down to GOVERNOR_STALL_HZ, and will not rise again.
+ */
+static bool governor_stall(struct governor *g, uint64_t interval_ns, uint64_t tick_ns, double hz)
+{
+	assert(hz >= 0 && g->factor > 0);
+	if (hz * g->factor <= GOVERNOR_STALL_HZ || interval_ns < LATE_TIMES * tick_ns ||
+	    interval_ns < tick_ns + LATE_NS) {
+		g->late = 0;
+		return false;
+	}
+	if (++g->late < LATE_TICKS)
+		return false;
+	g->late = 0;
+	g->climbs = false;
+	g->ceiling = GOVERNOR_STALL_HZ / hz;
+	return set_factor(g, g->factor);
+}
+
+/*
+ * A tick was @starved: most stacks are pending, as other threads of proftop get too little CPU
+ * time. True: the factor is lower, not below GOVERNOR_STARVED_HZ of @hz, or rises after some other
+ * ticks.
+ */
+static bool governor_starve(struct governor *g, bool starved, double hz)
+{
+	double least = MIN(GOVERNOR_STARVED_HZ / hz, g->factor);
+
+	assert(hz > 0 && g->factor > 0);
+	if (starved) {
+		g->fed = 0;
+		/* The first tick starts with everything unread. */
+		if (++g->starved < LATE_TICKS)
+			return false;
+		g->hungry |= g->factor > least;
+		g->climbs = false;
+		return set_factor(g, MAX(g->factor / 2, least));
+	}
+	g->starved = 0;
+	if (!g->hungry || ++g->fed < CALM_STEPS)
+		return false;
+	g->fed = 0;
+	/* Faster than after a cost that was too high: symbols are read once. */
+	set_factor(g, g->factor * 2);
+	g->hungry = g->factor < g->ceiling;
+	return true;
+}
+
+/* Return the highest requested rate; 0: only periods. */
+static double rates_fastest(const struct rates *r, uint32_t nr_events)
+{
+	double fastest = 0;
+
+	for (uint32_t i = 0; i < nr_events; i++)
+		fastest = MAX(fastest, r->asked_hz[i]);
+	return fastest;
+}
+
+/* Start the governor again for the requested rates. */
+static void rates_govern(struct rates *r, const struct sampler_config *config)
+{
+	long nr = sysconf(_SC_NPROCESSORS_ONLN);
+
+	governor_init(&r->governor, config->max_overhead_pct, (uint32_t)MAX(nr, 1L),
+		      rates_fastest(r, config->nr_events));
+	/* Without a screen the requested rate is the rate of the first tick. */
+	if (!config->exact_ticks)
+		governor_climb(&r->governor, rates_fastest(r, config->nr_events));
+}
+
 /* Note that the rates of @hz were asked for, 0: unchanged; the governor starts again. */
 static void take_rates(struct sampler *s, const double hz[static EVENTS_MAX])
 {
@@ -743,7 +1011,7 @@ static bool apply_governor(struct sampler *s)
 	bool changed = false;
 	struct err e;
 
-	rates_mix(&s->rates);
+	s->rates.mixed = true;
 	for (uint32_t i = 0; i < s->config.nr_events; i++) {
 		double hz = MAX(s->rates.asked_hz[i] * s->rates.governor.factor, 1.0);
 
@@ -894,7 +1162,7 @@ static void set_rate(struct sampler *s, const struct control *c)
 		return;
 	}
 	recording_note(&s->recording, s->live.counters);
-	rates_mix(&s->rates);
+	s->rates.mixed = true;
 	s->rates.hz[c->event] = MIN(c->hz, GOVERNOR_STALL_HZ);
 	s->rates.asked_hz[c->event] = c->hz;
 	reset_governor(s);
@@ -921,7 +1189,7 @@ static void set_enabled(struct sampler *s, const struct control *c)
 	s->rates.enabled = on;
 	if (on)
 		tick_restart_cpu(s);
-	rates_mix(&s->rates);
+	s->rates.mixed = true;
 	waiting_begin(s);
 	mailbox_say(&s->mailbox,
 		    on ? "sampling" : "sampling stopped: it costs nothing now; S starts it again");
@@ -1042,7 +1310,7 @@ static void enable_event(struct sampler *s, const struct control *c)
 	}
 	assert(c->kind == CONTROL_EVENT_ENABLE);
 	s->rates.off[c->event] = !c->on;
-	rates_mix(&s->rates);
+	s->rates.mixed = true;
 	mailbox_say(&s->mailbox, "%s %s", s->config.events[c->event].name,
 		    c->on ? "is sampled" : "is off: no overhead");
 }

@@ -227,14 +227,6 @@ struct lost {
 };
 
 /*
- * Add the throttled samples and time of the tick, which ends @now_ns, including a pause of which
- * the end is not recorded yet.
- */
-void lost_add_throttled(struct lost *l, struct sampler_thread *t,
-			const struct sampler_thread_stats *stats, struct profile_cpu *cpu,
-			uint64_t now_ns, uint64_t interval_ns);
-
-/*
  * The data that the builder passes to the UI: the newest profile, and one line of text.
  *
  * Threads: mailbox_take() by the UI, everything else by the builder.
@@ -979,44 +971,10 @@ struct rates_tick {
 
 /* Set the wanted rates of @config; nothing is measured. */
 void rates_init(struct rates *r, const struct sampler_config *config);
-/* Return the highest requested rate; 0: only periods. */
-double rates_fastest(const struct rates *r, uint32_t nr_events);
-/* Start the governor again for the requested rates. */
-void rates_govern(struct rates *r, const struct sampler_config *config);
-/* 0 or -errno with a sentence. */
-int rates_open(struct rates *r, struct err *e);
-void rates_close(struct rates *r);
 /* Return @nr CPUs of which nothing is known yet; malloc'ed. */
 struct rates_cpu *rates_new_cpus(uint32_t nr);
-/* The sampling changes now: the rates of this stretch say nothing. */
-void rates_mix(struct rates *r);
 /* Begin to measure again, at @now_ns. */
 void rates_restart(struct rates *r, uint64_t now_ns);
-/* Forget the counters of the last tick. */
-void rates_begin_tick(struct rates *r);
-/* Read the counters of CPU @index, and how much of its ring is written. */
-void rates_read(struct rates *r, struct counters *counters, uint32_t index, uint32_t nr_events);
-/* Read /proc/stat where that says something by now. */
-void rates_read_busy(struct rates *r, uint64_t now_ns);
-/* Add the counts of CPU @index to @cpu, and to its @events. */
-void rates_add_cpu(struct rates *r, const struct rates_tick *t, uint32_t index,
-		   const struct sampler_thread_stats *stats, struct profile_cpu *cpu,
-		   struct profile_cpu_event *events);
-/*
- * Compute the got rates that have enough samples and busy time behind them; others keep their value
- * for a while, then NAN.
- */
-void rates_update(struct rates *r, uint64_t now_ns, uint32_t nr_events, uint32_t nr_cpus);
-/*
- * Fill @ev with the state of event @index. @nr_fds: the event of a task has one fd a CPU; each is
- * enabled all the time that the task is, and runs on one CPU only. Else 1.
- */
-void rates_fill_event(const struct rates *r, uint32_t index, uint32_t nr_fds,
-		      struct profile_event *ev);
-/* Read the kernel's limit again. Returns the one before if it fell; else 0. */
-uint64_t rates_read_limit(struct rates *r);
-/* Take the counters as they are now as the start of the next tick. */
-void rates_rebase(struct rates *r, struct counters *counters, uint32_t index, uint32_t nr_events);
 
 /* All zero at the start. */
 struct replay_language {

@@ -1169,7 +1169,7 @@ static void set_limited(struct sampler *s, bool limited)
 	s->waiting.limited = limited;
 	s->rates.hz[slot] = s->rates.asked_hz[slot] = limited ? hz : 0;
 	s->config.events[slot].period = !limited;
-	rates_mix(&s->rates);
+	s->rates.mixed = true;
 	recording_note(&s->recording, s->live.counters);
 }
 

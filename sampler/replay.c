@@ -970,7 +970,7 @@ struct replay_walk_reading {
 	struct record rec;
 };
 
-/* Limit the times of a record, as those of perfdata_found(). */
+/* Limit the times of a record, as perfdata_found() has them. */
 static void limit_times(const struct replay *r, struct record *rec)
 {
 	if (rec->type == PERF_RECORD_SAMPLE && rec->time_ns >= PERFDATA_TIME_NONE)

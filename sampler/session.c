@@ -187,6 +187,11 @@ static int open_live(struct sampler *s, struct err *e)
 	return code;
 }
 
+static int rates_open(struct rates *r, struct err *e)
+{
+	return procstat_new(&r->procstat, "", e);
+}
+
 static int open_parts(struct sampler *s, const struct sampler_config *config, struct err *e)
 {
 	int code = controls_open(&s->controls, e), mailbox = mailbox_open(&s->mailbox, e);
@@ -312,6 +317,13 @@ const struct source source_live = {
 	.permille = live_permille,
 	.each = live_each,
 };
+
+/* 0 or -errno with a sentence. */
+static void rates_close(struct rates *r)
+{
+	procstat_free(r->procstat);
+	free(r->cpus);
+}
 
 void session_free(struct sampler *s)
 {

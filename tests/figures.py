@@ -22,10 +22,10 @@ Room = collections.namedtuple("Room", "doors includes")
 # Figures of the whole: the most that is allowed. They only fall.
 BUDGET = {
     "files": 232,
-    "headers": 65,
+    "headers": 64,
     "headers used by other folders": 39,
-    "exported functions": 1865,
-    "exported for one other file": 1116,
+    "exported functions": 1845,
+    "exported for one other file": 1097,
     "files in call circles": 0,
     "own headers, p90": 32,
     "own headers, max": 36,

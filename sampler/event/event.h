@@ -106,35 +106,6 @@ struct governor {
 };
 
 /*
- * Begin with the wanted rates. @max_pct: of --max-overhead, 0: the cap for @nr_cpus CPUs, if the
- * fastest event has a rate @hz.
- */
-void governor_init(struct governor *g, double max_pct, uint32_t nr_cpus, double hz);
-/*
- * Begin at GOVERNOR_STALL_HZ, if @hz is higher, and double that as long as the next step is within
- * the limits: a rate that stops the machine is never set, so that it need not be noticed.
- */
-void governor_climb(struct governor *g, double hz);
-/* Return how long the next tick may be, to see the cost of a high rate in time; UINT64_MAX: as
- * usual. */
-uint64_t governor_patience(const struct governor *g);
-/* Add the cost of one tick. True: the factor has changed. */
-bool governor_tick(struct governor *g, uint64_t interval_ns, double cpu_pct, uint64_t taken,
-		   uint64_t lost);
-/*
- * A tick took @interval_ns instead of @tick_ns, with @hz wanted of the
- * fastest event. True: not the first in a row that was much too late; the
- * factor is lower, down to GOVERNOR_STALL_HZ, and will not rise again.
- */
-bool governor_stall(struct governor *g, uint64_t interval_ns, uint64_t tick_ns, double hz);
-/*
- * A tick was @starved: most stacks are pending, as other threads of proftop get too little CPU
- * time. True: the factor is lower, not below GOVERNOR_STARVED_HZ of @hz, or rises after some other
- * ticks.
- */
-bool governor_starve(struct governor *g, bool starved, double hz);
-
-/*
  * Figures of /proc: how busy each CPU is, the cost of proftop itself, the kernel's limits for perf
  * events.
  *
@@ -588,8 +559,8 @@ int counters_add_tasks(struct counters *c, const pid_t *tids, uint32_t nr, struc
 /*
  * Write up to @nr busy tasks to @tids, in the order of their numbers, above @after only; return how
  * many. Busy tasks lack events, as they were hanging in an exec when these were to be opened. They
- * may be added again, which takes time if they still hang (see in_time_begin() in rights.c); until then they
- * are among counters_nr_refused().
+ * may be added again, which takes time if they still hang (see in_time_begin() in rights.c); until
+ * then they are among counters_nr_refused().
  */
 uint32_t counters_busy(const struct counters *c, pid_t after, pid_t *tids, uint32_t nr);
 /* Report whether @tid is a busy task. */

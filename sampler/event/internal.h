@@ -23,13 +23,6 @@ struct idmap_table;
 struct limits_refusal;
 struct perf_event_attr;
 
-/* The most that interrupts may take of a CPU at a higher rate, or threads run too slowly. */
-#define GOVERNOR_INTERRUPTS_MAX 0.25
-/* The lowest rate while symbols are read. */
-#define GOVERNOR_STARVED_HZ 19
-/* and the lowest rate because of that: up to it, reading symbols at the start may cost more. */
-#define GOVERNOR_CAP_HZ 1000
-
 /*
  * Event ids of the kernel -> event slots, looked up for each sample.
  *

@@ -237,7 +237,7 @@ struct profile_account {
 #define PROFILE_LATENCY (EVENTS_MAX + 1)
 /*
  * In the place of an event, in counts of the history alone: the CPU time of a task, and that of its
- * process that no task with samples has, by clocks of the kernel (sampler/rates.c). Without
+ * process that no task with samples has, by clocks of the kernel (sampler/cpu_times.c). Without
  * samples and stack; a profile has it in its tasks and processes.
  */
 #define PROFILE_CPU	 (EVENTS_MAX + 2)

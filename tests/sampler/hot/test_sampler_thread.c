@@ -7,6 +7,7 @@
 #include "sampler/hot/sampler_thread.c"
 #include "sampler/record/recorder.c"
 #include "sampler/waits/waits.c"
+#include "sampler/tick.c"
 
 #include "sampler/hot/internal.h"
 

@@ -129,8 +129,9 @@ TEST(test_refused_in_stream)
 	fd = open_stream(&pd);
 	assert_int_equal(write(fd, "12345678", 8), 8);
 	assert_false(perfdata_more(pd, false));
-	assert_string_equal(perfdata_found(pd)->note, "reading stopped: its reader failed: a damaged "
-					       "file, or out of memory");
+	assert_string_equal(perfdata_found(pd)->note, "reading stopped: its reader failed: a "
+						      "damaged "
+						      "file, or out of memory");
 	for (uint64_t i = 0; i < perfdata_nr_records(pd); i++) {
 		const struct record_layout *layout;
 		size_t size;
@@ -335,8 +336,9 @@ TEST(test_compressed_stream)
 	pd->kept = PERFDATA_ZSTD_MAX;
 	assert_int_equal(write(fd, "12345678", 8), 8);
 	assert_false(perfdata_more(pd, false));
-	assert_string_equal(perfdata_found(pd)->note, "reading stopped: its records need more than 8 GiB "
-					       "of memory");
+	assert_string_equal(perfdata_found(pd)->note, "reading stopped: its records need more than "
+						      "8 GiB "
+						      "of memory");
 	perfdata_close(pd);
 	close(fd);
 }

@@ -3,7 +3,7 @@
  * governor: the cost of a simulated sampler follows its rate, falls below the limit within ten
  * ticks, does not rise above the limit, and goes up again when it is calm.
  */
-#include "sampler/event/internal.h"
+#include "sampler/builder.c"
 
 #include "tests/prelude.h"
 #include "symbols/base/base.h"
@@ -244,7 +244,7 @@ TEST(test_cap_least)
 }
 
 /* Do @nr ticks at the cost and the interrupts of @full and @interrupts at the whole rate. */
-static void climb(struct governor *g, int nr, double full, double interrupts)
+static void climb_steps(struct governor *g, int nr, double full, double interrupts)
 {
 	for (int i = 0; i < nr; i++) {
 		g->interrupts = interrupts * g->factor;
@@ -274,14 +274,14 @@ TEST(test_climb)
 		governor_init(&g, 0, 2, h);
 		governor_climb(&g, h);
 		assert_float_equal(g.factor * h, GOVERNOR_STALL_HZ, 0.001);
-		climb(&g, 6, f, n);
+		climb_steps(&g, 6, f, n);
 		at = g.factor;
 		if (h < 1e6) {
 			assert_false(g.climbs);
 			assert_true(f > 40 || n > 0.25 || at > 0.999);
 		}
 		assert_true(at * h >= GOVERNOR_STALL_HZ - 0.001 || f * g.fast > 40);
-		climb(&g, 60, f, n);
+		climb_steps(&g, 60, f, n);
 	}
 }
 
@@ -296,7 +296,7 @@ TEST(test_patience)
 	assert_true(!g.climbs && governor_patience(&g) == UINT64_MAX);
 	governor_climb(&g, 50000);
 	assert_true(g.climbs && governor_patience(&g) == S / 2);
-	climb(&g, 6, 10, 0.1);
+	climb_steps(&g, 6, 10, 0.1);
 	assert_true(!g.climbs && governor_patience(&g) == S);
 	/* The load begins later: 1 s above the limit. */
 	assert_false(governor_tick(&g, S / 2, 190, 1000, 0));
