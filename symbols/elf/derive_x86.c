@@ -256,7 +256,7 @@ static void read_operands(struct x86 *i)
 		take(i, i->addr32 || i->narrow ? 4 : 8);
 		break;
 	case 'e':
-		take(i, 3);
+		i->imm = (int64_t)take(i, 3);
 		break;
 	case 'x':
 	case 'p':
@@ -810,7 +810,7 @@ static bool apply_sum(const struct x86 *i, struct derive_state *s)
 	return false;
 }
 
-/* Apply pushes, pops, leave. False: it is none of these. */
+/* Apply pushes, pops, enter, leave. False: it is none of these. */
 static bool apply_stack(const struct x86 *i, struct derive_state *s, uint64_t next)
 {
 	bool one = !i->map, fs = i->map == 1 && !i->vex;
@@ -838,9 +838,11 @@ static bool apply_stack(const struct x86 *i, struct derive_state *s, uint64_t ne
 	} else if (one && i->op == 0xc9) {
 		set_sp(s, s->reg[FP]);
 		set(s, FP, pop(s));
-	} else if (one && i->op == 0xc8) {
-		set_sp(s, 0);
-		set(s, FP, 0);
+	} else if (one &&
+		   i->op == 0xc8) { /* enter: imm16 of space, frame pointers for nested functions */
+		push(s, s->reg[FP]);
+		set(s, FP, s->reg[SP]);
+		set_sp(s, i->imm >> 16 ? 0 : derive_add(s->reg[SP], -i->imm));
 	} else {
 		return false;
 	}

@@ -31,6 +31,9 @@ FUNCTION(d_plain,
 FUNCTION(d_frame,
 	"push %rbp\n mov %rsp, %rbp\n sub %rdi, %rsp" LABEL(d_frame_body)
 	"call *%rsi\n leave" LABEL(d_frame_left) "ret");
+FUNCTION(d_enter,
+	"enter $48, $0\n push %rbx" LABEL(d_enter_body) "call *%rsi\n pop %rbx\n leave" LABEL(d_enter_left)
+	"ret");
 FUNCTION(d_aligned,
 	"mov %rsp, %rax\n and $-64, %rsp\n sub $128, %rsp" LABEL(d_aligned_by_reg)
 	"mov %rax, 72(%rsp)\n xor %eax, %eax" LABEL(d_aligned_by_word)
@@ -262,6 +265,10 @@ TEST(test_frame_pointer)
 	assert_cfa(&r, AT(d_frame_body), DERIVE_BY_REG, 6, 16, 0);
 	assert_saved(&r, AT(d_frame_body), RBP, DERIVE_AT_CFA, -16);
 	assert_cfa(&r, AT(d_frame_left), DERIVE_BY_REG, 7, 8, 0);
+	DERIVE(&r, d_enter);
+	assert_cfa(&r, AT(d_enter_body), DERIVE_BY_REG, 7, 72, 0);
+	assert_saved(&r, AT(d_enter_body), RBP, DERIVE_AT_CFA, -16);
+	assert_cfa(&r, AT(d_enter_left), DERIVE_BY_REG, 7, 8, 0);
 }
 
 TEST(test_realigned)
