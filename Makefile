@@ -79,7 +79,7 @@ TOOLS     := $(patsubst tests/tools/%.c,$(B)/tests/tools/%,$(wildcard tests/tool
 # The same targets over their corpora, without a fuzzer.
 REPLAYS   := $(FUZZERS:%=$(B)/tests/fuzz/%)
 
-.PHONY: cases truth-tableless bench-cage kill-matrix storms soak drift man all run check pure live unit e2e bench fuzz fuzz-all layouts layering style figures install uninstall clean help deps programs tools lab
+.PHONY: cases truth-tableless truth-callers bench-cage kill-matrix storms soak drift man all run check pure live unit e2e bench fuzz fuzz-all layouts layering style figures install uninstall clean help deps programs tools lab
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -259,6 +259,9 @@ truth-tableless: $(TOOLS) ## rows derived from code against the unwind tables of
 	$(Q)$(B)/tests/tools/derivetruth $(or $(FILES),$(wildcard /lib/*-linux-gnu/libc.so.6 /lib/*-linux-gnu/libm.so.6 \
 		/lib/*-linux-gnu/libgcc_s.so.1 /usr/*-linux-gnu/lib/libc.so.6 /usr/*-linux-gnu/lib/libm.so.6 /usr/*-linux-gnu/lib/libstdc++.so.6))
 	$(Q)B=$(B) tests/truth_steps
+
+truth-callers: $(B)/proftop ## live, code without tables: complete stacks, shares of three callers; a calm machine; EACH=5, WORDS="gmp x264" alone
+	$(Q)B=$(B) EACH=$(or $(EACH),5) WORDS='$(WORDS)' tests/truth_callers
 
 cases: $(B)/tests/tools/langcase ## what is read of the runtimes that make runtimes found, for test_cases, as root; a case that is there stays
 	$(Q)B=$(B) tests/tools/make_cases $(WORDS)
