@@ -18,6 +18,8 @@
 #include "unwind/unwind.h"
 
 #define MAGIC 0x6c706f7466727021ULL
+/* perf 7.2 warns of each that has not the 8 and 64 bytes of an event_type behind its header. */
+#define RECORD_MIN 80u
 
 struct head {
 	struct perf_event_header h;
@@ -121,7 +123,7 @@ static size_t lang_record_put_function(uint8_t *buf, uint32_t number, const stru
 {
 	uint32_t table_size = has_table(t->language) ? t->table_size : 0;
 	size_t size = sizeof(struct function) + t->name_size + t->file_size + table_size;
-	size_t whole = (size + 7) & ~(size_t)7;
+	size_t whole = MAX((size + 7) & ~(size_t)7, RECORD_MIN);
 	struct function f = {
 		.head = head_of(LANG_RECORD_FUNCTION, whole),
 		.number = number,
@@ -178,12 +180,13 @@ size_t lang_record_put_frames(uint8_t *buf, const struct lang_frames *l)
 		copy.rest =
 			(uint16_t)((copy.size - MIN(l->other.size - l->other.rest, copy.size)) / 8);
 		size += copy.size;
-		f.head.h.size = (uint16_t)size;
 	}
+	f.head.h.size = (uint16_t)MAX(size, RECORD_MIN);
+	memset(buf, 0, RECORD_MIN);
 	at = mempcpy(mempcpy(buf, &f, sizeof(f)), l->entries, l->nr * sizeof(l->entries[0]));
 	if (l->other.size)
 		memcpy(mempcpy(at, &copy, sizeof(copy)), l->other.bytes, copy.size);
-	return size;
+	return f.head.h.size;
 }
 
 void lang_record_each_function(const struct script_functions *codes,

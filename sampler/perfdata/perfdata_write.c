@@ -507,9 +507,12 @@ void perfdata_put_build_id(struct perfdata_writer *w, bool kernel, const char *n
 {
 	static const char zeros[STRING_ALIGN];
 	size_t size = MIN(strlen(name), (size_t)PATH_MAX) + 1;
-	size_t padded = (size + STRING_ALIGN - 1) & ~(size_t)(STRING_ALIGN - 1);
+	/* The whole record is padded: in a pipe, perf 7.2 reads none whose size is not a multiple
+	 * of 8. */
+	size_t whole = (sizeof(struct perfdata_build_id_record) + size + STRING_ALIGN - 1) &
+		       ~(size_t)(STRING_ALIGN - 1);
 	struct perfdata_build_id_record r = {
-		.h = { .type = PERFDATA_HEADER_BUILD_ID, .size = (uint16_t)(sizeof(r) + padded) },
+		.h = { .type = PERFDATA_HEADER_BUILD_ID, .size = (uint16_t)whole },
 		.pid = -1,
 		.size = MIN(id_size, (uint8_t)sizeof(r.id)),
 	};
@@ -520,7 +523,7 @@ void perfdata_put_build_id(struct perfdata_writer *w, bool kernel, const char *n
 	memcpy(r.id, id, r.size);
 	perfdata_write_put(&w->build_ids, &r, sizeof(r));
 	perfdata_write_put(&w->build_ids, name, size - 1);
-	perfdata_write_put(&w->build_ids, zeros, padded - (size - 1));
+	perfdata_write_put(&w->build_ids, zeros, whole - sizeof(r) - (size - 1));
 }
 
 /* Kinds of files that a recording may replace, or not. */
