@@ -13,7 +13,7 @@ same() { # recording, how it is made, fields
 	recording "$1" "$2"
 	ours "$1" "$3"
 	command -v perf >/dev/null || return
-	perf script -F comm,tid,time,event,ip,sym,symoff,"$3" -i "$TMP/$1.data" >"$TMP/perf" \
+	perf script --no-inline -F comm,tid,time,event,ip,sym,symoff,"$3" -i "$TMP/$1.data" >"$TMP/perf" \
 		2>/dev/null
 	python3 "$make" compare "$TMP/perf" "$TMP/ours" >"$TMP/same" 2>&1 ||
 		wrong "$1: not as perf script: $(cat "$TMP/same")"

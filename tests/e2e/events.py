@@ -121,6 +121,9 @@ def names_of_perf():
     for line in out.splitlines():
         # Descriptions of metrics, which --no-desc leaves in, are no names: "[Uops of port 0 ([SNB+] ALU;]".
         m = re.match(r"\s+([^\s\[].*?)\s+\[(.*)\]\s*$", line)
+        # perf 7 lists records of ftrace too; the kernel opens none of them but ftrace:function.
+        if m and m.group(1).startswith("ftrace:"):
+            continue
         if m and not re.search("Tool event|SDT|descriptor", m.group(2)) and "<" not in m.group(1):
             for name in m.group(1).split(" OR "):
                 yield name.strip(), m.group(2)

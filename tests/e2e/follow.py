@@ -168,6 +168,8 @@ def interrupt(process, pid, seconds):
 
 def check_record():
     """--record -: perf and --replay - have all samples; another file in place of the recorded one is noticed."""
+    # perf keeps copies of programs in ~/.debug, in which the recorded file would be found.
+    os.environ["HOME"] = TMP
     program = os.path.join(TMP, "gone")
     shutil.copy(os.path.join(PROGRAMS, "spin"), program)
     with subprocess.Popen([program]) as spin:

@@ -109,7 +109,9 @@ def check_answers(spin):
             ("/debug/pprof/allocs", "GET", {}, None, 404), ("/" + "a" * 40000, "GET", {}, None, None),
             ("/healthz", "POST", {}, "x" * 100, 405), ("/healthz", "GET", {}, "x" * 100000, 413),
             ("/healthz", "DELETE", {}, None, 405), ("/flame", "GET", {"Host": "evil.example"}, None, 403),
-            ("/healthz", "GET", {"X": "y" * 60000}, None, None), ("/%ff%0d%0a%00", "GET", {}, None, 404)):
+            ("/healthz", "GET", {"X": "y" * 60000}, None, None), ("/%ff%0d%0a", "GET", {}, None, 404),
+            # libmicrohttpd 1.0 has a look at it first.
+            ("/%00", "GET", {}, None, None)):
         try:
             status = get(path, method, headers, body)[0]
         except (OSError, http.client.HTTPException):

@@ -41,9 +41,9 @@ for try in 1 2 3 4 5 6 7 8; do
 import json, re, sys
 
 folder, tries = sys.argv[1], int(sys.argv[2])
-known = re.compile(r"deep_frame;(_start;([^;]*libc[^;]*;)*main(;runs)?|[^;]*clone3?[^;]*;start_thread(;work_elsewhere(;on_heap)?)?);"
-                   r"work(;down){6};"
-                   r"(six|three|one);deep_frame(;[^;]*_\[k\])*$")
+known = re.compile(r"deep_frame;(_start;([^;]*libc[^;]*;)*main(;runs(_\[i\])?)?|[^;]*clone3?[^;]*;start_thread(;work_elsewhere(_\[i\])?(;on_heap)?)?);"
+                   r"work(_\[i\])?(;down){6};"
+                   r"(?P<leaf>six|three|one);deep_frame(;[^;]*_\[k\])*$")
 weight, truth, wrong, all_taken, few = {}, {}, 0, 0, True
 for i in range(1, tries + 1):
     a = json.loads(open(f"{folder}/out.{i}").readline())["account"]
@@ -58,7 +58,7 @@ for i in range(1, tries + 1):
             continue
         is_known = known.match(stack)
         if is_known:
-            seen[is_known[7]] += int(count) * 499 / 1e9
+            seen[is_known["leaf"]] += int(count) * 499 / 1e9
         else:
             print("no stack of the program:", line, end="")
             wrong += 1
