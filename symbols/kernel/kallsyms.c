@@ -600,7 +600,8 @@ static int store_open(bool make_it)
 /* Fill the head of the running kernel; false: its build-id is unknown. */
 static bool store_begin(struct store_head *head)
 {
-	*head = (struct store_head){ .magic = STORE_MAGIC };
+	memset(head, 0, sizeof(*head));
+	memcpy(head->magic, STORE_MAGIC, sizeof(head->magic)); /* without its NUL */
 	return recorded_kernel_build_id("/sys/kernel/notes", head->build_id,
 					sizeof(head->build_id)) == sizeof(head->build_id);
 }
