@@ -213,7 +213,7 @@ struct d_name {
 	size_t size, max;
 };
 
-static const char *skip_type(const char *p, unsigned int depth);
+static const char *skip_type(const char *p, const char *start, unsigned int depth);
 
 /* Read a decimal length and return the name of that length; NULL when there is none. */
 static const char *identifier(const char *p, size_t *size)
@@ -261,10 +261,44 @@ static const char *skip_value(const char *p)
 	return p && *p == '_' ? p + 1 + strspn(p + 1, "0123456789abcdef") : NULL;
 }
 
-static const char *skip_arguments(const char *p, unsigned int depth);
+static const char *skip_arguments(const char *p, const char *start, unsigned int depth);
+
+static const char *skip_parameters(const char *p, const char *start, unsigned int depth);
+
+/* Return whether a name begins at @p: a reference may be to one, or to a type. */
+static bool is_name(const char *p, const char *start)
+{
+	const char *q = p;
+	size_t distance = 0;
+
+	if (*p != 'Q')
+		return isdigit((unsigned char)*p) || is_template(p);
+	for (p++; *p >= 'A' && *p <= 'Z' && distance <= DEMANGLE_NAME_MAX; p++)
+		distance = distance * 26 + (size_t)(*p - 'A');
+	if (*p < 'a' || *p > 'z')
+		return false;
+	distance = distance * 26 + (size_t)(*p - 'a');
+	return distance <= (size_t)(q - start) && isdigit((unsigned char)q[-(ptrdiff_t)distance]);
+}
+
+/*
+ * Skip the type of a function in which the next name is nested: "M" and its kind for one with a
+ * frame, attributes, parameters. Its result is only written at the end. NULL: there is none.
+ */
+static const char *skip_outer(const char *p, const char *start, unsigned int depth)
+{
+	bool framed = *p == 'M';
+
+	for (p += framed; framed && *p && strchr("xyO", *p); p++)
+		;
+	if (!*p || !strchr("FUWRY", *p))
+		return NULL;
+	p = skip_parameters(p + 1, start, depth);
+	return p && *p && is_name(p + 1, start) ? p + 1 : NULL;
+}
 
 /* Skip names with dots between them; at least one. */
-static const char *skip_names(const char *p, unsigned int depth)
+static const char *skip_names(const char *p, const char *start, unsigned int depth)
 {
 	bool any = false;
 	size_t size;
@@ -272,14 +306,16 @@ static const char *skip_names(const char *p, unsigned int depth)
 	if (!depth)
 		return NULL;
 	for (;; any = true) {
-		const char *at = p;
+		const char *at = p, *in;
 
 		if (is_template(at))
-			at = skip_arguments(at, depth - 1);
-		else if (*at == 'Q' && any)
-			return p; /* of the next argument, as far as known */
+			at = skip_arguments(at, start, depth - 1);
+		else if (*at == 'Q' && any && !is_name(at, start))
+			return p; /* the type of the next parameter */
 		else if (*at == 'Q')
 			at = skip_reference(at);
+		else if (any && (in = skip_outer(at, start, depth - 1)))
+			at = in;
 		else if ((at = identifier(at, &size)))
 			at += size;
 		if (!at)
@@ -289,7 +325,7 @@ static const char *skip_names(const char *p, unsigned int depth)
 }
 
 /* Skip "__T", a name, arguments up to the "Z". */
-static const char *skip_arguments(const char *p, unsigned int depth)
+static const char *skip_arguments(const char *p, const char *start, unsigned int depth)
 {
 	size_t size;
 
@@ -304,14 +340,14 @@ static const char *skip_arguments(const char *p, unsigned int depth)
 		p += *p == 'H';
 		switch (*p++) {
 		case 'T':
-			p = skip_type(p, depth - 1);
+			p = skip_type(p, start, depth - 1);
 			break;
 		case 'V':
-			p = skip_type(p, depth - 1);
+			p = skip_type(p, start, depth - 1);
 			p = p ? skip_value(p) : NULL;
 			break;
 		case 'S':
-			p = skip_names(p, depth - 1);
+			p = skip_names(p, start, depth - 1);
 			break;
 		case 'X':
 			p = identifier(p, &size);
@@ -325,26 +361,26 @@ static const char *skip_arguments(const char *p, unsigned int depth)
 }
 
 /* Skip a function's attributes and parameters, up to the letter that ends them. */
-static const char *skip_parameters(const char *p, unsigned int depth)
+static const char *skip_parameters(const char *p, const char *start, unsigned int depth)
 {
 	for (; *p == 'N' && p[1] && strchr("abcdefijlm", p[1]); p += 2)
 		;
 	while (p && *p && !strchr("XYZ", *p)) {
 		while (*p && strchr("MJKLI", *p)) /* scope, out, ref, lazy, in */
 			p++;
-		p = skip_type(p, depth);
+		p = skip_type(p, start, depth);
 	}
 	return p && *p ? p : NULL;
 }
 
 /* Skip a function's attributes, parameters and result. */
-static const char *skip_function(const char *p, unsigned int depth)
+static const char *skip_function(const char *p, const char *start, unsigned int depth)
 {
-	p = skip_parameters(p, depth);
-	return p ? skip_type(p + 1, depth) : NULL;
+	p = skip_parameters(p, start, depth);
+	return p ? skip_type(p + 1, start, depth) : NULL;
 }
 
-static const char *skip_type(const char *p, unsigned int depth)
+static const char *skip_type(const char *p, const char *start, unsigned int depth)
 {
 	/* const, immutable, shared, inout, vectors; arrays and pointers to the next type. */
 	while (*p &&
@@ -358,13 +394,14 @@ static const char *skip_type(const char *p, unsigned int depth)
 	if (*p == 'Q')
 		return skip_reference(p);
 	if (strchr("CSETI", *p))
-		return skip_names(p + 1, depth - 1);
+		return skip_names(p + 1, start, depth - 1);
 	if (*p == 'H')
-		return (p = skip_type(p + 1, depth - 1)) ? skip_type(p, depth - 1) : NULL;
+		return (p = skip_type(p + 1, start, depth - 1)) ? skip_type(p, start, depth - 1)
+								: NULL;
 	if (*p == 'D')
 		p += 1 + strspn(p + 1, "xyO");
 	if (strchr("FUWRY", *p))
-		return skip_function(p + 1, depth - 1);
+		return skip_function(p + 1, start, depth - 1);
 	if (!strncmp(p, "Nn", 2) || !strncmp(p, "zi", 2) || !strncmp(p, "zk", 2))
 		return p + 2;
 	return strchr("vghstiklmfdeopjqrcbauwn", *p) ? p + 1 : NULL;
@@ -395,7 +432,7 @@ static void put(struct d_name *d, const char *bytes, size_t size)
 static bool part(struct d_name *d)
 {
 	bool template = is_template(d->pos);
-	const char *name, *end = template ? skip_arguments(d->pos, DEPTH_MAX) : NULL;
+	const char *name, *end = template ? skip_arguments(d->pos, d->start, DEPTH_MAX) : NULL;
 	size_t size;
 
 	d->pos += template ? 3 : 0;
@@ -424,23 +461,13 @@ static bool part(struct d_name *d)
 	return end;
 }
 
-/*
- * Skip the type of a function in which the next part is nested: "M" and its kind for one with a
- * frame, attributes, parameters. Its result is only written at the end. False: there is none.
- */
+/* Go on with the name that is nested in this function. False: none is. */
 static bool skip_around(struct d_name *d)
 {
-	const char *p = d->pos + (*d->pos == 'M');
+	const char *p = skip_outer(d->pos, d->start, DEPTH_MAX);
 
-	while (*p && strchr("xyO", *p) && p > d->pos)
-		p++;
-	if (!*p || !strchr("FUWRY", *p))
-		return false;
-	p = skip_parameters(p + 1, DEPTH_MAX);
-	if (!p || !*p || (!isdigit((unsigned char)p[1]) && p[1] != 'Q' && !is_template(p + 1)))
-		return false;
-	d->pos = p + 1;
-	return true;
+	d->pos = p ? p : d->pos;
+	return p;
 }
 
 /* Demangle a D name ("_D" and a digit), NUL-terminated, of at most DEMANGLE_NAME_MAX bytes. */

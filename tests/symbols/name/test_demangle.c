@@ -53,6 +53,10 @@ TEST(test_names)
 		{ "_D3std5stdio4File5writeMFZv", "std.stdio.File.write" },
 		{ "_D3foo3barQeFZv", "foo.bar.bar" },
 		{ "_D3std9algorithm__T3mapTiZ3mapFZv", "std.algorithm.map!().map" },
+		/* A lambda of main() and a type nested in a function as arguments. */
+		{ "_D3std9algorithm9iteration__T9MapResultS2dn4mainFZ9__lambda3TSQCi5range__"
+		  "T4iotaTiTiZQkFiiZ6ResultZQCr5emptyMFNaNbNdNiNfZb",
+		  "std.algorithm.iteration.MapResult!().MapResult.empty" },
 		{ "_D5wheel__T5WheelTmZQj4hotDMFNaNbNiNfmZm", "wheel.Wheel!().Wheel.hotD" },
 		{ "_D1m__T1fVii42VAyaa3_616263S3foo3barTHiAyaTPFiKaZvZ1gFZv", "m.f!().g" },
 		{ "_D1m__T1fTDxFNbAxaZDFZiTG4fTS1s__T1tTvZ1uZ1gFZv", "m.f!().g" },
