@@ -32,8 +32,8 @@ FUNCTION(d_frame,
 	"push %rbp\n mov %rsp, %rbp\n sub %rdi, %rsp" LABEL(d_frame_body)
 	"call *%rsi\n leave" LABEL(d_frame_left) "ret");
 FUNCTION(d_enter,
-	"enter $48, $0\n push %rbx" LABEL(d_enter_body) "call *%rsi\n pop %rbx\n leave" LABEL(d_enter_left)
-	"ret");
+	"enter $48, $0\n push %rbx" LABEL(d_enter_body)
+	"call *%rsi\n pop %rbx\n leave" LABEL(d_enter_left) "ret");
 FUNCTION(d_aligned,
 	"mov %rsp, %rax\n and $-64, %rsp\n sub $128, %rsp" LABEL(d_aligned_by_reg)
 	"mov %rax, 72(%rsp)\n xor %eax, %eax" LABEL(d_aligned_by_word)
