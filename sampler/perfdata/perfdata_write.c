@@ -507,8 +507,8 @@ void perfdata_put_build_id(struct perfdata_writer *w, bool kernel, const char *n
 {
 	static const char zeros[STRING_ALIGN];
 	size_t size = MIN(strlen(name), (size_t)PATH_MAX) + 1;
-	/* The whole record is padded: in a pipe, perf 7.2 reads none whose size is not a multiple
-	 * of 8. */
+	/* The whole record is padded: in a pipe, perf 7.2 reads none of a size that is no
+	 * multiple of 8. */
 	size_t whole = (sizeof(struct perfdata_build_id_record) + size + STRING_ALIGN - 1) &
 		       ~(size_t)(STRING_ALIGN - 1);
 	struct perfdata_build_id_record r = {
