@@ -891,7 +891,7 @@ static void read_body(const struct call_question *q, uint64_t start)
 
 	body.start = start;
 	body.size = start ? process_vm_readv(q->pid, &ours, 1, &theirs, 1, 0) : 0;
-	/* A probe hides its first byte: perhaps a call, else what follows leads nowhere. */
+	/* A probe hides its first byte: perhaps a call, else the bytes behind it lead nowhere. */
 	if (body.size > 0 && q->machine != EM_AARCH64 && body.code[0] == PROBE_X86)
 		body.code[0] = 0xe8;
 }

@@ -303,7 +303,7 @@ static enum lang_status add_stack(struct beam_walk *w, uint64_t low)
 
 /*
  * The outermost frames of a deep stack are kept if the first one is of a function that is among the
- * last ones in front of it too: a recursion, of which frames were left out.
+ * last ones in front too: a recursion, of which frames were left out.
  */
 static void check_join(struct beam_walk *w)
 {

@@ -1382,8 +1382,8 @@ static const struct lang_v8_site *site_at(const struct lang_reader *r, uint32_t 
 }
 
 /*
- * Search the code at @pc, and keep the answer. Most other code is V8's builtins, with as many
- * places as a program has samples: each search in vain doubles the number of samples until the next
+ * Search the code at @pc, and keep the answer. Most other code is V8's builtins, with a new
+ * place at nearly each sample: each search in vain doubles the number of samples until the next
  * one.
  */
 static const struct lang_v8_site *search_site(struct lang_reader *r, const struct lang_process *p,
