@@ -3,8 +3,9 @@
  * Get debug files from debuginfod servers, by libdebuginfod.
  *
  * Runs on: the loader; the transfer in a process, for which a helper waits, with a copy of the
- * build-id: the library (0.192) looks whether to go on only once a server has answered, and one that
- * does not is waited for as long as the time-out of the library. To cancel is to end the process.
+ * build-id: the library (0.192) looks whether to go on only once a server has answered, and one
+ * that does not is waited for as long as the time-out of the library. To cancel is to end the
+ * process.
  */
 #include "symbols/image/image.h"
 
