@@ -75,7 +75,7 @@ class Terminal:
         env = {k: v for k, v in os.environ.items() if k not in ("TMUX", "NO_COLOR")}
         self.started = time.monotonic()
         # Where 'P' writes.
-        folder = tempfile.gettempdir()
+        folder = os.environ.get("TMUX_TMPDIR", tempfile.gettempdir())
         subprocess.run(["tmux", "-L", self.socket, "-f", "/dev/null", "new-session", "-d", "-c", folder, "-x",
                         str(cols), "-y", str(rows), f"exec {command}", ";", "set", "-g", "remain-on-exit", "on", ";",
                         "set", "-g", "escape-time", "0"], env=env, check=True)
