@@ -100,8 +100,8 @@ def compare(name, theirs, ours):
     if perf is None or mine is None:
         return f"{name}: perf {perf and 'asks'} {perf_errno}, proftop {mine and 'asks'} {our_errno}"
     fields = [f for f in FIELDS if perf.get(f, 0) != mine.get(f, 0)]
-    # With k alone perf takes guests in; their addresses are no places of ours.
-    if "exclude_guest" in fields and re.search(r":k$", name):
+    # With k alone perf takes guests in, perf 7 always; their addresses are no places of ours.
+    if "exclude_guest" in fields and mine.get("exclude_guest"):
         fields.remove("exclude_guest")
     if perf.get("type") == 2 or "/period=" in name:
         fields += ["sample_period"] if perf.get("sample_period") != mine.get("sample_period") else []
