@@ -28,7 +28,7 @@ def functions(elf):
     for line in subprocess.run(["nm", "-S", "--defined-only", elf], capture_output=True, text=True,
                                check=True).stdout.splitlines():
         parts = line.split()
-        if len(parts) == 4 and parts[2] in "tT" and int(parts[1], 16) >= 32:
+        if len(parts) == 4 and parts[2] in "tT" and int(parts[1], 16) >= 32 and ".cold" not in parts[3]:
             out.append((int(parts[0], 16), int(parts[1], 16), parts[3]))
     for line in subprocess.run(["readelf", "-lW", elf], capture_output=True, text=True,
                                check=True).stdout.splitlines():
