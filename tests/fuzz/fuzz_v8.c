@@ -20,6 +20,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define STACK 4096U
+#define WASM  (PYMAKE_BASE + 0x15000)
 
 static struct pymake memory, image;
 static struct v8make v8;
@@ -55,7 +56,39 @@ static void compile(uint64_t function)
 	v8make_compiled(&v8, function, 11, bytecodes, v8make_bytes(&v8, "\x10\4\5", 3));
 }
 
-/* A true program: interpreted, compiled, a builtin. */
+/* A module of WebAssembly with one function, which is where the pc is: its manager is at WASM. */
+static void make_wasm(void)
+{
+	static const char module[] = "\0asm\1\0\0\0\7\7\1\3run\0\1\0\x0d\4name\1\6\1\1\3abc";
+	static const uint64_t words[][2] = {
+		{ 0, WASM + 64 },	    { 64 + 72 + 8, WASM + 256 }, /* manager, its map */
+		{ 256 + 32, PYMAKE_BASE },  { 256 + 40, PYMAKE_BASE + 4096 },
+		{ 256 + 48, WASM + 512 }, /* a node: the module */
+		{ 512 + 200, WASM + 1104 }, { 512 + 320, WASM + 1400 },
+		{ 512 + 352, WASM + 1600 }, { 512 + 360, WASM + 1608 },
+		{ 1104, WASM + 1200 },	    { 1112, sizeof(module) - 1 }, /* its bytes */
+		{ 1400 + 32, PYMAKE_BASE }, { 1400 + 40, WASM + 1504 },
+		{ 1600, WASM + 1504 },	    { 1504, WASM + 512 }, /* its code */
+		{ 1512, PYMAKE_BASE },	    { 1528, 4096 },
+		{ 1544, 1ULL << 32 }, /* its index, 44 behind the begin */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		pymake_u64(&image, WASM + words[i][0], words[i][1]);
+	memcpy(pymake_at(&image, WASM + 1200), module, sizeof(module) - 1);
+}
+
+static void set_wasm(struct lang_process *p)
+{
+	p->code_type = WASM;
+	p->v8.number[V8_WASM_MODULES] = 72;
+	p->v8.number[V8_WASM_CODES] = 312;
+	p->v8.number[V8_WASM_BYTES] = 200;
+	p->v8.number[V8_WASM_SIZE] = 24;
+	p->v8.number[V8_WASM_INDEX] = 44;
+}
+
+/* A true program: interpreted, compiled, a builtin; WebAssembly. */
 static void make(void)
 {
 	uint64_t script, scope, function;
@@ -77,6 +110,7 @@ static void make(void)
 			     40);
 	v8make_frame(&v8, v8make_function(&v8, script, scope), v8make_bytecodes(&v8, "\1\2\3", 3),
 		     2);
+	make_wasm();
 }
 
 static uint32_t offset_of(const uint8_t *data)
@@ -164,6 +198,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	s.stack = memory.bytes + PYMAKE_SIZE - STACK;
 	make();
 	made_begin(&memory, &image);
+	set_wasm(&memory.process);
+	memset(reader.wasm, 0, sizeof(reader.wasm));
 	s.rdi = data[0] & 2 ? memory.end - 64 + 1 : 0;
 	for (int round = 0; round < 2; round++) {
 		lang_chain_find_thread(&reader, &memory.process, &s);
