@@ -11,6 +11,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,9 +50,17 @@ void rate_set(struct ui_state *st, double hz)
 	st->asked_ns = st->now_ns;
 }
 
+/* The requested rate: the governor may have lowered it for now. */
+static double requested_hz(const struct ui_state *st)
+{
+	double want = ui_state_want_hz(st), factor = st->latest ? st->latest->rate_factor : 0;
+
+	return factor > 0 && want != st->asked_hz ? round(want / factor) : want;
+}
+
 static void slower(struct ui_state *st)
 {
-	double want = ui_state_want_hz(st);
+	double want = requested_hz(st);
 
 	for (size_t i = ARRAY_SIZE(ladder); i-- > 0;) {
 		if (ladder[i] < want || want <= 0) {
@@ -64,7 +73,7 @@ static void slower(struct ui_state *st)
 
 static void faster(struct ui_state *st)
 {
-	double want = ui_state_want_hz(st), max = sampler_max_hz(st->sampler);
+	double want = requested_hz(st), max = sampler_max_hz(st->sampler);
 
 	for (size_t i = 0; i < ARRAY_SIZE(ladder); i++) {
 		if (ladder[i] <= want)

@@ -590,6 +590,22 @@ TEST(test_reset)
 	bench_fini(b);
 }
 
+/* A step is from the requested rate, which the governor has lowered. */
+TEST(test_rate_of_a_busy_machine)
+{
+	struct bench *b = start(80, 24);
+	struct profile *p = fake_profile(2, NULL);
+
+	p->events[0].want_hz = 498.5;
+	p->rate_factor = 0.5;
+	model_take(&b->st, p);
+	press(b, ']');
+	assert_true(b->sampler.rate == 1997);
+	press(b, ']'); /* before the answer */
+	assert_true(b->sampler.rate == 3997);
+	bench_fini(b);
+}
+
 TEST(test_rate)
 {
 	struct bench *b = start(80, 24);
