@@ -4,8 +4,8 @@
 #
 # Version: linux-perf 6.1.176-1 (perf record, perf inject) and 7.2.13-1 (perf script), x86-64.
 # Behaviour: "perf inject -b" of 6.1 writes a build id as a record of 36 bytes and a name padded to 64: 100 bytes, no
-# multiple of 8. perf 6.1 reads it back; 7.2 ends at the first one, before all samples that follow. In a file, where build
-# ids are a section of the header, both read records of that size.
+# multiple of 8. perf 6.1 reads it back; 7.2 ends at the first one, before all samples that follow. In a file, whose
+# header has the build ids, 7.2 reads records of that size.
 # Seen (samples by 6.1, by 7.2, and its message):
 #   6.1: all
 #   7.2: 0
@@ -33,7 +33,8 @@ for d in cache/archives/*.deb; do dpkg-deb -x "$d" new; done
 
 printf 'int main(void) { for (volatile long i = 0; i < 3000000000; i++); return 0; }\n' >busy.c
 cc busy.c -o busy
-old/usr/bin/perf record -q -F 299 -e cpu-clock:u -o - -- ./busy 2>/dev/null | old/usr/bin/perf inject -b -i - -o - >piped
+old/usr/bin/perf record -q -F 299 -e cpu-clock:u -o - -- ./busy 2>/dev/null |
+	old/usr/bin/perf inject -b -i - -o - >piped
 nr=$(old/usr/bin/perf script -i - <piped 2>/dev/null | grep -c busy)
 libs=$PWD/new/usr/lib/x86_64-linux-gnu
 "$libs/ld-linux-x86-64.so.2" --library-path "$libs" new/usr/bin/perf script -i - <piped >out 2>err || true
