@@ -105,10 +105,7 @@ static void perfdata_order_sort(struct perfdata_ref *refs, uint64_t nr)
 	free(spare);
 }
 
-/*
- * Messages that refuse a file: another format, a damaged file, too many events. perfdata_read.c
- * finds the reason. Any thread; pure.
- */
+/* Refuse a file with a message: perfdata_read.c finds the reason. Any thread; pure. */
 
 static const struct kind {
 	const char *magic;

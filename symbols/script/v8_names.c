@@ -1500,7 +1500,7 @@ static void put_wasm(struct lang_reader *r, const struct lang_process *p, uint32
 	};
 }
 
-/* The modules of a process; NULL: there are none, or they cannot be read. */
+/* The modules of a process; NULL: none that can be read. */
 static struct lang_wasm *wasm_of(struct lang_reader *r, const struct lang_process *p,
 				 uint32_t process)
 {

@@ -601,20 +601,26 @@ TEST(test_zero_is_no_root, set_up)
 	}
 }
 
-/* The kernel replaced the return address of a function. */
-TEST(test_return_probe, set_up)
+/* The page of the kernel's probes in this process. */
+static struct maps_mmap probes_at(uint64_t start)
 {
-	const uint64_t at = 0x7fffffffe000;
-	const struct maps_mmap probes = {
+	return (struct maps_mmap){
 		.pid = getpid(),
 		.tid = getpid(),
-		.start = at,
+		.start = start,
 		.size = 4096,
 		.time_ns = time_now_ns(),
 		.prot = PROT_EXEC,
 		.filename = "[uprobes]",
 		.filename_size = 9,
 	};
+}
+
+/* The kernel replaced the return address of a function. */
+TEST(test_return_probe, set_up)
+{
+	const uint64_t at = 0x7fffffffe000;
+	const struct maps_mmap probes = probes_at(at);
 	const struct unwind_config config = { .ask_calls = true };
 	struct unwinder *u;
 	uint64_t word = 0;
@@ -727,16 +733,7 @@ static void unwind_probed(const uint64_t *words, uint32_t nr, const char *const 
 TEST(test_return_probe_callers, set_up)
 {
 	const uint64_t at = 0x7fffffffd000, from = (uintptr_t)probed_from;
-	const struct maps_mmap probes = {
-		.pid = getpid(),
-		.tid = getpid(),
-		.start = at,
-		.size = 4096,
-		.time_ns = time_now_ns(),
-		.prot = PROT_EXEC,
-		.filename = "[uprobes]",
-		.filename_size = 9,
-	};
+	const struct maps_mmap probes = probes_at(at);
 	uint8_t byte = (uint8_t)probed_middle[0];
 
 	world_load(&world, getpid());
