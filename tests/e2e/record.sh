@@ -40,8 +40,9 @@ more() {
 
 quietly() {
 	"$@" >"$TMP/out" 2>"$TMP/perf.err" || wrong "$*: exit $?"
-	# A busy machine loses samples, and perf says so; everything else is a fault of the file.
-	sed -i '/^Warning:$/d; /lost .* chunks\|^Processed .* samples and lost\|^Check IO\/CPU overload/d; /^$/d' "$TMP/perf.err"
+	# A busy machine loses samples, or a file system with an object is gone, and perf says so; everything else is a
+	# fault of the file.
+	sed -i '/^Warning:$/d; /^dso cache fstat failed/d; /lost .* chunks\|^Processed .* samples and lost\|^Check IO\/CPU overload/d; /^$/d' "$TMP/perf.err"
 	[ ! -s "$TMP/perf.err" ] || wrong "$*: $(head -n 3 "$TMP/perf.err")"
 }
 
