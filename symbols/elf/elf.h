@@ -627,6 +627,7 @@ struct elfsym {
 	uint64_t nr_bytes_scanned; /* of names: a limit for tables with overlapping names */
 	uint32_t *sources;	   /* the number of symbols before each file of the source */
 	uint32_t nr_sources, max_sources;
+	bool in_go; /* the next local symbols are of Go's linker */
 };
 
 void elfsym_fini(struct elfsym *t);

@@ -409,9 +409,10 @@ static uint16_t rank_of(const Elf64_Sym *sym)
 	       (ELF64_ST_TYPE(sym->st_info) != STT_NOTYPE ? RANK_FUNC : 0);
 }
 
-/* Note that the next symbols are of another file of the source: without memory they are of one. */
-static void begin_source(struct elfsym *t)
+/* Note that the next symbols are of the source @file: without memory they are of one. */
+static void begin_source(struct elfsym *t, const char *file)
 {
+	t->in_go = !strcmp(file, "go.go");
 	if (array_reserve(&t->sources, &t->max_sources, t->nr_sources + 1ull))
 		t->sources[t->nr_sources++] = t->nr;
 }
@@ -420,21 +421,20 @@ static void begin_source(struct elfsym *t)
 static void add_symbol(struct elfsym *t, const struct elffile *f, const Elf64_Sym *sym, size_t base,
 		       uint64_t bias)
 {
-	const char *name;
+	const char *name = sym->st_name < t->names_size - base ? t->names + base + sym->st_name
+							       : "";
+	bool go = t->in_go && ELF64_ST_BIND(sym->st_info) == STB_LOCAL;
 
 	if (ELF64_ST_TYPE(sym->st_info) == STT_FILE)
-		begin_source(t);
-	if (!is_code(f, sym) || sym->st_name >= t->names_size - base)
-		return;
-	name = t->names + base + sym->st_name;
-	if (!name[0] || is_mark(name))
+		begin_source(t, name);
+	if (!is_code(f, sym) || !name[0] || is_mark(name))
 		return;
 	assert(t->nr < t->max);
 	t->symbols[t->nr++] = (struct image_symbol){
 		.vaddr = sym->st_value + bias,
 		.size = clamp(sym->st_size),
 		.name = (uint32_t)(base + sym->st_name),
-		.rank = rank_of(sym),
+		.rank = rank_of(sym) & ~(go ? IMAGE_RANK_TABLE : 0),
 	};
 }
 
@@ -493,7 +493,7 @@ int elfsym_add(struct elfsym *t, const struct elffile *f, uint32_t type, uint64_
 	}
 	if (!rc && !(batch = malloc(sizeof(*batch))))
 		rc = -ENOMEM;
-	begin_source(t);
+	begin_source(t, "");
 	for (uint64_t i = 0; i < nr && !rc; i += BATCH) {
 		size_t here = MIN(nr - i, BATCH);
 
@@ -766,13 +766,15 @@ static size_t without_suffix(const char *name, size_t size)
 	return 0;
 }
 
-/* Return the size of the name of the function that @name is a part of; 0: it is no part. */
-static size_t size_of_base(const char *name, size_t size)
+/* Return the size of the name of the function that @s is a part of, 0: of none; set that of @s. */
+static size_t size_of_base(struct elfsym *t, const struct image_symbol *s, size_t *size)
 {
-	size_t base = 0;
+	size_t base = 0, end;
 
-	while ((size = without_suffix(name, size)))
-		base = size;
+	/* Go has no parts: its main.cold is a function beside C's main. */
+	*size = s->stub || !(s->rank & IMAGE_RANK_TABLE) ? 0 : size_of_name(t, s);
+	for (end = *size; (end = without_suffix(t->names + s->name, end));)
+		base = end;
 	return base;
 }
 
@@ -793,7 +795,7 @@ static int find_bases(struct parts *p)
 	for (uint32_t i = 0; i < p->t->nr; i++) {
 		const struct image_symbol *s = &p->t->symbols[i];
 		const char *name = p->t->names + s->name;
-		size_t size = s->stub ? 0 : size_of_base(name, size_of_name(p->t, s));
+		size_t whole, size = size_of_base(p->t, s, &whole);
 		uint64_t hash = size ? keyhash_name(name, size) : 0;
 
 		if (!size || find_base(p, name, size, hash) != PART_NONE)
@@ -801,11 +803,8 @@ static int find_bases(struct parts *p)
 		if (!array_reserve(&p->bases, &p->max_bases, p->nr_bases + 1ull) ||
 		    hashset_reserve(&p->set, 1))
 			return -ENOMEM;
-		p->bases[p->nr_bases] = (struct part_base){ .name = s->name,
-							    .size = (uint32_t)size,
-							    .local = PART_NONE,
-							    .source = PART_NONE,
-							    .global = PART_NONE };
+		p->bases[p->nr_bases] = (struct part_base){ s->name,   (uint32_t)size, PART_NONE,
+							    PART_NONE, PART_NONE,      false };
 		hashset_add(&p->set, hash, p->nr_bases++);
 	}
 	return 0;
@@ -819,7 +818,7 @@ static int find_mentions(struct parts *p)
 	for (uint32_t i = 0; i < p->t->nr; i++) {
 		const struct image_symbol *s = &p->t->symbols[i];
 		const char *name = p->t->names + s->name;
-		size_t size = s->stub ? 0 : size_of_name(p->t, s), base = size_of_base(name, size);
+		size_t size, base = size_of_base(p->t, s, &size);
 		uint32_t id;
 
 		while (source < p->t->nr_sources && p->t->sources[source] <= i)

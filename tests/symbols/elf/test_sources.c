@@ -519,6 +519,13 @@ TEST(test_go)
 	assert_name(image, VADDR + 0x130, "main.leaf");
 	assert_name(image, VADDR + 0x150, NULL);
 	image_free(image);
+	/* A function of that name is no part of another one, as with gcc. */
+	memcpy(table + GO_NAMES, "main\0\0\0\0\0\0main.cold", 20);
+	image = go_image(table, sizeof(table));
+	assert_name(image, VADDR + 0x100, "main");
+	assert_ptr_equal(image_whole(image, image_find(image, VADDR + 0x130)),
+			 image_find(image, VADDR + 0x130));
+	image_free(image);
 	/* Damaged in each way that chance finds; the sanitisers watch. */
 	for (int i = 0; i < 20000; i++) {
 		make_go(table, VADDR + 0x100);

@@ -446,6 +446,11 @@ TEST(test_parts_of_functions)
 	made_symbol(&m, "better", 0x270, 16, STB_GLOBAL, STT_FUNC);
 	made_symbol(&m, "worse", 0x270, 16, STB_WEAK, STT_FUNC);
 	made_symbol(&m, "worse.cold", 0x280, 16, STB_LOCAL, STT_FUNC);
+	/* Packages and functions of Go have such names too. */
+	made_symbol(&m, "go.go", 0, 0, STB_LOCAL, STT_FILE);
+	made_symbol(&m, "top.eh", 0x290, 16, STB_LOCAL, STT_FUNC);
+	made_symbol(&m, "five.c", 0, 0, STB_LOCAL, STT_FILE);
+	made_symbol(&m, "top.cold", 0x2a0, 16, STB_LOCAL, STT_FUNC);
 	image = made_image(&m);
 	assert_whole(image, 0x10f, "top", 0x200);
 	assert_whole(image, 0x12f, "same", 0x110);
@@ -460,6 +465,8 @@ TEST(test_parts_of_functions)
 		assert_whole(image, part, "_Z3topv", 0x210);
 	assert_whole(image, 0x260, "_Z3topv.colder", 0x260);
 	assert_whole(image, 0x280, "better", 0x270);
+	assert_whole(image, 0x290, "top.eh", 0x290);
+	assert_whole(image, 0x2a0, "top", 0x200);
 	assert_whole(image, 0x18f, "top", 0x180);
 	image_free(image);
 }
