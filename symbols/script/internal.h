@@ -184,7 +184,7 @@ struct v8_positions {
 	uint32_t inlined;  /* as in struct v8_entry */
 };
 
-#define V8_INLINED_MAX 48U /* calls in one piece of code */
+#define V8_INLINED_MAX 512U /* calls in one piece of code */
 
 /*
  * From bytes of baseline code to its bytecodes: a number of bytes for each, in order.

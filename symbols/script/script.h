@@ -768,7 +768,7 @@ struct lang_function {
 /* New functions of V8 per sample; the rest is read at the next sample. */
 #define V8_NEW_MAX	96
 #define LANG_V8_NEW	16U /* compiled code, at a sample; the rest at the next one */
-#define LANG_V8_INLINED 64U /* functions; code with more has no table */
+#define LANG_V8_INLINED 256U /* functions; code with more has no table */
 
 /* Functions of WebAssembly in a stack. */
 #define LANG_WASM_FRAMES 16U

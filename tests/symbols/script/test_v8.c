@@ -416,6 +416,40 @@ TEST(test_optimised, setup, teardown)
 	assert_true(f->chain.frames[0].compiled[0].inlined);
 }
 
+/* A function of many small ones, all inlined: V8's own limit is 4,600 bytes of bytecodes. */
+TEST(test_many_inlined, setup, teardown)
+{
+	enum { NR = 90 };
+	struct fixture *f = *state;
+	struct v8make *v = &f->v;
+	uint64_t hot = named(f, "hot", 200), calls[2 * NR];
+	uint64_t data = v8make_object(v, V8MAKE_OTHER, 96);
+	uint64_t literals = v8make_object(v, V8MAKE_OTHER, 16 + 8 * NR);
+	struct v8make_table t = { .size = 0 };
+
+	pymake_u64(v->m, data + 24, v8make_smi(NR));
+	pymake_u64(v->m, data + 32, literals + 1);
+	pymake_u64(v->m, data + 56, v8make_smi(7));
+	pymake_u64(v->m, literals + 8, v8make_smi(NR));
+	for (uint32_t i = 0; i < NR; i++) {
+		char name[8];
+		uint64_t small;
+
+		snprintf(name, sizeof(name), "s%u", i);
+		small = named(f, name, 300);
+		pymake_u64(v->m, literals + 16 + 8ULL * i, bytes_u64(pymake_at(v->m, small + 24)));
+		calls[2 * i] = (uint64_t)v8make_position(215, -1);
+		calls[2 * i + 1] = i;
+	}
+	pymake_u64(v->m, data + 72, v8make_bytes(v, calls, sizeof(calls)) + 1);
+	v8make_entry(&t, 0, v8make_position(205, -1), true);
+	v8make_entry(&t, 16, v8make_position(311, NR - 1), false);
+	v8make_compiled(v, hot, 13, data, v8make_bytes(v, t.bytes, t.size));
+	v8make_frame(v, hot, 0, 0);
+	assert_int_equal(chain(f), LANG_OK);
+	expect_at(f, 0, 16, 32, "s89<22 ");
+}
+
 /* Code that replaced a running loop is not the function's: its object is found by the pc. */
 TEST(test_other_code, setup, teardown)
 {
