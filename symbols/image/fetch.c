@@ -246,7 +246,8 @@ static void run(struct job *job)
 	f->rc = -ENOMEM;
 	if (shared == MAP_FAILED)
 		return;
-	*shared = *f;
+	/* All but the watch: another thread may write it. */
+	memcpy(&shared->job + 1, &f->job + 1, sizeof(*f) - sizeof(f->job));
 	clock_gettime(CLOCK_REALTIME, &since);
 	f->rc = run_process(f, shared);
 	if (!f->rc) {
