@@ -970,8 +970,7 @@ struct langreader_loop {
 #define LATE_NS 2000000ULL
 
 /* After a search for an unknown thread: a pause of FIND_NS, or of FIND_SHARE times the search. */
-#define FIND_NS 10000000ULL
-
+#define FIND_NS	   10000000ULL
 #define FIND_SHARE 20U
 
 /* Shortest time between two requests for facts. */
@@ -986,7 +985,6 @@ struct langreader_loop {
 #define X86_64_RDX 1
 #define X86_64_RBX 3
 #define X86_64_RDI 5
-
 #define X86_64_R9  9
 #define X86_64_RBP 6
 #define X86_64_R13 13
@@ -1124,6 +1122,7 @@ static void put_slot(struct langreader_loop *r, const struct record_sample *s, u
 		     bool timely)
 {
 	const struct lang_chain *c = &r->chain;
+	struct frame_channel_ring *ring = r->feed.ring;
 	struct lang_slot slot = {
 		.time_ns = s->time_ns,
 		.pid = s->pid,
@@ -1147,6 +1146,11 @@ static void put_slot(struct langreader_loop *r, const struct record_sample *s, u
 		slot.other = (struct lang_other_stack){ .size = 0 };
 		frame_channel_put(&r->feed, &slot, c->frames, NULL);
 	}
+	/* Stacks fill it faster than the sampler thread looks. */
+	if (atomic_load_explicit(&ring->head, memory_order_relaxed) -
+		    atomic_load_explicit(&ring->tail, memory_order_relaxed) >
+	    FRAME_CHANNEL_SIZE / 2)
+		kick(r);
 	atomic_store_explicit(&r->share->memory, script_functions_memory(r->lang.codes),
 			      memory_order_relaxed);
 }
@@ -1466,22 +1470,19 @@ static void langreader_loop_run(struct langreader_loop *r)
 
 /* A read that takes longer hangs. */
 #define LANGREADER_HANG_NS 50000000ULL
-
-#define NAP_NS	     1000000
-#define STOP_WAIT_NS 100000000ULL
-#define BAD_MAX	     1000U /* of parts of its ring; an honest one has none */
+#define NAP_NS		   1000000
+#define STOP_WAIT_NS	   100000000ULL
+#define BAD_MAX		   1000U /* of parts of its ring; an honest one has none */
 
 /* One with more bytes of functions is replaced, and reads the ones that run again: but not soon. */
 #define FUNCTIONS_MAX (16UL << 20)
-
-#define SPENT_NS 60000000000ULL
+#define SPENT_NS      60000000000ULL
 
 /*
  * With a real-time priority and pauses a reader could keep its CPU for ever. An honest one takes
  * some tens of microseconds a sample, of deep stacks more.
  */
-#define ALLOWED_PART 2
-
+#define ALLOWED_PART	  2
 #define ALLOWED_SAMPLE_NS 200000
 #define ALLOWED_MAX_NS	  2000000000LL
 

@@ -409,6 +409,37 @@ static void check_sane(const struct channel_ends *e, const struct lang_slot *s)
 			    script_functions_at(e->ours, s->frames[i].code));
 }
 
+/* The sampler thread is woken before long stacks find no room, and not by a few frames. */
+TEST(test_crowded)
+{
+	static uint8_t bytes[LANG_OTHER_MAX];
+	const struct record_sample sample = { .pid = 1, .tid = 2, .time_ns = 10 };
+	struct reader_share *share = calloc(1, sizeof(*share));
+	struct langreader_loop *r = calloc(1, sizeof(*r));
+	struct channel_ends e;
+	uint64_t kicks = 0;
+
+	ends_open(&e);
+	assert_true(share && r);
+	r->share = share;
+	r->feed = e.w;
+	r->lang.codes = e.theirs;
+	r->kick_fd = wake_new();
+	put_slot(r, &sample, 7, true);
+	assert_int_equal(read(r->kick_fd, &kicks, sizeof(kicks)), -1);
+	r->chain.other_bytes = bytes;
+	for (int i = 0; i < 12; i++) {
+		r->chain.other.size = sizeof(bytes);
+		put_slot(r, &sample, 7, true);
+	}
+	assert_int_equal(read(r->kick_fd, &kicks, sizeof(kicks)), sizeof(kicks));
+	assert_in_range(kicks, 3, 6);
+	close(r->kick_fd);
+	free(r);
+	free(share);
+	ends_close(&e);
+}
+
 /* A reader that was taken over writes anything, anywhere. */
 TEST(test_hostile)
 {
