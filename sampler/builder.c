@@ -1662,13 +1662,24 @@ static bool wait_for_control(struct sampler *s, int wait_ms)
 	return fds[1].revents && target_reap(&s->target);
 }
 
+static void look_at_readers(struct sampler *s)
+{
+	uint32_t nr_described = symbols_nr_interpreters(s->store.symbols);
+	/* Of all processes of the system, interpreters often start and hardly run. */
+	uint32_t nr_found = s->config.target == TARGET_SYSTEM ? 0 : nr_described;
+
+	langreaders_look(&s->live.readers, s->live.counters, s->live.threads, s->live.nr_threads,
+			 nr_found, nr_described, &s->mailbox);
+}
+
 /*
- * Sample for nothing until the code that runs is read: a single tick would lack the stacks of its
- * first samples, which are pending.
+ * Sample for nothing until the code that runs is read, and readers have started: a single tick
+ * would lack the stacks of its first samples, which are pending or truncated.
  */
 static void warm_up(struct sampler *s)
 {
 	uint64_t end_ns = s->ticks.start_ns + WARM_MAX_NS;
+	uint32_t nr_readers;
 	bool warm = false;
 
 	/* Acquire: as in builder_main(). */
@@ -1677,7 +1688,9 @@ static void warm_up(struct sampler *s)
 		rcu_thread_offline();
 		poll(NULL, 0, WARM_MS);
 		rcu_thread_online();
-		warm = tick_skip(s);
+		nr_readers = s->live.readers.nr;
+		look_at_readers(s);
+		warm = tick_skip(s) && s->live.readers.nr == nr_readers;
 	}
 	tick_discard(s);
 	set_start(s, s->ticks.reset_ns);
@@ -1695,16 +1708,6 @@ static bool wait_until(struct sampler *s, uint64_t next, uint64_t now)
 	if (now >= waiting_due(s))
 		waiting_look(s, now);
 	return ended;
-}
-
-static void look_at_readers(struct sampler *s)
-{
-	uint32_t nr_described = symbols_nr_interpreters(s->store.symbols);
-	/* Of all processes of the system, interpreters often start and hardly run. */
-	uint32_t nr_found = s->config.target == TARGET_SYSTEM ? 0 : nr_described;
-
-	langreaders_look(&s->live.readers, s->live.counters, s->live.threads, s->live.nr_threads,
-			 nr_found, nr_described, &s->mailbox);
 }
 
 static void end_tick(struct sampler *s, uint64_t now)
