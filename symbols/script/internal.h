@@ -311,6 +311,7 @@ struct v8_symbols {
 	uint64_t major, minor;
 	uint64_t sizes, sizes_size; /* of bytecodes: a table */
 	uint64_t wasm;		    /* GetWasmCodeManager() */
+	uint64_t wasm_import;	    /* WasmModuleObject::FromCompiledModule() */
 	struct elfv8_symbols builtins;
 };
 

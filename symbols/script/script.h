@@ -767,7 +767,7 @@ struct lang_function {
 #define LANG_V8_PARTS	8U /* of a script's text, at a sample */
 /* New functions of V8 per sample; the rest is read at the next sample. */
 #define V8_NEW_MAX	96
-#define LANG_V8_NEW	16U /* compiled code, at a sample; the rest at the next one */
+#define LANG_V8_NEW	16U  /* compiled code, at a sample; the rest at the next one */
 #define LANG_V8_INLINED 256U /* functions; code with more has no table */
 
 /* Functions of WebAssembly in a stack. */

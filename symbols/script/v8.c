@@ -482,6 +482,9 @@ static void v8_symbol(struct v8_symbols *s, const char *name, uint64_t address, 
 		{ "_ZN2v88internal7Version6major_E", offsetof(struct v8_symbols, major) },
 		{ "_ZN2v88internal7Version6minor_E", offsetof(struct v8_symbols, minor) },
 		{ "_ZN2v88internal4wasm18GetWasmCodeManagerEv", offsetof(struct v8_symbols, wasm) },
+		{ "_ZN2v816WasmModuleObject18FromCompiledModuleEPNS_7IsolateERKNS_"
+		  "18CompiledWasmModuleE",
+		  offsetof(struct v8_symbols, wasm_import) },
 	};
 
 	elfv8_symbol(&s->builtins, name, address);
@@ -567,22 +570,53 @@ static int16_t root_handles(const struct elffile *f, const struct detect_file *d
 	return (int16_t)(at > 0 && at <= INT16_MAX ? at : 0);
 }
 
-/* The variable that a short function returns the value of; 0: it is another one. */
-static uint64_t returned_variable(const struct elffile *f, uint64_t function)
+/*
+ * The variable that a short function returns the value of; @more: that and a number. 0: it is
+ * another one.
+ */
+static uint64_t returned_variable(const struct elffile *f, uint64_t function, bool more)
 {
-	static const uint8_t load[] = { 0x48, 0x8b, 0x05 }; /* mov X(%rip),%rax */
-	uint8_t code[16];
+	/* mov X(%rip),%rax; behind mov $N,%eax: add X(%rip),%rax */
+	static const uint8_t load[] = { 0x48, 0x8b, 0x05 }, add[] = { 0x48, 0x03, 0x05 };
+	uint8_t code[24];
 	int32_t at;
 
 	if (!function || !elffile_read_at(f, function, code, sizeof(code)))
 		return 0;
-	for (uint32_t i = 0; i + 7 <= sizeof(code); i++) {
-		if (memcmp(code + i, load, sizeof(load)) != 0)
+	for (uint32_t i = 0; i + 14 <= sizeof(code); i++) {
+		const uint8_t *next = code + i + 7;
+		/* add $N,%rax; ret */
+		bool sum = !memcmp(next, "\x48\x05", 2) && next[6] == 0xc3;
+
+		if ((memcmp(code + i, load, sizeof(load)) != 0 || sum != more) &&
+		    (memcmp(code + i, add, sizeof(add)) != 0 || !more))
 			continue;
 		memcpy(&at, code + i + 3, sizeof(at));
 		return function + i + 7 + (uint64_t)(int64_t)at;
 	}
 	return 0;
+}
+
+/*
+ * The variable with WebAssembly's state, in a stripped file, which exports no accessor: from V8
+ * 13.6 on the manager of its code begins it, and the first function that the import of a module
+ * calls returns the engine, which is behind it.
+ */
+static uint64_t imported_variable(const struct elffile *f, uint64_t function)
+{
+	uint64_t found = 0;
+	uint8_t code[64];
+	int32_t to;
+
+	if (!function || !elffile_read_at(f, function, code, sizeof(code)))
+		return 0;
+	for (uint32_t i = 0; i + 5 <= sizeof(code) && !found; i++) {
+		if (code[i] != 0xe8) /* call */
+			continue;
+		memcpy(&to, code + i + 1, sizeof(to));
+		found = returned_variable(f, function + i + 5 + (uint64_t)(int64_t)to, true);
+	}
+	return found;
 }
 
 static void v8_file(struct detect_file *out, const struct v8_symbols *s, const struct elffile *f)
@@ -596,7 +630,8 @@ static void v8_file(struct detect_file *out, const struct v8_symbols *s, const s
 		out->v8.number[i] = (int16_t)(value < INT16_MIN || value > INT16_MAX ? -1 : value);
 	}
 	out->v8.number[V8_ROOT_HANDLES] = 0;
-	out->code_type = returned_variable(f, s->wasm);
+	out->code_type = s->wasm ? returned_variable(f, s->wasm, false)
+				 : imported_variable(f, s->wasm_import);
 	out->version_at = s->major;
 	set_sizes(out->v8.sizes, f, s->sizes, s->sizes_size);
 	out->v8_version = (uint32_t)major << 24 | ((uint32_t)minor & 255) << 16;

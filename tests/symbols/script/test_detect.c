@@ -143,6 +143,9 @@ struct made_symbol {
 	uint64_t value, size;
 };
 
+/* The first bytes of its code. */
+static uint8_t made_code[512];
+
 /* Read the file of @name that exports the @nr symbols. */
 static int read_made(enum lang_kind kind, const char *name, const struct made_symbol *symbols,
 		     size_t nr, struct detect_file *out)
@@ -156,6 +159,7 @@ static int read_made(enum lang_kind kind, const char *name, const struct made_sy
 	int rc;
 
 	elfmake_init(&m, EM_X86_64, BASE, CODE_SIZE);
+	memcpy(m.bytes + 0x1000, made_code, sizeof(made_code));
 	for (size_t i = 0; i < nr; i++) {
 		syms[i + 1] = (Elf64_Sym){ .st_name = (uint32_t)used,
 					   .st_info = ELF64_ST_INFO(STB_GLOBAL,
@@ -188,6 +192,38 @@ TEST(test_program_beside_library)
 	assert_int_equal(read_made(LANG_NODE, "node", of_program, 1, &file), -ENOENT);
 	assert_int_equal(read_made(LANG_NODE, "libnode.so.108", of_library, 1, &file), 0);
 	assert_int_equal(file.kind, LANG_NODE);
+}
+
+/*
+ * A stripped libnode.so exports no function of WebAssembly's manager: its variable is found by a
+ * function that calls the one for the engine, which is behind it (of gcc and clang).
+ */
+TEST(test_wasm_of_stripped)
+{
+	static const struct made_symbol symbols[] = {
+		{ "v8dbg_off_fp_function", BASE + 512, 4 },
+		{ "_ZN2v816WasmModuleObject18FromCompiledModuleEPNS_7IsolateERKNS_"
+		  "18CompiledWasmModuleE",
+		  BASE + 64, 32 },
+	};
+	static const uint8_t engines[][20] = {
+		{ 0x48, 0x8b, 0x05, 0xf9, 0, 0, 0, 0x48, 0x05, 0xd0, 0, 0, 0, 0xc3 },
+		{ 0x55, 0x48, 0x89, 0xe5, 0xb8, 0xd0, 0, 0, 0, 0x48, 0x03, 0x05, 0xf0, 0, 0, 0 },
+		{ 0x48, 0x8b, 0x05, 0xf9, 0, 0, 0, 0xc3 }, /* a manager apart */
+	};
+	struct detect_file file;
+
+	for (size_t i = 0; i < ARRAY_SIZE(engines); i++) {
+		/* push %rbp; mov %rsp,%rbp; call */
+		static const uint8_t call[] = { 0x55, 0x48, 0x89, 0xe5, 0xe8, 0xf7, 0, 0, 0 };
+
+		memset(made_code, 0x90, sizeof(made_code));
+		memcpy(made_code + 64, call, sizeof(call));
+		memcpy(made_code + 320, engines[i], sizeof(engines[i]));
+		assert_int_equal(read_made(LANG_NODE, "libnode.so.137", symbols, 2, &file), 0);
+		assert_int_equal(file.code_type, i < 2 ? BASE + 320 + 256 : 0);
+	}
+	memset(made_code, 0, sizeof(made_code));
 }
 
 /* Files of other names are known by a function. */
