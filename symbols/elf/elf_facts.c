@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Facts about an ELF file (build-id, variables, debug information and its file): the call, the
- * worker's side and the messages; perf's cache of files by build-id.
+ * worker's side and the messages; perf's cache of files by build-id; Go's table of functions.
  */
 #include "symbols/elf/internal.h"
 
@@ -572,4 +572,514 @@ int buildidcache_open(const uint8_t *build_id, size_t size, struct untrusted_fil
 	if (code && invoker_is_other() && !invoker_is_unprivileged())
 		code = open_below(home, 0, build_id, size, out);
 	return code;
+}
+
+/*
+ * Walk the function table of Go: sorted pairs of (offset of code, offset of the
+ * description); the second word of a description is the offset of the name, the fifth that of the
+ * depths of the stack.
+ *
+ * Runs in the sandbox. Every byte is hostile.
+ */
+
+#define TABLE_SIZE_MAX	(512UL << 20)
+#define FRAMES_SIZE_MAX (256UL << 20)
+#define MAGIC_1_18	0xfffffff0U
+#define MAGIC_1_20	0xfffffff1U
+#define HEADER_SIZE	(8 + 8 * 8)
+
+/* The start of code: in the header, 0 since Go 1.26; then in runtime.moduledata. */
+#define HEADER_TEXT (8 + 2 * 8)
+
+#define MODULE_TEXT (22 * 8)
+
+#define NOTE_TRIES    8U
+#define NOTE_SIZE_MAX (64U << 10)
+
+#define TABLE_ALIGN 16U
+#define TABLE_TRIES 16U /* magic numbers in a section: each may cost a look at all relocations */
+
+struct go_table {
+	uint8_t *section;     /* it is in; malloc'ed, NUL-terminated */
+	const uint8_t *bytes; /* NUL-terminated as a whole */
+	uint64_t size;
+	uint64_t nr, text, names, steps, functions;
+	bool has_line; /* descriptions have the line of the function: since 1.20 */
+};
+
+static uint64_t word_at(const struct go_table *g, uint64_t offset, unsigned int size)
+{
+	uint64_t word = 0;
+
+	if (offset > g->size || size > g->size - offset)
+		return 0;
+	memcpy(&word, g->bytes + offset, size); /* all supported machines are little-endian */
+	return word;
+}
+
+static bool is_magic(uint32_t word)
+{
+	return word == MAGIC_1_18 || word == MAGIC_1_20;
+}
+
+/* Read the header; false: unknown version. */
+static bool read_header(struct go_table *g)
+{
+	uint32_t magic = (uint32_t)word_at(g, 0, 4);
+
+	if (g->size < HEADER_SIZE || !is_magic(magic) || g->bytes[4] || g->bytes[5] ||
+	    g->bytes[7] != 8)
+		return false;
+	g->nr = word_at(g, 8, 8);
+	g->text = word_at(g, HEADER_TEXT, 8);
+	g->names = word_at(g, 8 + 3 * 8, 8);
+	g->steps = word_at(g, 8 + 6 * 8, 8);
+	g->has_line = magic == MAGIC_1_20;
+	g->functions = word_at(g, 8 + 7 * 8, 8);
+	return g->names < g->size && g->functions < g->size && g->nr < ELFSYM_SYMBOLS_MAX &&
+	       (g->nr + 1) * 8 <= g->size - g->functions;
+}
+
+/* Add function @i, which ends at the begin of the next one. */
+static int add_function(struct elfsym *t, const struct go_table *g, uint64_t i)
+{
+	uint64_t entry = g->functions + i * 8;
+	uint64_t start = word_at(g, entry, 4), end = word_at(g, entry + 8, 4);
+	uint64_t about = g->functions + word_at(g, entry + 4, 4);
+	uint64_t name = g->names + word_at(g, about + 4, 4);
+	size_t size;
+
+	if (end <= start || about > g->size - 8 || name >= g->size)
+		return 0;
+	size = strnlen((const char *)g->bytes + name, IMAGE_NAME_MAX);
+	return size ? elfsym_add_named(t, g->text + start, end - start,
+				       (const char *)g->bytes + name, size)
+		    : 0;
+}
+
+/* Find runtime.moduledata, which begins with the address of the table. 0: not found. */
+struct module_search {
+	uint64_t table, module;
+};
+
+static bool note_module(const Elf64_Rela *r, void *ctx)
+{
+	struct module_search *m = ctx;
+
+	if ((uint64_t)r->r_addend == m->table)
+		m->module = r->r_offset;
+	return !m->module;
+}
+
+static uint64_t find_module(const struct elffile *f, uint64_t table)
+{
+	struct module_search m = { .table = table };
+	const Elf64_Shdr *s = elffile_section(f, ".go.module");
+
+	if (s)
+		return s->sh_addr;
+	elffile_relative(f, note_module, &m);
+	for (uint32_t i = 0; i < f->nr_phdrs && !m.module; i++) {
+		const Elf64_Phdr *p = &f->phdrs[i];
+		uint8_t *bytes;
+
+		if (p->p_type != PT_LOAD || !(p->p_flags & PF_W) || p->p_filesz > TABLE_SIZE_MAX ||
+		    elffile_read_alloc(f, p->p_offset, p->p_filesz, (void **)&bytes))
+			continue;
+		for (uint64_t at = -p->p_vaddr % 8; at + 8 <= p->p_filesz && !m.module; at += 8)
+			if (!memcmp(bytes + at, &table, 8))
+				m.module = p->p_vaddr + at;
+		free(bytes);
+	}
+	return m.module;
+}
+
+/*
+ * Find the start of Go's code where the header at @vaddr has none: the loader writes it, or, since
+ * Go 1.26, runtime.moduledata has it. It is not that of .text: an external linker puts startup code
+ * before it.
+ */
+static bool find_text(const struct elffile *f, uint64_t vaddr, struct go_table *g)
+{
+	uint64_t module;
+
+	if (elffile_pointer(f, vaddr + HEADER_TEXT, &g->text))
+		return true;
+	module = find_module(f, vaddr);
+	return module && elffile_pointer(f, module + MODULE_TEXT, &g->text);
+}
+
+/* Read the table at @at of the section @s that is in g->section. */
+static bool read_at(const struct elffile *f, const Elf64_Shdr *s, uint64_t at, struct go_table *g)
+{
+	g->bytes = g->section + at;
+	g->size = s->sh_size - at;
+	return read_header(g) && (g->text || find_text(f, s->sh_addr + at, g));
+}
+
+/* Read the table in section @s; @begins: at its begin. 0, -ENOENT or -errno. */
+static int read_section(const struct elffile *f, const Elf64_Shdr *s, bool begins,
+			struct go_table *g)
+{
+	unsigned int tries = TABLE_TRIES;
+	uint64_t at = 0, last;
+	void *bytes;
+	int rc;
+
+	if (s->sh_size > TABLE_SIZE_MAX || s->sh_size < HEADER_SIZE || s->sh_type == SHT_NOBITS)
+		return -ENOENT;
+	rc = elffile_read_alloc(f, s->sh_offset, s->sh_size, &bytes);
+	if (rc)
+		return rc;
+	*g = (struct go_table){ .section = bytes };
+	last = begins ? 0 : s->sh_size - HEADER_SIZE;
+	for (; at <= last && tries; at += TABLE_ALIGN) {
+		uint32_t word;
+
+		memcpy(&word, g->section + at, sizeof(word));
+		if (!is_magic(word))
+			continue;
+		tries--;
+		if (read_at(f, s, at, g))
+			return 0;
+	}
+	free(bytes);
+	return -ENOENT;
+}
+
+/* Return whether a note tells that Go's linker made the file. */
+static bool has_go_note(const struct elffile *f)
+{
+	static const char go[8] = "\4\0\0\0Go\0"; /* type and name */
+	unsigned int tries = NOTE_TRIES;
+	bool found = false;
+	void *notes;
+
+	for (uint32_t i = 0; i < f->nr_phdrs && !found && tries; i++) {
+		const Elf64_Phdr *p = &f->phdrs[i];
+
+		if (p->p_type != PT_NOTE || p->p_filesz > NOTE_SIZE_MAX || !tries-- ||
+		    elffile_read_alloc(f, p->p_offset, p->p_filesz, &notes))
+			continue;
+		found = memmem(notes, p->p_filesz, go, sizeof(go));
+		free(notes);
+	}
+	return found;
+}
+
+/* Search the table where the sections are gone or have other names: in the data segments. */
+static int search_segments(const struct elffile *f, struct go_table *g)
+{
+	int rc = -ENOENT;
+
+	for (uint32_t i = 0; i < f->nr_phdrs && rc == -ENOENT; i++) {
+		const Elf64_Phdr *p = &f->phdrs[i];
+		uint64_t skip = MIN(-p->p_vaddr % TABLE_ALIGN, p->p_filesz);
+		const Elf64_Shdr s = { .sh_type = SHT_PROGBITS,
+				       .sh_addr = p->p_vaddr + skip,
+				       .sh_offset = p->p_offset + skip,
+				       .sh_size = p->p_filesz - skip };
+
+		if (p->p_type == PT_LOAD && !(p->p_flags & PF_X))
+			rc = read_section(f, &s, false, g);
+	}
+	return rc;
+}
+
+/*
+ * Read the table of @f; the caller frees g->section. 0, -ENOENT without a known one, or -errno.
+ * Where another linker made a position-independent program, the table is inside a section of that.
+ */
+static int read_table(const struct elffile *f, struct go_table *g)
+{
+	static const char *const own[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
+	const Elf64_Shdr *s;
+
+	if (f->elf_class != ELFCLASS64)
+		return -ENOENT;
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+		if ((s = elffile_section(f, own[i])))
+			return read_section(f, s, true, g);
+	s = elffile_section(f, ".data.rel.ro");
+	if (s && elffile_section(f, ".go.buildinfo"))
+		return read_section(f, s, false, g);
+	return has_go_note(f) ? search_segments(f, g) : -ENOENT;
+}
+
+int elfgo_add(struct elfsym *t, const struct elffile *f)
+{
+	struct go_table g;
+	int rc = read_table(f, &g);
+
+	if (rc)
+		return rc;
+	for (uint64_t i = 0; i < g.nr && !rc; i++)
+		rc = add_function(t, &g, i);
+	free(g.section);
+	return rc;
+}
+
+/* ---- unwind tables: the depth of the stack at each instruction ---- */
+
+#define STEPS_MAX     (4u << 20) /* of all functions */
+#define FLAG_TOP      1		 /* the outermost frame of a stack */
+#define FLAG_SP_WRITE 2		 /* changes to another stack, where its caller is not */
+#define FLAG_ASM      4		 /* assembly: may not save the frame pointer */
+#define DEPTH_MAX     (1 << 30)
+
+/* DWARF 5, 7.24; registers of the x86-64 ABI. */
+enum { CFA_NOP, CFA_ADVANCE4 = 4, CFA_UNDEFINED = 7, CFA_DEF_CFA = 0xc, CFA_DEF_CFA_OFFSET = 0xe };
+
+enum { CFA_OFFSET = 0x80, CFA_RESTORE = 0xc0, RBP = 6, RSP = 7, RIP = 16 };
+
+struct writer {
+	uint8_t *bytes;
+	size_t size, capacity;
+	uint32_t nr_steps; /* also of functions that are left out */
+	bool failed;	   /* no memory */
+};
+
+static void put(struct writer *w, const void *bytes, size_t size)
+{
+	if (w->size + size > w->capacity && !w->failed) {
+		size_t capacity = MAX(2 * w->capacity, w->size + size + 4096);
+		uint8_t *grown = realloc(w->bytes, capacity);
+
+		w->failed = !grown;
+		w->bytes = grown ? grown : w->bytes;
+		w->capacity = grown ? capacity : w->capacity;
+	}
+	if (w->failed)
+		return;
+	memcpy(w->bytes + w->size, bytes, size);
+	w->size += size;
+}
+
+static void put_byte(struct writer *w, unsigned int byte)
+{
+	put(w, &(uint8_t){ (uint8_t)byte }, 1);
+}
+
+static void put_u32(struct writer *w, uint32_t word)
+{
+	put(w, &word, sizeof(word));
+}
+
+static void put_uleb(struct writer *w, uint64_t n)
+{
+	do {
+		put_byte(w, (n & 0x7f) | (n > 0x7f ? 0x80 : 0));
+		n >>= 7;
+	} while (n);
+}
+
+/* Complete the record that begins at @start: its length, and a multiple of 8 bytes. */
+static void end_record(struct writer *w, size_t start)
+{
+	uint32_t length;
+
+	while ((w->size - start) % 8)
+		put_byte(w, CFA_NOP);
+	length = (uint32_t)(w->size - start - 4);
+	if (!w->failed)
+		memcpy(w->bytes + start, &length, sizeof(length));
+}
+
+/* At the entry of each function: CFA is rsp + 8, the return address below it. */
+static void put_cie(struct writer *w)
+{
+	put_u32(w, 0);
+	put_u32(w, UINT32_MAX);
+	put_byte(w, 3);	   /* version */
+	put_byte(w, 0);	   /* no augmentation */
+	put_byte(w, 1);	   /* code alignment */
+	put_byte(w, 0x78); /* data alignment: -8 */
+	put_byte(w, RIP);
+	put_byte(w, CFA_DEF_CFA);
+	put_byte(w, RSP);
+	put_byte(w, 8);
+	put_byte(w, CFA_OFFSET | RIP);
+	put_byte(w, 1);
+	end_record(w, 0);
+}
+
+/* Read a varint at *@at of the table. Return false at the end of the table. */
+static bool read_varint(const struct go_table *g, uint64_t *at, uint32_t *n)
+{
+	*n = 0;
+	for (unsigned int shift = 0; shift < 35; shift += 7) {
+		uint8_t byte;
+
+		if (*at >= g->size)
+			return false;
+		byte = g->bytes[(*at)++];
+		*n |= (uint32_t)((uint64_t)(byte & 0x7f) << shift);
+		if (!(byte & 0x80))
+			return true;
+	}
+	return false;
+}
+
+/* The steps of one function: pairs of differences, of the depth and of the address after it. */
+struct steps {
+	const struct go_table *g;
+	uint64_t at;
+	uint32_t from, end; /* the range of addresses, from the entry */
+	int64_t depth;
+	bool first;
+};
+
+/* Read the next step. Return false at the end, or if it is wrong (@depth below zero then). */
+static bool next_step(struct steps *s)
+{
+	uint32_t value, length;
+
+	s->from = s->end;
+	if (!read_varint(s->g, &s->at, &value) || (!value && !s->first))
+		return false;
+	s->depth += value & 1 ? -(int64_t)(value >> 1) - 1 : (int64_t)(value >> 1);
+	s->first = false;
+	if (!read_varint(s->g, &s->at, &length) || !length || length > DEPTH_MAX - s->end ||
+	    s->depth < 0 || s->depth > DEPTH_MAX) {
+		s->depth = -1;
+		return false;
+	}
+	s->end += length;
+	return true;
+}
+
+/* Advance from *@at to @to. */
+static void put_advance(struct writer *w, uint32_t *at, uint32_t to)
+{
+	if (to == *at)
+		return;
+	put_byte(w, CFA_ADVANCE4);
+	put_u32(w, to - *at);
+	*at = to;
+}
+
+/*
+ * Return how long after the begin of the first deeper step the frame pointer is in its slot, at
+ * CFA-16: it is pushed (since Go 1.21), or moved there by the next instruction.
+ */
+static uint32_t save_length(const struct steps *s)
+{
+	return s->depth == 8 && s->end - s->from < 16 ? 0
+	       : s->depth == 8			      ? 4
+	       : s->depth < 136			      ? 5
+						      : 8;
+}
+
+/* The place of the frame pointer, while the steps are written. */
+struct saved {
+	bool now, ever;
+};
+
+/* Write the place of the frame pointer from this step on. */
+static void put_saved(struct writer *w, const struct steps *s, struct saved *saved, uint32_t *at)
+{
+	uint32_t later = saved->ever ? 0 : save_length(s);
+
+	if (saved->now && !s->depth) {
+		put_advance(w, at, s->from);
+		put_byte(w, CFA_RESTORE | RBP);
+		saved->now = false;
+	} else if (!saved->now && s->depth && s->end - s->from > later) {
+		put_advance(w, at, s->from + later);
+		put_byte(w, CFA_OFFSET | RBP);
+		put_byte(w, 2);
+		saved->now = saved->ever = true;
+	}
+}
+
+/* Write the steps of a function as instructions. Return false if they are not acceptable. */
+static bool put_steps(struct writer *w, struct steps *s, unsigned int flags)
+{
+	struct saved saved = { false, false };
+	uint32_t at = 0;
+	int64_t depth = 0;
+
+	while (w->nr_steps++ < STEPS_MAX && next_step(s)) {
+		if (s->depth != depth) {
+			put_advance(w, &at, s->from);
+			put_byte(w, CFA_DEF_CFA_OFFSET);
+			put_uleb(w, (uint64_t)s->depth + 8);
+		}
+		depth = s->depth;
+		/* Of assembly the callers need the depth alone. */
+		if (!(flags & FLAG_ASM))
+			put_saved(w, s, &saved, &at);
+	}
+	return s->depth >= 0 && s->end;
+}
+
+/*
+ * Return true for the function by which C calls Go. It goes on on the stack of the goroutine, but
+ * with a frame of the same size there, which returns to the code that called C.
+ */
+static bool is_callback(const struct go_table *g, uint64_t about)
+{
+	static const char name[] = "runtime.cgocallback";
+	uint64_t at = g->names + word_at(g, about + 4, 4);
+
+	return at < g->size && g->size - at >= sizeof(name) &&
+	       !memcmp(g->bytes + at, name, sizeof(name));
+}
+
+/* Write the record of function @i, unless its stack is not described. */
+static void put_function(struct writer *w, const struct go_table *g, uint64_t i)
+{
+	uint64_t entry = g->functions + i * 8;
+	uint64_t start = word_at(g, entry, 4), end = word_at(g, entry + 8, 4);
+	uint64_t about = g->functions + word_at(g, entry + 4, 4);
+	uint64_t steps = word_at(g, about + 16, 4);
+	unsigned int flags = (unsigned int)word_at(g, about + (g->has_line ? 41 : 37), 1);
+	struct steps s = { .g = g, .at = g->steps + steps, .depth = -1, .first = true };
+	bool switches = flags & FLAG_SP_WRITE && !(flags & FLAG_TOP) && !is_callback(g, about);
+	size_t begin = w->size;
+
+	if (end <= start || about > g->size - 48 || !steps || g->steps >= g->size)
+		return;
+	put_u32(w, 0);
+	put_u32(w, 0); /* the CIE */
+	put(w, &(uint64_t){ g->text + start }, 8);
+	put(w, &(uint64_t){ end - start }, 8);
+	if (flags & FLAG_TOP || switches) {
+		put_byte(w, CFA_UNDEFINED);
+		put_byte(w, RIP);
+	}
+	if (switches) {
+		put_byte(w, CFA_UNDEFINED);
+		put_byte(w, RSP);
+	}
+	if (!put_steps(w, &s, flags)) {
+		w->size = begin;
+		return;
+	}
+	/* Padding follows the code. */
+	if (!w->failed)
+		memcpy(w->bytes + begin + 16, &(uint64_t){ MIN(s.end, end - start) }, 8);
+	end_record(w, begin);
+}
+
+int elfgo_frames(const struct elffile *f, uint8_t **out, size_t *size)
+{
+	struct writer w = { .bytes = NULL };
+	struct go_table g;
+	int rc = f->machine == EM_X86_64 ? read_table(f, &g) : -ENOENT;
+
+	assert(out && size);
+	if (rc)
+		return rc;
+	put_cie(&w);
+	for (uint64_t i = 0; i < g.nr && !w.failed && w.nr_steps < STEPS_MAX; i++)
+		put_function(&w, &g, i);
+	free(g.section);
+	if (w.failed || w.size > FRAMES_SIZE_MAX) {
+		free(w.bytes);
+		return w.failed ? -ENOMEM : -EFBIG;
+	}
+	*out = w.bytes;
+	*size = w.size;
+	return 0;
 }

@@ -627,6 +627,59 @@ TEST(test_go_linked)
 	image_free(image);
 }
 
+/*
+ * Without headers of sections, as after some packers: a note tells that it is Go's, and the table
+ * is in a segment; of Go 1.26 the @module is too, and has the begin of the code.
+ */
+static struct image *go_stripped(bool note, bool module)
+{
+	enum { NOTE = 0x100, ELSEWHERE = 0x10000 };
+	static const uint32_t bytes[] = { 4, 4, 4, 0x6f47, 0 };
+	const uint64_t text = VADDR + GO_TEXT, at = VADDR + ELSEWHERE + GO_TABLE;
+	uint8_t table[GO_SIZE];
+	struct err e = { "" };
+	struct image *image;
+	struct elfmake m;
+	Elf64_Ehdr *eh;
+
+	make_go(table, module ? 0 : text);
+	elfmake_init(&m, EM_X86_64, VADDR, 0x1000);
+	eh = (Elf64_Ehdr *)m.bytes;
+	eh->e_phnum = 3;
+	memcpy((Elf64_Phdr *)(m.bytes + eh->e_phoff) + 1,
+	       (Elf64_Phdr[]){ { .p_type = PT_NOTE,
+				 .p_offset = 0x1000 + NOTE,
+				 .p_filesz = note ? sizeof(bytes) : 0 },
+			       { .p_type = PT_LOAD,
+				 .p_flags = PF_R | PF_W,
+				 .p_offset = 0x1000 + GO_TABLE - 8,
+				 .p_vaddr = at - 8,
+				 .p_filesz = 0x800 } },
+	       2 * sizeof(Elf64_Phdr));
+	memcpy(m.bytes + 0x1000 + NOTE, bytes, sizeof(bytes));
+	memcpy(m.bytes + 0x1000 + GO_TABLE, table, sizeof(table));
+	memcpy(m.bytes + 0x1000 + GO_MODULE, &at, sizeof(at));
+	memcpy(m.bytes + 0x1000 + GO_MODULE + 22 * 8, &text, sizeof(text));
+	assert_int_equal(image_read_memory(&image, m.bytes, m.size, &e), 0);
+	elfmake_fini(&m);
+	return image;
+}
+
+TEST(test_go_stripped)
+{
+	for (int module = 0; module < 2; module++) {
+		struct image *image = go_stripped(true, module);
+
+		assert_string_equal(image->source, ".gopclntab");
+		assert_name(image, VADDR + GO_TEXT, "main.main");
+		assert_name(image, VADDR + GO_TEXT + 0x30, "main.leaf");
+		image_free(image);
+		image = go_stripped(false, module);
+		assert_string_equal(image->source, "none");
+		image_free(image);
+	}
+}
+
 /* ---- debug files by link ---- */
 
 /* Bit by bit, apart from the table-driven one. */
