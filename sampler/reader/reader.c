@@ -1578,7 +1578,7 @@ bool langreader_reads_far(struct langreader *r, pid_t pid, pid_t tid, uint32_t p
 		*known = (struct known_far){ .thread = thread, .process = process };
 	/* A part that is read has the addresses near it: frames move a little. */
 	for (uint32_t i = 0; i < LANG_FAR_MAX; i++)
-		if (known->at[i] && at + 256 - known->at[i] < 2048)
+		if (known->at[i] && at + 192 - known->at[i] < 768)
 			return true;
 	known->at[known->next++ % LANG_FAR_MAX] = at;
 	for (uint32_t i = 0; i < LANG_FAR_MAX; i++)

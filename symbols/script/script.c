@@ -397,13 +397,17 @@ static enum lang_status go_stack(struct lang_reader *r, const struct lang_proces
 
 /*
  * Bytes that are read behind an address that was wanted, for the callers of its frame, as far as it
- * is connected to the copy; the same of others, and before these.
+ * is connected to the copy; the same of others, and before these; and the least of all for one.
  */
 #define FAR_AHEAD  (8U << 10)
 #define FAR_AROUND 4096U
-#define FAR_BEFORE 512U
+#define FAR_BEFORE 256U
+#define FAR_LEAST  960U
 
 #define FAR_PAGE 4096U
+
+/* Parts that cannot be read, until the ones behind them are left out. */
+#define FAR_CUTS 8
 
 /* Bytes below sp that are read (x86-64: the red zone). */
 #define FAR_BELOW 128U
@@ -414,6 +418,7 @@ struct far_parts {
 		uint64_t begin, end;
 	} at[LANG_OTHER_PARTS];
 	uint32_t nr, left;
+	uint64_t copy_end;
 };
 
 /* False: no room. */
@@ -429,19 +434,21 @@ static bool far_add(struct far_parts *f, uint64_t begin, uint64_t end)
 	return true;
 }
 
-/* Add the bytes around @wanted, with the ones behind the last part if that is near. False: no room.
+/*
+ * Add the bytes around @wanted, with the ones behind the last part if that is near: it is one of
+ * the @nr last ones, which share the room. False: there is none.
  */
-static bool far_around(struct far_parts *f, uint64_t wanted)
+static bool far_around(struct far_parts *f, uint64_t wanted, uint32_t nr)
 {
-	const uint64_t until = wanted + FAR_AROUND;
-	uint64_t *end = &f->at[f->nr - 1].end;
+	const uint64_t around = sizeof(struct lang_other_part) + FAR_BEFORE;
+	const uint64_t each = MIN(FAR_AROUND + around, (f->left / nr) & ~7ULL);
+	const uint64_t until = wanted + each - around;
+	uint64_t *end = f->nr ? &f->at[f->nr - 1].end : NULL;
 
-	if (wanted > *end + FAR_AHEAD)
-		return far_add(f, wanted - FAR_BEFORE, until);
+	if (!end || until > *end + each)
+		return each > around && far_add(f, MAX(wanted - FAR_BEFORE, f->copy_end), until);
 	if (until <= *end)
 		return true;
-	if (until - *end > f->left)
-		return false;
 	f->left -= (uint32_t)(until - *end);
 	*end = until;
 	return true;
@@ -474,22 +481,19 @@ static void far_choose(const struct lang_sample *s, uint64_t end, struct far_par
 	uint64_t wanted[LANG_FAR_MAX], room;
 	uint32_t nr = far_sorted(s->far, end, wanted), i = 0;
 
-	f->nr = 0;
-	f->left = LANG_OTHER_MAX;
+	*f = (struct far_parts){ .left = LANG_OTHER_MAX, .copy_end = end };
 	for (uint32_t k = 0; k < LANG_FAR_MAX && !f->nr; k++)
 		if (s->far[k] == LANG_FAR_BELOW && lang_memory_is_pointer(s->sp - FAR_BELOW))
 			far_add(f, s->sp - FAR_BELOW, s->sp);
 	if (!nr)
 		return;
-	/* All that are near enough are read together. */
+	/* The ones that are near enough are read together, if that leaves room for the others. */
 	room = f->left - sizeof(struct lang_other_part);
-	while (i + 1 < nr && far_until(wanted[i + 1]) - end <= room)
+	while (i < nr && far_until(wanted[i]) - end + (nr - i - 1) * FAR_LEAST <= room)
 		i++;
-	if (far_until(wanted[i]) - end <= room)
-		far_add(f, end, far_until(wanted[i]));
-	else
-		far_add(f, MAX(wanted[i] - FAR_BEFORE, end), wanted[i] + FAR_AROUND);
-	while (++i < nr && far_around(f, wanted[i]))
+	if (i)
+		far_add(f, end, far_until(wanted[i - 1]));
+	for (; i < nr && far_around(f, wanted[i], nr - i); i++)
 		;
 }
 
@@ -569,7 +573,7 @@ static void far_stack(struct lang_reader *r, const struct lang_sample *s, struct
 	bool both, same;
 	uint64_t left = 0;
 	uint32_t nr, first;
-	int whole;
+	int whole, nr_cut = 0;
 
 	if (!s->far)
 		return;
@@ -587,7 +591,8 @@ static void far_stack(struct lang_reader *r, const struct lang_sample *s, struct
 	do {
 		nr = first + far_pieces(&parts, pieces + first, m->used_bytes + again * first);
 		whole = m->read(m->ctx, pieces, nr, m->bytes);
-	} while (whole >= (int)first && whole < (int)nr && far_cut(&parts, pieces[whole].addr));
+	} while (whole >= (int)first && whole < (int)nr && nr_cut++ < FAR_CUTS &&
+		 far_cut(&parts, pieces[whole].addr));
 	lang_chain_need(s, pieces[0].addr + again - s->sp);
 	if (whole <= (int)first)
 		return;

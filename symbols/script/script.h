@@ -579,7 +579,7 @@ struct lang_other_part {
 };
 
 #define LANG_OTHER_MAX	 (64U << 10)
-#define LANG_OTHER_PARTS 20U
+#define LANG_OTHER_PARTS 66U
 
 /* The chain of one thread at one sample, or the reason for none. */
 struct lang_slot {
@@ -923,7 +923,7 @@ struct lang_rest {
 
 /* No address of a stack, but the bytes below sp that code may use. */
 #define LANG_FAR_BELOW 1ULL
-#define LANG_FAR_MAX   16U
+#define LANG_FAR_MAX   64U
 
 /* The sample, before memory is read. */
 struct lang_sample {

@@ -259,8 +259,8 @@ TEST(test_far_stack, setup, teardown)
 	cut_copy(f, 0x340, LANG_OTHER_MAX + 0x4000);
 	pymake_u64(&f->m, far_at[2], 77);
 	chain(f);
-	assert_int_equal(f->chain.other.sp, far_at[2] - 512);
-	assert_int_equal(bytes_u64(f->chain.other_bytes + 512), 77);
+	assert_int_equal(f->chain.other.sp, far_at[2] - 256);
+	assert_int_equal(bytes_u64(f->chain.other_bytes + 256), 77);
 }
 
 /* Return the bytes of a part, which has to begin at @sp; *@at: behind the other stack's first one.
@@ -303,15 +303,47 @@ TEST(test_far_parts, setup, teardown)
 	assert_int_equal(f->chain.other.sp, sp + 0x340);
 	at = f->chain.other.size - f->chain.other.rest;
 	assert_int_equal(at, 0x4000 - 0x340);
-	assert_int_equal(bytes_u64(next_part(f, &at, sp + 0x11000 - 512, 0x2200) + 512), 75);
-	assert_int_equal(bytes_u64(next_part(f, &at, sp + 0x18000 - 512, 0x1200) + 512), 70);
-	assert_int_equal(bytes_u64(next_part(f, &at, sp + 0x1f800 - 512, 0xa00) + 512), 77);
+	assert_int_equal(bytes_u64(next_part(f, &at, sp + 0x11000 - 256, 0x2100) + 256), 75);
+	assert_int_equal(bytes_u64(next_part(f, &at, sp + 0x18000 - 256, 0x1100) + 256), 70);
+	assert_int_equal(bytes_u64(next_part(f, &at, sp + 0x1f800 - 256, 0x900) + 256), 77);
 	assert_int_equal(at, f->chain.other.size);
-	/* The part that is connected to the copy takes all of the room. */
+	/* The part that is connected to the copy leaves room for the others. */
 	far_at[2] = sp + 0xd100;
 	chain(f);
-	assert_int_equal(f->chain.other.size, 0x10000 - 0x340);
-	assert_int_equal(f->chain.other.rest, 0);
+	at = 0x1100;
+	assert_int_equal(f->chain.other.sp, sp + 0xd000);
+	assert_int_equal(f->chain.other.size - f->chain.other.rest, at);
+	next_part(f, &at, sp + 0x11000 - 256, 0x2100);
+}
+
+/* Many addresses share the room: none is left out. */
+TEST(test_far_many, setup, teardown)
+{
+	struct fixture *f = *state;
+	uint64_t sp;
+	uint32_t at;
+
+	put_stack(f, 0, 8192);
+	sp = f->sample.sp;
+	cut_copy(f, 0x340, 0);
+	for (uint64_t i = 0; i < 60; i++) {
+		far_at[i] = sp + 0x2000 + i * 0x800;
+		pymake_u64(&f->m, far_at[i], i);
+	}
+	chain(f);
+	at = f->chain.other.size - f->chain.other.rest;
+	assert_int_equal(bytes_u64(f->chain.other_bytes + 256), 0);
+	for (uint64_t i = 1; i < 60; i++) {
+		struct lang_other_part part;
+
+		assert_in_range(at, 0, f->chain.other.size - sizeof(part));
+		memcpy(&part, f->chain.other_bytes + at, sizeof(part));
+		assert_int_equal(part.sp, far_at[i] - 256);
+		assert_in_range(part.size, 0x400, 0x700);
+		assert_int_equal(bytes_u64(f->chain.other_bytes + at + sizeof(part) + 256), i);
+		at += (uint32_t)(sizeof(part) + part.size);
+	}
+	assert_int_equal(at, f->chain.other.size);
 }
 
 /* The bytes below sp are read as well, or alone. */
