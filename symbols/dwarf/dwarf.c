@@ -405,7 +405,7 @@ static const Elf_Data *dwarf_open_section(Dwarf *dw, const char *name)
 #define RANGES_MAX     (4U << 20)
 #define LINE_SIZE_MAX  (4U << 20)  /* of one unit's line program: a byte can be a row */
 #define LINES_SUM_MAX  (8U << 20)  /* of the units read since libdw opened the file */
-#define HEAP_MAX       (24U << 20) /* with idle files; without them it may be more */
+#define HEAP_MAX       (8U << 20)  /* with idle files; without them it may be more */
 #define LOOK_BACK      16U	   /* ranges that a look-up steps over */
 #define SPLITS_MAX     128U	   /* split units that are open at a time */
 #define SPLITS_SUM_MAX (64U << 20) /* bytes of them */
@@ -1934,15 +1934,30 @@ static void bound_heap(const struct open_file *used)
 	}
 }
 
+/* Unmap the pages of a large file: few are read again soon. Inflated sections are memory. */
+static void give_pages_back(const struct dwarf_opened *d)
+{
+	size_t size = 0;
+	char *at = d->image ? NULL : elf_rawfile(d->elf, &size);
+
+	/* One that could not be mapped is behind the head of a block. */
+	if (size > HEAP_MAX / 8 && !((uintptr_t)at % (uintptr_t)sysconf(_SC_PAGESIZE)))
+		madvise(at, size, MADV_DONTNEED);
+}
+
 /* A look-up in an open file. */
 static int look_up(struct sandbox_call *c, struct open_file *f, const struct dwarf_wire_request *r)
 {
+	static const struct open_file *last = files;
 	static uint64_t nr_requests;
 	uint32_t lines_sum = f->dwarf->lines_sum;
 	int rc = r->kind == DWARF_WIRE_CHAINS ? serve_chains(c, f->dwarf, r)
 					      : serve_lines(c, f->dwarf, r);
 
 	f->used = ++nr_requests;
+	if (f != last && last->dwarf)
+		give_pages_back(&last->dwarf->main);
+	last = f;
 	if (f->dwarf->lines_sum != lines_sum)
 		bound_heap(f);
 	return rc;
@@ -1977,18 +1992,8 @@ static int serve(struct sandbox_call *c)
 	}
 }
 
-const struct sandbox_reader dwarf_sandbox_reader = {
-	.kind = SANDBOX_DWARF,
-	.name = "proftop-dwarf",
-	.prepare = dwarf_inflate_prepare,
-	.serve = serve,
-	.memory_max = MEMORY,
-};
+#define SHARED .prepare = dwarf_inflate_prepare, .serve = serve, .memory_max = MEMORY
 
-const struct sandbox_reader dwarf_sandbox_others = {
-	.kind = SANDBOX_DWARF_OTHERS,
-	.name = "proftop-dwarf-o",
-	.prepare = dwarf_inflate_prepare,
-	.serve = serve,
-	.memory_max = MEMORY,
-};
+const struct sandbox_reader dwarf_sandbox_reader = { SANDBOX_DWARF, "proftop-dwarf", SHARED };
+const struct sandbox_reader dwarf_sandbox_others = { SANDBOX_DWARF_OTHERS, "proftop-dwarf-o",
+						     SHARED };
