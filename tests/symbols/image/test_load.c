@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -226,6 +227,63 @@ TEST(test_changed, set_up, tear_down)
 	l = load_once(c);
 	assert_int_equal(l->rc, -ENOENT);
 	l->job.drop(&l->job);
+}
+
+/* Return how many KiB of mapped files are in the memory of this process. */
+static long files_kib(void)
+{
+	char line[128];
+	long kib = -1;
+	FILE *f = fopen("/proc/self/status", "re");
+
+	assert_non_null(f);
+	while (kib < 0 && fgets(line, sizeof(line), f))
+		sscanf(line, "RssFile: %ld", &kib);
+	fclose(f);
+	return kib;
+}
+
+static uint64_t sum_of(const struct image *image)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < image->names_size; i++)
+		sum = sum * 31 + (uint8_t)image->names[i];
+	for (size_t i = 0; i < image->eh.size; i++)
+		sum = sum * 31 + image->eh.bytes[i];
+	return sum;
+}
+
+/* Pages of a file leave the memory of this process; the bytes of ours behind them do not. */
+TEST(test_give_pages_back)
+{
+	char path[] = "build/test-load-XXXXXX";
+	struct image *image = NULL;
+	int from, fd;
+	uint64_t sum;
+	off_t size;
+	long kib;
+
+	if (geteuid())
+		skip();
+	from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	fd = mkstemp(path);
+	assert_true(from >= 0 && fd >= 0 && !fchmod(fd, 0755));
+	size = lseek(from, 0, SEEK_END);
+	assert_true(sendfile(fd, from, &(off_t){ 0 }, (size_t)size) == size);
+	assert_int_equal(image_read_fd(&image, fd, (uint64_t)size, NULL), 0);
+	/* Of another mount than the root folder it is copied. */
+	if (image->name_pages.at) {
+		sum = sum_of(image);
+		kib = files_kib();
+		give_image_back(image);
+		assert_true(files_kib() <= kib - (long)(image->names_in_file >> 11));
+		assert_true(sum_of(image) == sum);
+	}
+	image_free(image);
+	close(from);
+	close(fd);
+	unlink(path);
 }
 
 int main(void)
