@@ -358,7 +358,10 @@ struct history_cell {
 	double count, weight;
 };
 
-/* @half_life_ns: of the decaying sum. Slices are kept for the window alone. */
+/*
+ * @half_life_ns: of the decaying sum. @max_cells 0: without decaying sum and total. Slices are kept
+ * for the window alone.
+ */
 int history_new(struct history **out, uint64_t window_ns, uint64_t half_life_ns,
 		uint32_t max_cells);
 void history_free(struct history *h);

@@ -1386,7 +1386,7 @@ int history_new(struct history **out, uint64_t window_ns, uint64_t half_life_ns,
 	h->window_ns = h->span_ns = window_ns;
 	h->memory = MEMORY_MAX;
 	h->half_life_ns = MAX(half_life_ns, 1ULL);
-	h->max_cells = MAX(max_cells, CELLS_MIN);
+	h->max_cells = max_cells ? MAX(max_cells, CELLS_MIN) : 0;
 	*out = h;
 	return 0;
 }
@@ -1529,6 +1529,8 @@ static double decay_factor(const struct history *h)
 /* Advance the time of the decaying sum. */
 static void decay_advance(struct history *h, uint64_t interval_ns)
 {
+	if (!h->max_cells)
+		return;
 	h->decay_age += (double)interval_ns / (double)h->half_life_ns;
 	if (h->decay_age <= AGE_MAX)
 		return;
@@ -1586,9 +1588,19 @@ static int add_slice(struct history *h, struct count *counts, uint32_t nr, uint6
 	return code;
 }
 
+/* Make room for counts in the sums, if there are any. 0 or -ENOMEM. */
+static int reserve_sums(struct history *h, uint32_t nr)
+{
+	return h->max_cells && (sums_reserve(&h->decay, nr) || sums_reserve(&h->total, nr))
+		       ? -ENOMEM
+		       : 0;
+}
+
 /* Add counts to the sums, which have space for them. */
 static void add_to_sums(struct history *h, const struct count *counts, uint32_t nr)
 {
+	if (!h->max_cells)
+		return;
 	sums_add_tick(&h->decay, counts, nr, decay_factor(h));
 	sums_add_tick(&h->total, counts, nr, 1);
 	prune_bounded(h, &h->decay);
@@ -1600,7 +1612,7 @@ int history_hold(struct history *h, struct count *counts, uint32_t nr)
 	int code = 0;
 
 	assert(counts || !nr);
-	if (sums_reserve(&h->decay, nr) || sums_reserve(&h->total, nr) || hold(h, counts, nr))
+	if (reserve_sums(h, nr) || hold(h, counts, nr))
 		code = -ENOMEM;
 	else
 		add_to_sums(h, counts, nr);
@@ -1619,7 +1631,7 @@ int history_add(struct history *h, struct count *counts, uint32_t nr, uint64_t i
 		code = moments_add(h->moments, counts, nr, h->next.begin_ns + interval_ns,
 				   &h->next);
 	decay_advance(h, interval_ns);
-	if (code || sums_reserve(&h->decay, nr) || sums_reserve(&h->total, nr))
+	if (code || reserve_sums(h, nr))
 		code = -ENOMEM;
 	if (!code)
 		code = add_slice(h, counts, nr, interval_ns);
@@ -1766,7 +1778,7 @@ static int remap_sums(struct sums *s, uint32_t keep, const struct history_ids *i
 
 int history_remap(struct history *h, uint32_t keep, const struct history_ids *ids)
 {
-	assert(ids->task && h->max_cells);
+	assert(ids->task);
 	keep = MIN(keep, h->max_cells / 2);
 	/* Before the total: tasks that have been mapped then are not of the total alone. */
 	slices_map_tasks(h->slices, ids);
@@ -1776,8 +1788,8 @@ int history_remap(struct history *h, uint32_t keep, const struct history_ids *id
 	}
 	for (uint32_t i = 0; i < h->nr_held; i++)
 		h->held[i].task = ids->task(ids->ctx, h->held[i].task);
-	if (remap_sums(&h->decay, keep, ids, ids->task) ||
-	    remap_sums(&h->total, keep, ids, ids->only_total)) {
+	if (h->max_cells && (remap_sums(&h->decay, keep, ids, ids->task) ||
+			     remap_sums(&h->total, keep, ids, ids->only_total))) {
 		history_reset(h);
 		return -ENOMEM;
 	}

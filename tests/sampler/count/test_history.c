@@ -367,6 +367,27 @@ TEST(test_begin)
 	history_free(h);
 }
 
+/* Without long sums only the window grows, also when ids change. */
+TEST(test_window_alone)
+{
+	struct history *h;
+	double weight, stack0;
+	uint64_t covers_ns;
+	size_t memory;
+
+	assert_int_equal(history_new(&h, 5 * SECOND, SECOND, 0), 0);
+	for (uint32_t i = 0; i < 10; i++)
+		add_one(h, i, 10, SECOND);
+	memory = history_memory(h);
+	for (uint32_t i = 10; i < 100; i++)
+		add_one(h, i, 10, SECOND);
+	assert_true(history_memory(h) < memory + 1000);
+	assert_true(sum(h, PROFILE_WINDOW, &weight, &stack0, &covers_ns) == 50);
+	assert_true(sum(h, PROFILE_TOTAL, &weight, &stack0, &covers_ns) == 0);
+	assert_int_equal(history_hold(h, NULL, 0), 0);
+	history_free(h);
+}
+
 TEST(test_reset)
 {
 	struct history *h;
