@@ -632,7 +632,7 @@ static int replay_each(struct replay *r, struct store *st, const struct event *e
 /* Return one line on a recording that is cut short or damaged; "" if it is whole. Borrowed. */
 static const char *replay_note(const struct replay *r)
 {
-	return r->data ? perfdata_found(r->data)->note : r->kept_result.note;
+	return r->data ? perfdata_info(r->data).found->note : r->kept_result.note;
 }
 
 void replay_missing(const struct replay *r, struct sampler_missing *out)
@@ -846,7 +846,7 @@ static bool is_shown(const struct replay_events *v, const struct perfdata *data,
 }
 
 /* Take an event with a separate rate or period. */
-static void take_event(struct event *out, const struct perfdata_event *ev)
+static void take_recorded(struct event *out, const struct perfdata_event *ev)
 {
 	*out = ev->event;
 	out->hz = ev->hz;
@@ -904,7 +904,7 @@ static void replay_events_take(struct replay_events *v, const struct perfdata *d
 	config->nr_events = 0;
 	config->hz = 0;
 	config->period = 1; /* an event without a rate has none of the session either */
-	v->nr = MIN(perfdata_nr_events(data), (uint32_t)ARRAY_SIZE(v->slots));
+	v->nr = MIN(perfdata_info(data).nr_events, (uint32_t)ARRAY_SIZE(v->slots));
 	v->switches = has_switches(data, v->nr);
 	for (uint32_t i = 0; i < v->nr; i++) {
 		const struct perfdata_event *ev = perfdata_event(data, i);
@@ -916,7 +916,7 @@ static void replay_events_take(struct replay_events *v, const struct perfdata *d
 		if (is_hidden(v, ev) || !is_shown(v, data, i))
 			continue;
 		v->slots[i] = (int)config->nr_events;
-		take_event(&config->events[config->nr_events++], ev);
+		take_recorded(&config->events[config->nr_events++], ev);
 	}
 	take_waits(v, data, config);
 	/* Without waits they are of an event that is not shown. */
@@ -970,11 +970,11 @@ struct replay_walk_reading {
 	struct record rec;
 };
 
-/* Limit the times of a record, as perfdata_found() has them. */
+/* Limit the times of a record, as struct perfdata_found has them. */
 static void limit_times(const struct replay *r, struct record *rec)
 {
 	if (rec->type == PERF_RECORD_SAMPLE && rec->time_ns >= PERFDATA_TIME_NONE)
-		rec->time_ns = perfdata_found(r->data)->last_sample_ns;
+		rec->time_ns = perfdata_info(r->data).found->last_sample_ns;
 	rec->time_ns = MIN(rec->time_ns, PERFDATA_TIME_MAX);
 	if (rec->type == PERF_RECORD_SAMPLE)
 		rec->sample.time_ns = rec->time_ns;
@@ -1039,7 +1039,7 @@ static void add_chain(struct replay_chains *c, uint32_t tid, const struct record
 /* Collect the chains of all records. Bytes of the current record are gone then. */
 static void collect_chains(struct replay *r)
 {
-	for (uint64_t i = 0; i < perfdata_nr_records(r->data); i++) {
+	for (uint64_t i = 0; i < perfdata_info(r->data).nr_records; i++) {
 		struct replay_walk_reading in = { .index = i };
 		struct perf_event_header h;
 
@@ -1210,7 +1210,7 @@ static void keep_up(struct replay *r, struct store *st, uint64_t time_ns, bool c
 /* Choose the length of slices: a multiple of 50 ms, a small part of the recording. */
 static void replay_begin_slices(struct replay *r, struct store *st)
 {
-	const struct perfdata_found *found = perfdata_found(r->data);
+	const struct perfdata_found *found = perfdata_info(r->data).found;
 	uint64_t first = found->first_sample_ns, last = found->last_sample_ns, times;
 
 	times = (last - MIN(first, last)) / SLICES_MAX / COUNTS_SLICE_NS + 1;
@@ -1296,7 +1296,8 @@ static void note_progress(struct replay *r, uint64_t index, bool counting)
 {
 	if (index % PROGRESS_RECORDS)
 		return;
-	atomic_store_explicit(&r->permille, (uint32_t)(1000 * index / perfdata_nr_records(r->data)),
+	atomic_store_explicit(&r->permille,
+			      (uint32_t)(1000 * index / perfdata_info(r->data).nr_records),
 			      memory_order_relaxed);
 	/* Unit tests replay in a thread without registration. */
 	if (counting && rcu_read_ongoing())
@@ -1312,14 +1313,15 @@ static int replay_count(void *ctx, struct pipeline *p, const struct record_sampl
 static int replay_walk(struct replay *r, struct store *st, struct pipeline *p, bool side_band,
 		       replay_resolved_fn fn, void *ctx)
 {
+	const struct perfdata_info info = perfdata_info(r->data);
 	int code = 0;
 
 	/* A stream has others each time. */
 	forget_chains(&r->chains);
-	for (uint32_t i = 0; i < perfdata_nr_events(r->data); i++)
+	for (uint32_t i = 0; i < info.nr_events; i++)
 		if (perfdata_event(r->data, i)->event.kernel)
 			symbols_expect_kernel(st->symbols);
-	for (uint64_t i = 0; i < perfdata_nr_records(r->data) && !code; i++) {
+	for (uint64_t i = 0; i < info.nr_records && !code; i++) {
 		struct replay_walk_reading in = { .index = i };
 		struct record *rec = &in.rec;
 		int bad;
@@ -1436,17 +1438,17 @@ static inline uint64_t arrival_delay_ns(const struct arrival *a, uint64_t record
 /* Return the e_machine of the recorded CPU; 0: this one's, or not known. */
 static uint16_t replay_machine(const struct replay *r)
 {
-	return r->data ? unwind_machine(perfdata_machine(r->data)) : 0;
+	return r->data ? unwind_machine(perfdata_info(r->data).machine) : 0;
 }
 
 /* A recording without copies of user stacks may be of any CPU. */
 static int check_machine(const struct replay *r, const char *path, struct err *e)
 {
-	const char *machine = perfdata_machine(r->data);
+	const char *machine = perfdata_info(r->data).machine;
 	char clean[PERFDATA_MACHINE_MAX * 4];
 	bool stacks = false;
 
-	for (uint32_t i = 0; i < perfdata_nr_events(r->data); i++)
+	for (uint32_t i = 0; i < perfdata_info(r->data).nr_events; i++)
 		stacks |= perfdata_event(r->data, i)->layout.sample_type & PERF_SAMPLE_STACK_USER;
 	if (!stacks || !*machine || replay_machine(r))
 		return 0;
@@ -1486,13 +1488,13 @@ static int open_recorded(struct replay *r, struct sampler_config *config, bool w
 	if (code)
 		return code;
 	perfdata_stop_by(r->data, &r->stopped);
-	r->stream = perfdata_stream_fd(r->data) >= 0;
+	r->stream = perfdata_info(r->data).stream_fd >= 0;
 	code = check_machine(r, config->replay, e);
 	if (code)
 		return code;
 	/* Libunwind alone may read more of a stack than rows do. */
 	r->part = config->verify_every ? 0 : 2 * REPLAY_PART_MIN;
-	r->deltas = deltas_new(perfdata_nr_ids(r->data));
+	r->deltas = deltas_new(perfdata_info(r->data).nr_ids);
 	if (!r->deltas)
 		return err_set(e, -ENOMEM, "no memory for the events of the recording");
 	replay_events_take(&r->events, r->data, config);
@@ -1530,7 +1532,7 @@ static const struct kernel_identity *replay_kernel(const struct replay *r)
 {
 	static const struct kernel_identity none;
 
-	return r->data ? perfdata_kernel(r->data) : &none;
+	return r->data ? perfdata_info(r->data).kernel : &none;
 }
 
 /* Return whether all times are of the clock that JITs use in their jitdumps. */
@@ -1538,7 +1540,7 @@ static bool replay_monotonic(const struct replay *r)
 {
 	bool all = true;
 
-	for (uint32_t i = 0; r->data && i < perfdata_nr_events(r->data); i++)
+	for (uint32_t i = 0; r->data && i < perfdata_info(r->data).nr_events; i++)
 		all &= perfdata_event(r->data, i)->monotonic;
 	return all;
 }
@@ -1630,12 +1632,13 @@ static int replay_begin(struct replay *r, struct store *st)
 /* Count the records that are there. */
 static int replay_feed(struct replay *r, struct store *st)
 {
-	if (!r->sliced &&
-	    (perfdata_found(r->data)->first_sample_ns || perfdata_stream_fd(r->data) < 0)) {
+	const struct perfdata_info info = perfdata_info(r->data);
+
+	if (!r->sliced && (info.found->first_sample_ns || info.stream_fd < 0)) {
 		replay_begin_slices(r, st);
 		r->sliced = true;
 	}
-	r->nr_records += perfdata_nr_records(r->data);
+	r->nr_records += info.nr_records;
 	return replay_walk(r, st, r->pipeline, true, replay_count, r);
 }
 
@@ -1644,14 +1647,14 @@ static bool replay_more(struct replay *r, bool idle)
 {
 	bool more = perfdata_more(r->data, idle);
 
-	arrival_note(&r->arrival, perfdata_found(r->data)->max_ns, time_now_ns());
+	arrival_note(&r->arrival, perfdata_info(r->data).found->max_ns, time_now_ns());
 	return more;
 }
 
 /* Return a descriptor that is readable when a pipe has more; -1: all is read. */
 static int replay_fd(const struct replay *r)
 {
-	return r->data ? perfdata_stream_fd(r->data) : -1;
+	return r->data ? perfdata_info(r->data).stream_fd : -1;
 }
 
 /*
@@ -1660,8 +1663,8 @@ static int replay_fd(const struct replay *r)
  */
 static void replay_result(struct replay *r, struct store *st, struct replay_result *out)
 {
-	const struct perfdata_found *found = perfdata_found(r->data);
-	uint64_t first = found->first_sample_ns, last = found->last_sample_ns, extra;
+	const struct perfdata_info info = perfdata_info(r->data);
+	uint64_t first = info.found->first_sample_ns, last = info.found->last_sample_ns, extra;
 
 	if (r->sliced)
 		replay_cut(r, MAX(r->fed_ns, r->cut_ns));
@@ -1679,8 +1682,8 @@ static void replay_result(struct replay *r, struct store *st, struct replay_resu
 		.interval_ns = MAX(r->fed_ns - MIN(r->fed_ns, MAX(first, r->shown_ns)), 1),
 		.nr_records = r->nr_records,
 		.out_of_memory = r->out_of_memory,
-		.host = perfdata_host(r->data),
-		.date_ns = perfdata_date_ns(r->data),
+		.host = info.host,
+		.date_ns = info.date_ns,
 		.delay_ns = arrival_delay_ns(&r->arrival, r->fed_ns, time_now_ns()),
 	};
 	out->waits = r->waits.account;
@@ -1753,7 +1756,7 @@ static void note_kernel(struct sampler *s, const struct replay *r)
 	enum kernel_match match = symbols_recorded_kernel(s->store.symbols, was);
 	char text[160], release[2 * KERNEL_RELEASE_MAX];
 
-	if (match == KERNEL_SAME || !r->data || !perfdata_found(r->data)->has_kernel)
+	if (match == KERNEL_SAME || !r->data || !perfdata_info(r->data).found->has_kernel)
 		return;
 	text_sanitise(release, sizeof(release), was->release, strlen(was->release));
 	snprintf(text, sizeof(text), "%s%s%s: no kernel symbols", recorded_kernel_reason(match),

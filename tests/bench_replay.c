@@ -7,6 +7,8 @@
  * one thread. Times are CPU times of the thread; a round's three passes do decoding only, decoding
  * and unwinding, and all three.
  */
+#include "tests/sampler/perfdata/from_memory.h"
+
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,7 +111,7 @@ static void warm_up(struct bench *b, const char *path, bool step_only)
 
 static void find_samples(struct bench *b)
 {
-	uint64_t nr = perfdata_nr_records(b->data);
+	uint64_t nr = perfdata_info(b->data).nr_records;
 
 	b->jobs = xcalloc(nr, sizeof(*b->jobs));
 	for (uint64_t i = 0; i < nr; i++) {
@@ -176,7 +178,7 @@ static void count_frames(struct bench *b)
 	}
 }
 
-static int compare(const void *a, const void *b)
+static int compare_times(const void *a, const void *b)
 {
 	const double *x = a, *y = b;
 
@@ -188,7 +190,7 @@ static void print_pass(const struct bench *b, enum pass pass, double *seconds, i
 {
 	double median, samples = (double)b->nr_jobs, frames = (double)b->nr_frames;
 
-	qsort(seconds, (size_t)rounds, sizeof(*seconds), compare);
+	qsort(seconds, (size_t)rounds, sizeof(*seconds), compare_times);
 	median = seconds[rounds / 2];
 	printf("%-22s %10.0f samples/s  %7.1f ns/frame  (%.1f to %.1f)  %8.0f ns/sample\n",
 	       pass_names[pass], samples / median, 1e9 * median / frames, 1e9 * seconds[0] / frames,

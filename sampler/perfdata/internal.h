@@ -269,11 +269,6 @@ struct perfdata_fact_event {
 	uint32_t group, unused;
 };
 
-/* 0 or -errno with a sentence: not a perf.data file, truncated, compressed without zstd … */
-int perfdata_open(struct perfdata **out, const char *path, struct err *e);
-/* The same from bytes in memory, copied (tests, fuzzing). */
-int perfdata_from_memory(struct perfdata **out, const void *bytes, size_t size, struct err *e);
-
 /*
  * The header of a perf.data file: events, features, the range of the records.
  *

@@ -681,37 +681,12 @@ static void perfdata_call_end(struct perfdata *pd)
 	pd->generation = 0;
 }
 
-const char *perfdata_machine(const struct perfdata *pd)
-{
-	return pd->events.machine;
-}
-
-const char *perfdata_host(const struct perfdata *pd)
-{
-	return pd->events.host;
-}
-
-const struct kernel_identity *perfdata_kernel(const struct perfdata *pd)
-{
-	return &pd->events.kernel;
-}
-
-uint64_t perfdata_date_ns(const struct perfdata *pd)
-{
-	return pd->bytes.date_ns;
-}
-
 void perfdata_identify(struct perfdata *pd, struct record_mmap *m)
 {
 	size_t size = strnlen(m->filename, m->filename_size);
 
 	if (!m->identity.build_id_size)
 		perfdata_build_ids_find(&pd->events.build_ids, m->filename, size, &m->identity);
-}
-
-uint32_t perfdata_nr_ids(const struct perfdata *pd)
-{
-	return pd->events.nr_ids;
 }
 
 int perfdata_event_of(const struct perfdata *pd, uint64_t id)
@@ -877,25 +852,11 @@ int perfdata_open_stream(struct perfdata **out, const char *path, sampler_readin
 	return finish_whole(out, pd, path, step, code, e);
 }
 
-int perfdata_open(struct perfdata **out, const char *path, struct err *e)
-{
-	return perfdata_open_step(out, path, NULL, e);
-}
-
-int perfdata_from_memory(struct perfdata **out, const void *bytes, size_t size, struct err *e)
-{
-	struct perfdata *pd = new_perfdata();
-
-	if (e)
-		e->text[0] = '\0';
-	return finish(out, pd, "recording", perfdata_bytes_copy(&pd->bytes, bytes, size), e);
-}
-
 void perfdata_close(struct perfdata *pd)
 {
-	assert(pd->nr_ready <= pd->nr_refs || !pd->streaming);
 	if (!pd)
 		return;
+	assert(pd->nr_ready <= pd->nr_refs || !pd->streaming);
 	perfdata_call_end(pd);
 	perfdata_events_fini(&pd->events);
 	perfdata_bytes_close(&pd->bytes);
@@ -906,9 +867,19 @@ void perfdata_close(struct perfdata *pd)
 	free(pd);
 }
 
-uint32_t perfdata_nr_events(const struct perfdata *pd)
+struct perfdata_info perfdata_info(const struct perfdata *pd)
 {
-	return pd->events.nr;
+	return (struct perfdata_info){
+		.machine = pd->events.machine,
+		.host = pd->events.host,
+		.kernel = &pd->events.kernel,
+		.found = &pd->found,
+		.date_ns = pd->bytes.date_ns,
+		.nr_records = pd->streaming ? pd->nr_ready : pd->nr_refs,
+		.nr_events = pd->events.nr,
+		.nr_ids = pd->events.nr_ids,
+		.stream_fd = pd->streaming ? pd->bytes.pipe : -1,
+	};
 }
 
 const struct perfdata_event *perfdata_event(const struct perfdata *pd, uint32_t index)
@@ -920,11 +891,6 @@ const struct perfdata_event *perfdata_event(const struct perfdata *pd, uint32_t 
 void perfdata_stop_by(struct perfdata *pd, const atomic_bool *stopped)
 {
 	pd->stopped = stopped;
-}
-
-int perfdata_stream_fd(const struct perfdata *pd)
-{
-	return pd->streaming ? pd->bytes.pipe : -1;
 }
 
 bool perfdata_more(struct perfdata *pd, bool idle)
@@ -985,16 +951,6 @@ void perfdata_drop(struct perfdata *pd)
 	pd->first_at = UINT64_MAX;
 	note_first(pd, 0);
 	drop_chunks(pd);
-}
-
-uint64_t perfdata_nr_records(const struct perfdata *pd)
-{
-	return pd->streaming ? pd->nr_ready : pd->nr_refs;
-}
-
-const struct perfdata_found *perfdata_found(const struct perfdata *pd)
-{
-	return &pd->found;
 }
 
 /* Return the bytes of a record that was decompressed: of the last chunk that begins before it. */

@@ -296,7 +296,10 @@ extern const struct sandbox_reader perfdata_readers[PERFDATA_READERS];
  * One thread.
  */
 
-/* The same, with a call of @step 10 times a second: see sampler_reading_fn. */
+/*
+ * Open @path, with a call of @step (NULL: none) 10 times a second: see sampler_reading_fn. 0 or
+ * -errno with a sentence: not a perf.data file, truncated, compressed without zstd …
+ */
 int perfdata_open_step(struct perfdata **out, const char *path, sampler_reading_fn step,
 		       struct err *e);
 /*
@@ -307,37 +310,34 @@ int perfdata_open_stream(struct perfdata **out, const char *path, sampler_readin
 			 struct err *e);
 /* End the reading of a pipe soon after another thread has set @stopped. */
 void perfdata_stop_by(struct perfdata *pd, const atomic_bool *stopped);
-/* Return a descriptor that is readable when a pipe has more; -1: all is read. */
-int perfdata_stream_fd(const struct perfdata *pd);
 /*
- * Read on: the records that perfdata_nr_records() has then are in order, none is before them.
+ * Read on: the records that perfdata_info() has then are in order, none is before them.
  * @idle: do not read, the writer is slow: all records so far are there then. False: this was the
  * end.
  */
 bool perfdata_more(struct perfdata *pd, bool idle);
-/* Forget the records of a pipe that perfdata_nr_records() has. */
+/* Forget the records of a pipe that perfdata_info() has. */
 void perfdata_drop(struct perfdata *pd);
 void perfdata_close(struct perfdata *pd);
-uint32_t perfdata_nr_events(const struct perfdata *pd);
+
+/* A recording as far as it is read. Pointers are borrowed; perfdata_more() changes their bytes. */
+struct perfdata_info {
+	const char *machine; /* its CPU, as in uname(2) ("x86_64"); "": not in the file */
+	const char *host;    /* its name, foreign bytes; "": not in the file */
+	const struct kernel_identity *kernel; /* as far as it is in the file */
+	const struct perfdata_found *found;   /* checked */
+	uint64_t date_ns;    /* when the file was written, CLOCK_REALTIME; 0: not known, a pipe */
+	uint64_t nr_records; /* without mappings of data, in which nothing is looked up */
+	uint32_t nr_events, nr_ids; /* ids: of all events */
+	int stream_fd;		    /* readable when a pipe has more; -1: all is read */
+};
+
+struct perfdata_info perfdata_info(const struct perfdata *pd);
 const struct perfdata_event *perfdata_event(const struct perfdata *pd, uint32_t index);
-/* Return the CPU of the recorded machine, as in uname(2) ("x86_64"); "": not in the file. */
-const char *perfdata_machine(const struct perfdata *pd);
-/* Return the name of the recorded machine, foreign bytes; "": not in the file. */
-const char *perfdata_host(const struct perfdata *pd);
-/* Return what was found so far, checked. Borrowed; perfdata_more() changes it. */
-const struct perfdata_found *perfdata_found(const struct perfdata *pd);
-/* Return the kernel of the recorded machine, as far as it is in the file. */
-const struct kernel_identity *perfdata_kernel(const struct perfdata *pd);
-/* Return when the file was written, CLOCK_REALTIME; 0: not known, it is a pipe. */
-uint64_t perfdata_date_ns(const struct perfdata *pd);
 /* Add the build-id of the mapped object, if the file has it. */
 void perfdata_identify(struct perfdata *pd, struct record_mmap *m);
-/* Return the number of ids of all events in the file. */
-uint32_t perfdata_nr_ids(const struct perfdata *pd);
 /* Index of the event with that id, or -1. Without ids in the file: 0. */
 int perfdata_event_of(const struct perfdata *pd, uint64_t id);
-/* Return the number of records, without mappings of data, in which nothing is looked up. */
-uint64_t perfdata_nr_records(const struct perfdata *pd);
 /*
  * Record @index in time order (bytes, perhaps unaligned; *@size), with the
  * layout to decode it by; valid until the next call. NULL: the file has become

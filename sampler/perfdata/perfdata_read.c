@@ -484,7 +484,7 @@ static int compare_names(const char *a, size_t a_size, const char *b, size_t b_s
 	return memcmp(a, b, a_size);
 }
 
-static int compare(const void *a, const void *b, void *names)
+static int compare_build_ids(const void *a, const void *b, void *names)
 {
 	const struct perfdata_build_id *x = a, *y = b;
 	const char *text = names;
@@ -500,11 +500,11 @@ static void sort(struct perfdata_build_ids *t)
 	t->sorted = true;
 	if (!t->nr)
 		return;
-	qsort_r(t->ids, t->nr, sizeof(*t->ids), compare, t->names);
+	qsort_r(t->ids, t->nr, sizeof(*t->ids), compare_build_ids, t->names);
 	for (uint32_t i = 1; i < t->nr; i++) {
 		struct perfdata_build_id *last = &t->ids[kept];
 
-		if (compare(last, &t->ids[i], t->names))
+		if (compare_build_ids(last, &t->ids[i], t->names))
 			t->ids[++kept] = t->ids[i];
 		else if (memcmp(last->id, t->ids[i].id, sizeof(last->id)))
 			last->size = 0;

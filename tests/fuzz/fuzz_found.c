@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void look_up(struct perfdata *pd)
 {
-	for (uint64_t i = 0; i < perfdata_nr_records(pd); i++) {
+	for (uint64_t i = 0; i < perfdata_info(pd).nr_records; i++) {
 		const struct record_layout *layout;
 		size_t size;
 		const uint8_t *bytes = perfdata_record(pd, i, &size, &layout);
@@ -31,7 +31,7 @@ static void look_up(struct perfdata *pd)
 			abort();
 		if (record_decode(&r, layout, bytes, size))
 			continue;
-		if (perfdata_event_of(pd, r.id) >= (int)perfdata_nr_events(pd))
+		if (perfdata_event_of(pd, r.id) >= (int)perfdata_info(pd).nr_events)
 			abort();
 		if (r.type == PERF_RECORD_MMAP || r.type == PERF_RECORD_MMAP2)
 			perfdata_identify(pd, &r.mmap);

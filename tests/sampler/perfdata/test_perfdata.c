@@ -3,6 +3,8 @@
  * perf.data: files made here byte by byte, in file and pipe mode, whole, cut
  * and mutated.
  */
+#include "tests/sampler/perfdata/from_memory.h"
+
 #include "sampler/perfdata/internal.h"
 
 #include "tests/prelude.h"
@@ -121,7 +123,7 @@ static void check_order(struct perfdata *pd)
 	static const uint64_t ips[] = { 0x2000, 0x3000, 0x1000 };
 	unsigned int nr = 0;
 
-	for (uint64_t i = 0; i < perfdata_nr_records(pd); i++) {
+	for (uint64_t i = 0; i < perfdata_info(pd).nr_records; i++) {
 		const struct record_layout *layout;
 		size_t size;
 		const uint8_t *bytes = perfdata_record(pd, i, &size, &layout);
@@ -143,19 +145,19 @@ TEST(test_file_mode)
 
 	make_file(&f);
 	assert_int_equal(perfdata_from_memory(&pd, f.bytes, f.size, &e), 0);
-	assert_int_equal(perfdata_nr_events(pd), 2);
+	assert_int_equal(perfdata_info(pd).nr_events, 2);
 	assert_string_equal(perfdata_event(pd, 0)->event.name, "my-clock:u");
 	assert_string_equal(perfdata_event(pd, 1)->event.name, "page-faults");
 	assert_int_equal(perfdata_event_of(pd, 8), 0);
 	assert_int_equal(perfdata_event_of(pd, 9), 1);
 	assert_int_equal(perfdata_event_of(pd, 10), -1);
-	assert_int_equal(perfdata_nr_records(pd), 5);
-	assert_int_equal(perfdata_found(pd)->nr_bad, 0);
-	assert_string_equal(perfdata_kernel(pd)->release, "6.1.0-test");
-	assert_int_equal(perfdata_kernel(pd)->build_id_size, 20);
-	assert_memory_equal(perfdata_kernel(pd)->build_id, "kkkkkkkkkkkkkkkkkkkk", 20);
-	first = perfdata_found(pd)->first_sample_ns;
-	last = perfdata_found(pd)->last_sample_ns;
+	assert_int_equal(perfdata_info(pd).nr_records, 5);
+	assert_int_equal(perfdata_info(pd).found->nr_bad, 0);
+	assert_string_equal(perfdata_info(pd).kernel->release, "6.1.0-test");
+	assert_int_equal(perfdata_info(pd).kernel->build_id_size, 20);
+	assert_memory_equal(perfdata_info(pd).kernel->build_id, "kkkkkkkkkkkkkkkkkkkk", 20);
+	first = perfdata_info(pd).found->first_sample_ns;
+	last = perfdata_info(pd).found->last_sample_ns;
 	assert_int_equal(first, 30);
 	assert_int_equal(last, 50);
 	check_order(pd);
@@ -170,9 +172,9 @@ TEST(test_pipe_mode)
 
 	make_pipe(&f);
 	assert_int_equal(perfdata_from_memory(&pd, f.bytes, f.size, &e), 0);
-	assert_int_equal(perfdata_nr_events(pd), 1);
+	assert_int_equal(perfdata_info(pd).nr_events, 1);
 	assert_string_equal(perfdata_event(pd, 0)->event.name, "cpu-clock");
-	assert_int_equal(perfdata_nr_records(pd), 5);
+	assert_int_equal(perfdata_info(pd).nr_records, 5);
 	check_order(pd);
 	perfdata_close(pd);
 }
@@ -221,8 +223,8 @@ TEST(test_data_mappings)
 	put_mmap(&f, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL | PERF_RECORD_MISC_MMAP_DATA, 0, 6);
 	put_mmap(&f, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, S_IFREG | 0600, 7);
 	assert_int_equal(perfdata_from_memory(&pd, f.bytes, f.size, NULL), 0);
-	assert_int_equal(perfdata_nr_records(pd), 5);
-	assert_int_equal(perfdata_found(pd)->nr_bad, 0);
+	assert_int_equal(perfdata_info(pd).nr_records, 5);
+	assert_int_equal(perfdata_info(pd).found->nr_bad, 0);
 	for (uint64_t i = 0; i < 5; i++) {
 		static const uint64_t times[] = { 2, 4, 5, 6, 7 };
 		const uint8_t *bytes = perfdata_record(pd, i, &size, &layout);
@@ -243,7 +245,7 @@ TEST(test_unfinished)
 	make_file(&f);
 	memset(f.bytes + 48, 0, 8);
 	assert_int_equal(perfdata_from_memory(&pd, f.bytes, f.size, NULL), 0);
-	assert_true(perfdata_nr_records(pd) >= 5);
+	assert_true(perfdata_info(pd).nr_records >= 5);
 	perfdata_close(pd);
 }
 
@@ -256,7 +258,7 @@ TEST(test_not_perf_data)
 	assert_int_equal(perfdata_from_memory(&pd, "PERFILE2", 8, &e), -EINVAL);
 	assert_int_equal(perfdata_from_memory(&pd, "#!/bin/sh\necho hello\n", 21, &e), -EINVAL);
 	assert_non_null(strstr(e.text, "not a perf.data file"));
-	assert_int_equal(perfdata_open(&pd, "/nonexistent/perf.data", &e), -ENOENT);
+	assert_int_equal(perfdata_open_step(&pd, "/nonexistent/perf.data", NULL, &e), -ENOENT);
 }
 
 /* Cut anywhere: an error or fewer records, never a fault. */
@@ -268,7 +270,7 @@ TEST(test_every_cut)
 	make_file(&f);
 	for (size_t size = 0; size < f.size; size++) {
 		if (!perfdata_from_memory(&pd, f.bytes, size, NULL)) {
-			assert_true(perfdata_nr_records(pd) <= 5);
+			assert_true(perfdata_info(pd).nr_records <= 5);
 			perfdata_close(pd);
 		}
 	}
@@ -293,7 +295,7 @@ TEST(test_mutations)
 			f.bytes[(size_t)rand() % f.size] = (uint8_t)rand();
 		if (perfdata_from_memory(&pd, f.bytes, f.size, NULL))
 			continue;
-		for (uint64_t n = 0; n < perfdata_nr_records(pd); n++) {
+		for (uint64_t n = 0; n < perfdata_info(pd).nr_records; n++) {
 			const struct record_layout *layout;
 			size_t size;
 			const uint8_t *bytes = perfdata_record(pd, n, &size, &layout);
@@ -324,9 +326,9 @@ static void check_same_records(struct perfdata *a, struct perfdata *b)
 	const struct record_layout *layout;
 	size_t size_a, size_b;
 
-	assert_int_equal(perfdata_nr_records(a), perfdata_nr_records(b));
-	assert_int_equal(perfdata_found(a)->nr_bad, perfdata_found(b)->nr_bad);
-	for (uint64_t i = 0; i < perfdata_nr_records(a); i++) {
+	assert_int_equal(perfdata_info(a).nr_records, perfdata_info(b).nr_records);
+	assert_int_equal(perfdata_info(a).found->nr_bad, perfdata_info(b).found->nr_bad);
+	for (uint64_t i = 0; i < perfdata_info(a).nr_records; i++) {
 		const uint8_t *in_a = perfdata_record(a, i, &size_a, &layout);
 		const uint8_t *in_b = perfdata_record(b, i, &size_b, &layout);
 
@@ -354,12 +356,12 @@ TEST(test_on_disk)
 			f.size = (size_t)rand() % f.size;
 		to_disk(&d, &f);
 		if (!perfdata_from_memory(&in_memory, f.bytes, f.size, NULL)) {
-			assert_int_equal(perfdata_open(&in_file, d.path, NULL), 0);
+			assert_int_equal(perfdata_open_step(&in_file, d.path, NULL, NULL), 0);
 			check_same_records(in_memory, in_file);
 			perfdata_close(in_memory);
 			perfdata_close(in_file);
 		} else {
-			assert_true(perfdata_open(&in_file, d.path, NULL) < 0);
+			assert_true(perfdata_open_step(&in_file, d.path, NULL, NULL) < 0);
 		}
 		close(d.fd);
 	}
@@ -387,7 +389,7 @@ TEST(test_order)
 			put_sample(&f, 7, 0x1000 + i, 100, time);
 		}
 		assert_int_equal(perfdata_from_memory(&pd, f.bytes, f.size, NULL), 0);
-		assert_int_equal(perfdata_nr_records(pd), nr);
+		assert_int_equal(perfdata_info(pd).nr_records, nr);
 		for (uint64_t i = 0; i < nr; i++) {
 			const uint8_t *bytes = perfdata_record(pd, i, &size, &layout);
 
@@ -416,8 +418,8 @@ TEST(test_large_and_cut_short)
 	for (uint64_t i = 0; i < 120; i++)
 		put_sample(&f, 7, 0x1000 + i, 100, 1000 - (i % 4) * 200 + i);
 	to_disk(&d, &f);
-	assert_int_equal(perfdata_open(&pd, d.path, NULL), 0);
-	assert_int_equal(perfdata_nr_records(pd), 120);
+	assert_int_equal(perfdata_open_step(&pd, d.path, NULL, NULL), 0);
+	assert_int_equal(perfdata_info(pd).nr_records, 120);
 	for (uint64_t i = 0, last = 0; i < 120; i++) {
 		const uint8_t *bytes = perfdata_record(pd, i, &size, &layout);
 
@@ -504,9 +506,9 @@ TEST(test_part)
 
 	make_stacks(&f);
 	to_disk(&d, &f);
-	assert_int_equal(perfdata_open(&in_file, d.path, NULL), 0);
+	assert_int_equal(perfdata_open_step(&in_file, d.path, NULL, NULL), 0);
 	assert_int_equal(perfdata_from_memory(&in_memory, f.bytes, f.size, NULL), 0);
-	assert_int_equal(perfdata_nr_records(in_file), 6);
+	assert_int_equal(perfdata_info(in_file).nr_records, 6);
 	for (size_t begin = 0; begin < COPY_SIZE + 200; begin++)
 		for (uint64_t i = 0; i < 6; i++) {
 			const uint8_t *bytes = perfdata_record(in_memory, i, &size, &layout);
@@ -545,8 +547,8 @@ TEST(test_parts_behind)
 	put_stack(&f, COPY_SIZE, 8, 22);
 	put_stack(&f, COPY_SIZE, 8, 19);
 	to_disk(&d, &f);
-	assert_int_equal(perfdata_open(&pd, d.path, NULL), 0);
-	assert_int_equal(perfdata_nr_records(pd), 10);
+	assert_int_equal(perfdata_open_step(&pd, d.path, NULL, NULL), 0);
+	assert_int_equal(perfdata_info(pd).nr_records, 10);
 	for (uint64_t i = 6; i < 10; i++) {
 		const uint64_t behind = pd->bytes.window_at + pd->bytes.window_size;
 
@@ -584,11 +586,11 @@ TEST(test_damaged_part)
 			f.bytes[MIN(at, f.size - 1)] = (uint8_t)rand();
 		}
 		to_disk(&d, &f);
-		if (perfdata_open(&pd, d.path, NULL)) {
+		if (perfdata_open_step(&pd, d.path, NULL, NULL)) {
 			close(d.fd);
 			continue;
 		}
-		for (uint64_t i = 0; i < perfdata_nr_records(pd); i++) {
+		for (uint64_t i = 0; i < perfdata_info(pd).nr_records; i++) {
 			const uint8_t *bytes = perfdata_record(pd, i, &size, &layout);
 			int whole = record_decode(&r, layout, bytes, size);
 

@@ -4,7 +4,8 @@
  */
 /* The readers of this test, not the ones of perfdata_read.c. */
 #define perfdata_readers test_readers
-#include "sampler/perfdata/perfdata.c"
+
+#include "tests/sampler/perfdata/from_memory.h"
 
 #include "tests/prelude.h"
 
@@ -129,16 +130,16 @@ TEST(test_refused_in_stream)
 	fd = open_stream(&pd);
 	assert_int_equal(write(fd, "12345678", 8), 8);
 	assert_false(perfdata_more(pd, false));
-	assert_string_equal(perfdata_found(pd)->note, "reading stopped: its reader failed: a "
-						      "damaged "
-						      "file, or out of memory");
-	for (uint64_t i = 0; i < perfdata_nr_records(pd); i++) {
+	assert_string_equal(perfdata_info(pd).found->note, "reading stopped: its reader failed: a "
+							   "damaged "
+							   "file, or out of memory");
+	for (uint64_t i = 0; i < perfdata_info(pd).nr_records; i++) {
 		const struct record_layout *layout;
 		size_t size;
 
 		assert_non_null(perfdata_record(pd, i, &size, &layout));
 	}
-	assert_int_equal(perfdata_nr_records(pd), 0);
+	assert_int_equal(perfdata_info(pd).nr_records, 0);
 	perfdata_close(pd);
 	close(fd);
 }
@@ -325,9 +326,9 @@ TEST(test_compressed_stream)
 	for (int i = 0; i < 100; i++) {
 		assert_int_equal(write(fd, "12345678", 8), 8);
 		assert_true(perfdata_more(pd, false));
-		for (uint64_t k = 0; k < perfdata_nr_records(pd); k++)
+		for (uint64_t k = 0; k < perfdata_info(pd).nr_records; k++)
 			assert_non_null(perfdata_record(pd, k, &size, &layout));
-		nr += perfdata_nr_records(pd);
+		nr += perfdata_info(pd).nr_records;
 		perfdata_drop(pd);
 		assert_in_range(pd->nr_chunks, 1, 3);
 	}
@@ -336,9 +337,10 @@ TEST(test_compressed_stream)
 	pd->kept = PERFDATA_ZSTD_MAX;
 	assert_int_equal(write(fd, "12345678", 8), 8);
 	assert_false(perfdata_more(pd, false));
-	assert_string_equal(perfdata_found(pd)->note, "reading stopped: its records need more than "
-						      "8 GiB "
-						      "of memory");
+	assert_string_equal(perfdata_info(pd).found->note, "reading stopped: its records need "
+							   "more than "
+							   "8 GiB "
+							   "of memory");
 	perfdata_close(pd);
 	close(fd);
 }
@@ -400,22 +402,22 @@ TEST(test_rounds)
 	for (int i = 1; i < 3; i++) {
 		assert_int_equal(write(fd, "12345678", 8), 8);
 		assert_true(perfdata_more(pd, false));
-		assert_int_equal(perfdata_nr_records(pd), 0);
+		assert_int_equal(perfdata_info(pd).nr_records, 0);
 		perfdata_drop(pd);
 	}
 	assert_int_equal(pd->nr_refs, 3);
 	assert_true(pd->refs[0].time_ns > pd->refs[2].time_ns);
 	assert_int_equal(write(fd, "12345678", 8), 8);
 	assert_true(perfdata_more(pd, false));
-	assert_int_equal(perfdata_nr_records(pd), 4);
+	assert_int_equal(perfdata_info(pd).nr_records, 4);
 	assert_true(pd->refs[0].time_ns < pd->refs[2].time_ns);
 	perfdata_drop(pd);
 	/* The writer is slow. */
 	assert_int_equal(write(fd, "12345678", 8), 8);
 	assert_true(perfdata_more(pd, false));
-	assert_int_equal(perfdata_nr_records(pd), 0);
+	assert_int_equal(perfdata_info(pd).nr_records, 0);
 	assert_true(perfdata_more(pd, true));
-	assert_int_equal(perfdata_nr_records(pd), 1);
+	assert_int_equal(perfdata_info(pd).nr_records, 1);
 	perfdata_close(pd);
 	close(fd);
 }

@@ -5,6 +5,8 @@
  * one that hangs can be stopped.
  * Live: waits for threads or processes.
  */
+#include "tests/sampler/perfdata/from_memory.h"
+
 #include "tests/prelude.h"
 
 #include <errno.h>
@@ -92,17 +94,17 @@ static int serve(struct sandbox_call *c)
 /* Sum up all that is found, and use each look-up. */
 static uint64_t walk(struct perfdata *pd)
 {
-	uint64_t sum = perfdata_nr_events(pd), first, last;
+	uint64_t sum = perfdata_info(pd).nr_events, first, last;
 
-	first = perfdata_found(pd)->first_sample_ns;
-	last = perfdata_found(pd)->last_sample_ns;
+	first = perfdata_info(pd).found->first_sample_ns;
+	last = perfdata_info(pd).found->last_sample_ns;
 	sum = sum * 31 + first;
 	sum = sum * 31 + last;
-	for (const char *p = perfdata_found(pd)->note; *p; p++)
+	for (const char *p = perfdata_info(pd).found->note; *p; p++)
 		sum = sum * 31 + (uint8_t)*p;
 	sum = sum * 31 + (uint64_t)perfdata_event_of(pd, 7);
-	sum = sum * 31 + strlen(perfdata_machine(pd)) + strlen(perfdata_host(pd));
-	for (uint64_t i = 0; i < perfdata_nr_records(pd); i++) {
+	sum = sum * 31 + strlen(perfdata_info(pd).machine) + strlen(perfdata_info(pd).host);
+	for (uint64_t i = 0; i < perfdata_info(pd).nr_records; i++) {
 		const struct record_layout *layout;
 		struct record r;
 		size_t size;
@@ -145,7 +147,7 @@ TEST(test_same)
 
 	shared->mode = HONEST;
 	assert_int_equal(open_file(&pd, &e), 0);
-	assert_int_equal(perfdata_nr_records(pd), NR_SAMPLES);
+	assert_int_equal(perfdata_info(pd).nr_records, NR_SAMPLES);
 	assert_true(walk(pd) == expected);
 	perfdata_close(pd);
 	/* Its worker is ended without a call, which may hang. */
@@ -215,8 +217,8 @@ TEST(test_not_writable)
 	shared->mode = WRITES;
 	for (int i = 0; i < 3; i++) {
 		shared->result = 0;
-		assert_int_equal(i == 0	  ? perfdata_open(&pd, path, &e)
-				 : i == 1 ? perfdata_open(&pd, "-", &e)
+		assert_int_equal(i == 0	  ? perfdata_open_step(&pd, path, NULL, &e)
+				 : i == 1 ? perfdata_open_step(&pd, "-", NULL, &e)
 					  : open_file(&pd, &e),
 				 0);
 		assert_int_equal(shared->result, -EBADF);
@@ -298,7 +300,7 @@ TEST(test_hanging_stream)
 	assert_int_equal(write(fds[1], "", 1), 1);
 	assert_int_equal(pthread_create(&thread, NULL, stop_later, &stopped), 0);
 	assert_false(perfdata_more(pd, false));
-	assert_string_equal(perfdata_found(pd)->note, "reading stopped: interrupted");
+	assert_string_equal(perfdata_info(pd).found->note, "reading stopped: interrupted");
 	pthread_join(thread, NULL);
 	perfdata_close(pd);
 	print_message("%u ms\n", (unsigned int)((time_now_ns() - begin_ns) / 1000000));

@@ -3,6 +3,8 @@
  * Recordings of other writers: compressed, from pipes, damaged, cut short, and
  * files that are none.
  */
+#include "tests/sampler/perfdata/from_memory.h"
+
 #include "sampler/perfdata/perfdata_read.c"
 
 #include "tests/prelude.h"
@@ -42,9 +44,9 @@ static struct perfdata *t_open_file(const struct file *f)
 static void expect(const struct file *f, uint64_t nr, const char *note)
 {
 	struct perfdata *pd = t_open_file(f);
-	const char *got = perfdata_found(pd)->note;
+	const char *got = perfdata_info(pd).found->note;
 
-	assert_int_equal(perfdata_nr_records(pd), nr);
+	assert_int_equal(perfdata_info(pd).nr_records, nr);
 	if (!strstr(got, note) || (!*note && *got))
 		fail_msg("no '%s' in: %s", note, got);
 	perfdata_close(pd);
@@ -70,8 +72,8 @@ TEST(test_unknown_types)
 	put_comm(&file, 7, 100, "a", 2);
 	put_sample(&file, 7, 0x1000, 100, 3);
 	assert_int_equal(perfdata_from_memory(&pd, file.bytes, file.size, &e), 0);
-	assert_int_equal(perfdata_nr_records(pd), 3);
-	assert_string_equal(perfdata_found(pd)->note, "");
+	assert_int_equal(perfdata_info(pd).nr_records, 3);
+	assert_string_equal(perfdata_info(pd).found->note, "");
 	perfdata_close(pd);
 }
 
@@ -249,8 +251,8 @@ TEST(test_pipe_features)
 	put_header(&file, HEADER_FEATURE, 16);
 	put_u64(&file, 12);
 	pd = t_open_file(&file);
-	assert_string_equal(perfdata_kernel(pd)->release, "4.19.0-other");
-	assert_string_equal(perfdata_machine(pd), "riscv64");
+	assert_string_equal(perfdata_info(pd).kernel->release, "4.19.0-other");
+	assert_string_equal(perfdata_info(pd).machine, "riscv64");
 	assert_string_equal(perfdata_event(pd, 0)->event.name, "my-clock:u");
 	perfdata_close(pd);
 	put_name(&file, 8, "sched:sched_switch");
@@ -302,8 +304,8 @@ TEST(test_cut_facts)
 	put(&file, section, sizeof(section));
 	put(&file, release, sizeof(release));
 	pd = t_open_file(&file);
-	assert_string_equal(perfdata_found(pd)->note, "");
-	assert_string_equal(perfdata_kernel(pd)->release, "1.2.3-other");
+	assert_string_equal(perfdata_info(pd).found->note, "");
+	assert_string_equal(perfdata_info(pd).kernel->release, "1.2.3-other");
 	perfdata_close(pd);
 	for (size_t cut = 1; cut <= sizeof(section) + sizeof(release); cut++) {
 		file.size--;
@@ -382,7 +384,7 @@ TEST(test_other_files)
 	refuse("\x1f\x8b\x08\0\0\0\0\0", 8, "gzip -dc");
 	refuse("\x28\xb5\x2f\xfd\0\0\0\0", 8, "zstd -dc");
 	refuse("PERFILE2\x10\0\0\0\0\0\0\0", 16, "header is damaged or cut short");
-	assert_int_equal(perfdata_open(&pd, "/tmp", &e), -EISDIR);
+	assert_int_equal(perfdata_open_step(&pd, "/tmp", NULL, &e), -EISDIR);
 	assert_non_null(strstr(e.text, "/tmp: a directory"));
 	begin_pipe(&file);
 	for (int i = 0; i < 256; i++) {
@@ -483,8 +485,9 @@ TEST(test_open_pipe)
 		assert_int_equal(write(fds[1], file.bytes, file.size), file.size);
 		if (perfdata_open_step(&pd, path, fns[i], &e))
 			fail_msg("%s", e.text);
-		assert_int_equal(perfdata_nr_records(pd), 20);
-		assert_non_null(strstr(perfdata_found(pd)->note, "stopped while it was read"));
+		assert_int_equal(perfdata_info(pd).nr_records, 20);
+		assert_non_null(strstr(perfdata_info(pd).found->note, "stopped while it was "
+								      "read"));
 		assert_true(nr_steps >= 2);
 		perfdata_close(pd);
 	}
@@ -493,8 +496,8 @@ TEST(test_open_pipe)
 	assert_int_equal(write(fds[1], file.bytes, file.size), file.size);
 	close(fds[1]);
 	assert_int_equal(perfdata_open_step(&pd, path, drain, &e), 0);
-	assert_int_equal(perfdata_nr_records(pd), 20);
-	assert_string_equal(perfdata_found(pd)->note, "");
+	assert_int_equal(perfdata_info(pd).nr_records, 20);
+	assert_string_equal(perfdata_info(pd).found->note, "");
 	perfdata_close(pd);
 	close(fds[0]);
 }

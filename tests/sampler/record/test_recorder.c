@@ -215,7 +215,7 @@ static struct counted count(struct perfdata *pd)
 {
 	struct counted c = { 0 };
 
-	for (uint64_t i = 0; i < perfdata_nr_records(pd); i++) {
+	for (uint64_t i = 0; i < perfdata_info(pd).nr_records; i++) {
 		const struct record_layout *l;
 		struct record r;
 		size_t size;
@@ -229,7 +229,7 @@ static struct counted count(struct perfdata *pd)
 		c.comms += r.type == PERF_RECORD_COMM;
 		c.mmaps += r.type == PERF_RECORD_MMAP || r.type == PERF_RECORD_MMAP2;
 	}
-	assert_int_equal(perfdata_found(pd)->nr_bad, 0);
+	assert_int_equal(perfdata_info(pd).found->nr_bad, 0);
 	return c;
 }
 
@@ -237,7 +237,7 @@ static struct perfdata *read_back(const struct fixture *f)
 {
 	struct perfdata *pd;
 	struct err e = { "" };
-	int code = perfdata_open(&pd, f->path, &e);
+	int code = perfdata_open_step(&pd, f->path, NULL, &e);
 
 	if (code)
 		fail_msg("%s", e.text);
@@ -268,7 +268,7 @@ TEST(test_round_trip, setup, teardown)
 	assert_int_equal(stat(f->path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);
 	pd = read_back(f);
-	assert_int_equal(perfdata_nr_events(pd), 3);
+	assert_int_equal(perfdata_info(pd).nr_events, 3);
 	assert_string_equal(perfdata_event(pd, 0)->event.name, "cpu-clock");
 	assert_string_equal(perfdata_event(pd, 1)->event.name, "page-faults");
 	assert_true(perfdata_event(pd, 2)->dummy);
@@ -289,7 +289,7 @@ TEST(test_round_trip, setup, teardown)
 /* Record number @nth of @type, counted from 0. */
 static void find(struct perfdata *pd, uint32_t type, uint32_t nth, struct record *r)
 {
-	for (uint64_t i = 0; i < perfdata_nr_records(pd); i++) {
+	for (uint64_t i = 0; i < perfdata_info(pd).nr_records; i++) {
 		const struct record_layout *l;
 		size_t size;
 		const uint8_t *bytes = perfdata_record(pd, i, &size, &l);
@@ -527,7 +527,7 @@ TEST(test_producers, setup, teardown)
 		pthread_join(threads[i], NULL);
 	finish(f, 0, &stats);
 	pd = read_back(f);
-	for (uint64_t i = 0; i < perfdata_nr_records(pd); i++) {
+	for (uint64_t i = 0; i < perfdata_info(pd).nr_records; i++) {
 		const struct record_layout *l;
 		struct record r;
 		size_t size;
@@ -553,7 +553,7 @@ static bool has_samples(struct perfdata *pd, uint64_t nr)
 {
 	uint64_t found = 0;
 
-	for (uint64_t i = 0; i < perfdata_nr_records(pd); i++) {
+	for (uint64_t i = 0; i < perfdata_info(pd).nr_records; i++) {
 		const struct record_layout *l;
 		struct record r;
 		size_t size;
@@ -581,7 +581,7 @@ static void copy_running(const struct fixture *f, const struct fixture *to, uint
 		usleep(20000);
 		assert_int_equal(system(command), 0);
 		/* It may end within a record. */
-		if (perfdata_open(&pd, to->path, NULL))
+		if (perfdata_open_step(&pd, to->path, NULL, NULL))
 			continue;
 		found = has_samples(pd, nr);
 		perfdata_close(pd);
@@ -606,13 +606,13 @@ TEST(test_cut_off, setup, teardown)
 	finish(f, 0, &stats);
 	pd = read_back(&cut);
 	assert_int_equal(count(pd).samples, 100);
-	assert_int_equal(perfdata_nr_events(pd), 3);
+	assert_int_equal(perfdata_info(pd).nr_events, 3);
 	perfdata_close(pd);
 	/* Also in the middle of a record. */
 	assert_int_equal(truncate(cut.path, 4000), 0);
-	assert_int_equal(perfdata_open(&pd, cut.path, NULL), 0);
-	assert_true(perfdata_nr_records(pd) > 10);
-	assert_true(perfdata_found(pd)->nr_bad > 0);
+	assert_int_equal(perfdata_open_step(&pd, cut.path, NULL, NULL), 0);
+	assert_true(perfdata_info(pd).nr_records > 10);
+	assert_true(perfdata_info(pd).found->nr_bad > 0);
 	perfdata_close(pd);
 }
 
@@ -808,8 +808,8 @@ TEST(test_build_ids, setup, teardown)
 	recorder_build_id(f->r, false, "//anon", two, sizeof(two));
 	finish(f, 0, &stats);
 	pd = read_back(f);
-	assert_int_equal(perfdata_kernel(pd)->build_id_size, sizeof(two));
-	assert_memory_equal(perfdata_kernel(pd)->build_id, two, sizeof(two));
+	assert_int_equal(perfdata_info(pd).kernel->build_id_size, sizeof(two));
+	assert_memory_equal(perfdata_info(pd).kernel->build_id, two, sizeof(two));
 	find(pd, PERF_RECORD_MMAP2, 0, &r);
 	perfdata_identify(pd, &r.mmap);
 	assert_int_equal(r.mmap.identity.build_id_size, sizeof(one));
