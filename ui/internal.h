@@ -29,11 +29,6 @@ void actions_do(struct ui_state *st, enum action action, uint32_t code);
 
 /* Export of the shown profile. The main thread; a file is written on another one. */
 
-/*
- * Get the shown samples: event, process, thread, filter. The mask of tasks is borrowed. False: the
- * process or thread drilled into has none.
- */
-bool outputs_export_scope(const struct ui_state *st, struct snapshot_scope *scope);
 /* Export to @path and show the result; @format EXPORT_NR: by the ending. */
 void outputs_export(struct ui_state *st, const char *path, enum export_format format, bool replace);
 /* Export to a file in the working directory, named by the time. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Start of proftop: descriptors, environment, heap and options; then a list, or a session.
+ * Start of proftop: descriptors, environment, heap and options; then a list, or a session; errors
+ * and remarks on standard error, progress while a recording is opened.
  * Descriptors 0-2 come before any file that is opened.
  */
 #include "ui/internal.h"
@@ -14,6 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "sampler/event/event.h"
@@ -36,6 +39,159 @@
 #include "ui/push/push.h"
 #include "ui/state/state.h"
 #include "ui/view/view.h"
+
+/* Read the limits of this system. */
+static void read_limits(struct options_limits *limits)
+{
+	FILE *f = fopen("/proc/sys/kernel/perf_event_max_sample_rate", "re");
+
+	limits->max_hz = 0;
+	limits->nr_cpus = (uint32_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 0);
+	if (!f)
+		return;
+	if (fscanf(f, "%lf", &limits->max_hz) != 1)
+		limits->max_hz = 0;
+	fclose(f);
+}
+
+/*
+ * Opening a recording, which may take as long as a pipe is open, or minutes for a large file: a
+ * line on the terminal, and the keys and signals that end it. Signals are blocked.
+ */
+
+#define SHOW_NS	 250000000ULL
+#define DRAIN_NS 2000000000ULL
+
+static struct {
+	int tty; /* 0: none */
+	bool keys, shown;
+	struct termios before;
+	uint64_t show_ns;  /* time of the next line */
+	uint64_t drain_ns; /* ^C was pressed: stop then; 0: it was not */
+	int ended_by;	   /* -1: not ended; 0: q; else a signal */
+} reading;
+
+/*
+ * Begin. @keys: q on the terminal quits; else only signals are read, and the line goes to standard
+ * error, if that is a terminal.
+ */
+static void reading_begin(bool keys)
+{
+	int fd = keys			 ? open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)
+		 : isatty(STDERR_FILENO) ? fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)
+					 : -1;
+	struct termios raw;
+
+	memset(&reading, 0, sizeof(reading));
+	reading.ended_by = -1;
+	reading.show_ns = time_now_ns() + SHOW_NS;
+	if (fd < 0)
+		return;
+	reading.tty = fd;
+	if (!keys || tcgetpgrp(fd) != getpgrp() || tcgetattr(fd, &reading.before))
+		return;
+	raw = reading.before;
+	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	raw.c_cc[VMIN] = 0;
+	raw.c_cc[VTIME] = 0;
+	reading.keys = !tcsetattr(fd, TCSANOW, &raw);
+}
+
+/* Return the next pending signal; 0: none. */
+static int next_signal(void)
+{
+	static const struct timespec now = { 0, 0 };
+	sigset_t set;
+	int sig;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sig = sigtimedwait(&set, NULL, &now);
+	return sig > 0 ? sig : 0;
+}
+
+/* Return whether q was pressed; other keys are left out. */
+static bool is_quit_pressed(void)
+{
+	char keys[64];
+	ssize_t nr = reading.keys ? read(reading.tty, keys, sizeof(keys)) : 0;
+
+	return nr > 0 && memchr(keys, 'q', (size_t)nr);
+}
+
+static void show(uint64_t bytes)
+{
+	uint64_t now = time_now_ns();
+
+	if (reading.tty <= 0 || now < reading.show_ns)
+		return;
+	reading.show_ns = now + SHOW_NS;
+	reading.shown = true;
+	if (!bytes) {
+		dprintf(reading.tty, "\rreading   %s: quit\033[K", reading.keys ? "q" : "^C");
+		return;
+	}
+	dprintf(reading.tty, "\rreading %.1f MB   %s%s\033[K", (double)bytes / 1e6,
+		reading.drain_ns ? "stopping" : "^C: show it now",
+		reading.keys ? "   q: quit" : "");
+}
+
+/*
+ * For sampler_config.reading. The first ^C lets the rest of a pipe through for up to 2 s, since
+ * it ends the writer also; the second one stops. q, SIGTERM and SIGHUP give up, and so does ^C when
+ * no pipe is read.
+ */
+static enum sampler_reading reading_step(uint64_t bytes)
+{
+	int sig = next_signal();
+
+	if (is_quit_pressed()) {
+		reading.ended_by = 0;
+		return SAMPLER_READING_CANCEL;
+	}
+	if ((sig && sig != SIGINT) || (sig == SIGINT && !bytes)) {
+		reading.ended_by = sig;
+		return SAMPLER_READING_CANCEL;
+	}
+	if (reading.drain_ns && (sig || time_now_ns() > reading.drain_ns))
+		return SAMPLER_READING_STOP;
+	if (sig)
+		reading.drain_ns = time_now_ns() + DRAIN_NS;
+	show(bytes);
+	return reading.drain_ns ? SAMPLER_READING_DRAIN : SAMPLER_READING_GO;
+}
+
+/* Clear the line. Returns the signal that ended proftop, 0: q, or -1: none. */
+static int reading_end(void)
+{
+	if (reading.tty > 0) {
+		if (reading.shown)
+			dprintf(reading.tty, "\r\033[K");
+		if (reading.keys)
+			tcsetattr(reading.tty, TCSANOW, &reading.before);
+		close(reading.tty);
+	}
+	reading.tty = 0;
+	return reading.ended_by;
+}
+
+/* Print an error line by line, cleaned: it may have foreign text. Not while a screen is shown. */
+static void complain(const struct err *e)
+{
+	const char *line = e->text, *before = "proftop: ";
+	char clean[sizeof(e->text)];
+
+	while (*line) {
+		size_t size = strcspn(line, "\n");
+
+		fprintf(stderr, "%s%s\n", before,
+			text_sanitise(clean, sizeof(clean), line, size).str);
+		before = "";
+		line += size + (line[size] == '\n');
+	}
+}
 
 /*
  * Uses of each tick without a screen: --export, --listen, --push.
@@ -674,18 +830,6 @@ static int print_list(struct options *o, struct err *e)
 	case OPTIONS_VERSION:
 		printf("proftop %s\n", PROFTOP_VERSION);
 		break;
-	case OPTIONS_LIST_EVENTS:
-		if (o->format == OPTIONS_NDJSON)
-			options_print_events_ndjson(stdout);
-		else
-			options_print_events(stdout);
-		break;
-	case OPTIONS_CHECK:
-		code = options_print_check(stdout);
-		break;
-	case OPTIONS_LIST_KEYS:
-		options_print_keys(stdout);
-		break;
 	case OPTIONS_PRINT_CONFIG:
 		code = session_print_settings(o, e);
 		break;
@@ -693,7 +837,7 @@ static int print_list(struct options *o, struct err *e)
 		completion_print(stdout, o->shell);
 		break;
 	default:
-		options_print_columns(stdout);
+		code = options_print(stdout, o);
 		break;
 	}
 	return end_output(code, e);
@@ -773,7 +917,7 @@ int main(int argc, char **argv)
 	set_up_heap();
 	/* LC_CTYPE only: numbers are formatted in the C locale. */
 	setlocale(LC_CTYPE, "");
-	options_limits(&limits);
+	read_limits(&limits);
 	code = options_parse(&o, argc, argv, &limits, &e);
 	sampler_drop_caps(o.config.command != NULL, o.config.replay != NULL);
 	if (code == EXIT_DONE)

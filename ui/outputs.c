@@ -100,7 +100,11 @@ static void set_baseline(const struct ui_state *st, struct snapshot_scope *scope
 					   : path);
 }
 
-bool outputs_export_scope(const struct ui_state *st, struct snapshot_scope *scope)
+/*
+ * Get the shown samples: event, process, thread, filter. The mask of tasks is borrowed. False: the
+ * process or thread drilled into has none.
+ */
+static bool outputs_export_scope(const struct ui_state *st, struct snapshot_scope *scope)
 {
 	const struct match *filter = &st->lists[st->view].filter;
 	bool any;

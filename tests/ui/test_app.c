@@ -2,6 +2,8 @@
 /*
  * The effect of keys on the screen and on the sampler; then a monkey.
  */
+#include "ui/cli/settings.c"
+
 #include <signal.h>
 
 #include "tests/ui/fake.h"

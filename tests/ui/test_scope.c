@@ -3,6 +3,8 @@
  * The screen says whose rows it shows: header, tabs and the line at the foot, in each view, with
  * and without a process that is drilled into; Esc leads out of each.
  */
+#include "ui/outputs.c"
+
 #include "tests/ui/fake.h"
 #include "ui/internal.h"
 #include "ui/fold/fold.h"

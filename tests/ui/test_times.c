@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The views where waits are shown, alone (wait) and with CPU time (all), or latency. */
+#include "ui/outputs.c"
 #include "ui/view/view_processes.c"
 
 #include "tests/ui/golden.h"

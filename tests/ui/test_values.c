@@ -3,6 +3,7 @@
  * Values of settings: a value that an option refuses is refused by its command and its saved
  * setting in the same words; the others are taken by all.
  */
+#include "ui/cli/settings.c"
 #include "ui/command.c"
 
 #include "ui/cli/internal.h"
@@ -200,8 +201,6 @@ TEST(test_words)
 		assert_string_equal(frames->words[i], profile_frames_name((enum profile_frames)i));
 	for (int i = 0; i < CALL_GRAPH_NR; i++)
 		assert_string_equal(graph->words[i], profile_call_graph_name((enum call_graph)i));
-	for (int i = 0; i < THEME_NR; i++)
-		assert_string_equal(theme->words[i], theme_name((enum theme)i));
 	assert_null(frames->words[FRAMES_NR]);
 	assert_null(graph->words[CALL_GRAPH_NR]);
 	assert_null(theme->words[THEME_NR]);

@@ -45,11 +45,6 @@ struct users;
 int baseline_file_read(struct profile **out, const char *path, const struct sampler_config *config,
 		       struct err *e);
 
-/* Errors and remarks of the program on standard error. */
-
-/* Print an error line by line, cleaned: it may have foreign text. Not while a screen is shown. */
-void complain(const struct err *e);
-
 /*
  * Completion of the command line in shells. Runs on: the main thread, before any
  * other.
@@ -363,27 +358,6 @@ static inline struct pushed_sum pushed_dropped(const struct pushed *p)
 }
 
 /*
- * Opening a recording, which may take as long as a pipe is open, or minutes for a large file: a
- * line on the terminal, and the keys and signals that end it.
- *
- * Runs on: the main thread, before the screen. Its signals are blocked.
- */
-
-/*
- * Begin. @keys: q on the terminal quits; else only signals are read, and the line goes to standard
- * error, if that is a terminal.
- */
-void reading_begin(bool keys);
-/*
- * For sampler_config.reading. The first ^C lets the rest of a pipe through for up to 2 s, since
- * it ends the writer also; the second one stops. q, SIGTERM and SIGHUP give up, and so does ^C when
- * no pipe is read.
- */
-enum sampler_reading reading_step(uint64_t bytes);
-/* Clear the line. Returns the signal that ended proftop, 0: q, or -1: none. */
-int reading_end(void);
-
-/*
  * --stacks PID: the stacks of all threads of a process, as text or NDJSON.
  *
  * Runs on: the main thread.
@@ -592,8 +566,6 @@ int batch_script(struct sampler *s, FILE *out, uint64_t fields, struct err *e);
  * thread, before any other.
  */
 
-/* Read the limits of this system. */
-void options_limits(struct options_limits *limits);
 /*
  * Parse. Return EXIT_DONE, or the exit code with a message in @e. @argv must live as long
  * as @o. Call options_fini() in either case.
@@ -608,20 +580,11 @@ int options_add_time(struct options *o, struct err *e);
 int options_set_batch(struct options *o, struct err *e);
 /* Copy rate, delay, window and frames to the configuration of the sampler. */
 void options_apply(struct options *o);
-/*
- * Print the report of --check. Return EXIT_DONE, EXIT_FAILED (a part does not work) or
- * EXIT_NOT_PERMITTED (no sampling possible).
- */
-int options_print_check(FILE *out);
 void options_print_help(FILE *out);
-void options_print_columns(FILE *out);
-void options_print_keys(FILE *out);
 /*
- * Print all events of this system, and which are available: each is opened once, of
- * tracepoints one.
+ * Print the list or report that @o names. Return EXIT_DONE; of --check also EXIT_FAILED (a part
+ * does not work) or EXIT_NOT_PERMITTED (no sampling possible).
  */
-void options_print_events(FILE *out);
-/* Print the events as JSON, one object per line. */
-void options_print_events_ndjson(FILE *out);
+int options_print(FILE *out, const struct options *o);
 
 #endif

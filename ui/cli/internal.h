@@ -22,12 +22,6 @@ bool file_work_is_left(void);
 /* Return the PERF_SAMPLE_* of a list of fields ("brstack,addr"), 0: unknown, which is *bad. */
 uint64_t batch_fields_parse(const char *list, const char **bad);
 
-/*
- * Read the settings in @path into @s; a missing file is no error. Return 0, or -EINVAL
- * with a message that names the line. Unknown keys are ignored.
- */
-int settings_read(const char *path, struct settings *s, struct err *e);
-
 /* One function of one event. Borrows from the profile. */
 struct batch_row {
 	const struct profile_function *function;

@@ -38,7 +38,11 @@
 #define MEMORY_MIN (1 << 20)
 #define MEMORY_MAX (1ULL << 40)
 
-static const char *const theme_words[] = { "auto", "dark", "light", "color-blind", "mono", NULL };
+static const char *const theme_words[THEME_NR + 1] = {
+	[THEME_AUTO] = "auto",	 [THEME_DARK] = "dark",
+	[THEME_LIGHT] = "light", [THEME_COLOR_BLIND] = "color-blind",
+	[THEME_MONO] = "mono",
+};
 static const char *const time_words[] = { "cpu", "wait", "all", "latency", NULL };
 static const char *const frames_words[] = { "language", "both", "native", NULL };
 static const char *const grouping_words[] = { "name", "PID", "container", "unit", NULL };
@@ -156,10 +160,16 @@ static void show_window(const struct setting *s, const struct settings *set, cha
 static int take_theme(const struct setting *s, void *base, const char *name, const char *text,
 		      struct err *e)
 {
-	int value = theme_parse(text);
+	int value = 0;
 
+	while (theme_words[value] && strcmp(text, theme_words[value]))
+		value++;
 	/* Names of former versions are taken, and not listed. */
-	if (value < 0)
+	if (!strcmp(text, "default"))
+		value = THEME_AUTO;
+	else if (!strcmp(text, "256"))
+		value = THEME_DARK;
+	if (value == THEME_NR)
 		return setting_refuse(s, name, text, e);
 	((struct settings *)base)->theme = value;
 	return 0;

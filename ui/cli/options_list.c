@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The lists that options print; progress of a recording from a pipe; errors and remarks on standard
- * error.
+ * The lists and reports that options print instead of a session.
  *
  * Runs on: the main thread, before any other.
  */
 #include "ui/cli/internal.h"
 
+#include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <termios.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "sampler/event/event.h"
 #include "sampler/perfdata/perfdata.h"
@@ -25,7 +19,7 @@
 #include "symbols/base/text.h"
 #include "ui/key/key.h"
 
-void options_print_columns(FILE *out)
+static void print_columns(FILE *out)
 {
 	static const char *const help[CONFIG_SORT_NR] = {
 		[CONFIG_SORT_SELF] = "share of samples in the function itself",
@@ -50,7 +44,7 @@ static void print_key_group(FILE *out, enum key_group group)
 				b->name, b->help, key_where(b));
 }
 
-void options_print_keys(FILE *out)
+static void print_keys(FILE *out)
 {
 	for (int i = 0; i < GROUP_NR; i++)
 		print_key_group(out, (enum key_group)i);
@@ -97,7 +91,11 @@ static void print_spelled(FILE *out)
 	      out);
 }
 
-void options_print_events(FILE *out)
+/*
+ * Print all events of this system, and which are available: each is opened once, of
+ * tracepoints one.
+ */
+static void print_events(FILE *out)
 {
 	const char *group = "";
 	struct event_list list;
@@ -129,7 +127,8 @@ void options_print_events(FILE *out)
 	event_list_fini(&list);
 }
 
-void options_print_events_ndjson(FILE *out)
+/* Print the events as JSON, one object per line. */
+static void print_events_ndjson(FILE *out)
 {
 	struct event_list list;
 	bool tried = false;
@@ -158,7 +157,8 @@ void options_print_events_ndjson(FILE *out)
 	event_list_fini(&list);
 }
 
-int options_print_check(FILE *out)
+/* Print the report of --check. */
+static int print_check(FILE *out)
 {
 	static const char *const words[] = { "ok", "note", "degraded", "NOT POSSIBLE" };
 	static const int codes[] = { EXIT_DONE, EXIT_DONE, EXIT_FAILED, EXIT_NOT_PERMITTED };
@@ -181,144 +181,24 @@ int options_print_check(FILE *out)
 	return codes[doctor_worst(findings, nr)];
 }
 
-void options_limits(struct options_limits *limits)
+int options_print(FILE *out, const struct options *o)
 {
-	FILE *f = fopen("/proc/sys/kernel/perf_event_max_sample_rate", "re");
-
-	limits->max_hz = 0;
-	limits->nr_cpus = (uint32_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 0);
-	if (!f)
-		return;
-	if (fscanf(f, "%lf", &limits->max_hz) != 1)
-		limits->max_hz = 0;
-	fclose(f);
-}
-
-/*
- * Opening a recording: progress and cancellation.
- *
- * Runs on: the main thread, before the screen.
- */
-
-#define SHOW_NS	 250000000ULL
-#define DRAIN_NS 2000000000ULL
-
-static struct {
-	int tty; /* 0: none */
-	bool keys, shown;
-	struct termios before;
-	uint64_t show_ns;  /* time of the next line */
-	uint64_t drain_ns; /* ^C was pressed: stop then; 0: it was not */
-	int ended_by;	   /* -1: not ended; 0: q; else a signal */
-} reading;
-
-void reading_begin(bool keys)
-{
-	int fd = keys			 ? open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)
-		 : isatty(STDERR_FILENO) ? fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)
-					 : -1;
-	struct termios raw;
-
-	memset(&reading, 0, sizeof(reading));
-	reading.ended_by = -1;
-	reading.show_ns = time_now_ns() + SHOW_NS;
-	if (fd < 0)
-		return;
-	reading.tty = fd;
-	if (!keys || tcgetpgrp(fd) != getpgrp() || tcgetattr(fd, &reading.before))
-		return;
-	raw = reading.before;
-	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-	raw.c_cc[VMIN] = 0;
-	raw.c_cc[VTIME] = 0;
-	reading.keys = !tcsetattr(fd, TCSANOW, &raw);
-}
-
-/* Return the next pending signal; 0: none. */
-static int next_signal(void)
-{
-	static const struct timespec now = { 0, 0 };
-	sigset_t set;
-	int sig;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sig = sigtimedwait(&set, NULL, &now);
-	return sig > 0 ? sig : 0;
-}
-
-/* Return whether q was pressed; other keys are left out. */
-static bool is_quit_pressed(void)
-{
-	char keys[64];
-	ssize_t nr = reading.keys ? read(reading.tty, keys, sizeof(keys)) : 0;
-
-	return nr > 0 && memchr(keys, 'q', (size_t)nr);
-}
-
-static void show(uint64_t bytes)
-{
-	uint64_t now = time_now_ns();
-
-	if (reading.tty <= 0 || now < reading.show_ns)
-		return;
-	reading.show_ns = now + SHOW_NS;
-	reading.shown = true;
-	if (!bytes) {
-		dprintf(reading.tty, "\rreading   %s: quit\033[K", reading.keys ? "q" : "^C");
-		return;
+	assert(o->action != OPTIONS_RUN);
+	switch (o->action) {
+	case OPTIONS_CHECK:
+		return print_check(out);
+	case OPTIONS_LIST_KEYS:
+		print_keys(out);
+		break;
+	case OPTIONS_LIST_EVENTS:
+		if (o->format == OPTIONS_NDJSON)
+			print_events_ndjson(out);
+		else
+			print_events(out);
+		break;
+	default:
+		print_columns(out);
+		break;
 	}
-	dprintf(reading.tty, "\rreading %.1f MB   %s%s\033[K", (double)bytes / 1e6,
-		reading.drain_ns ? "stopping" : "^C: show it now",
-		reading.keys ? "   q: quit" : "");
-}
-
-enum sampler_reading reading_step(uint64_t bytes)
-{
-	int sig = next_signal();
-
-	if (is_quit_pressed()) {
-		reading.ended_by = 0;
-		return SAMPLER_READING_CANCEL;
-	}
-	if ((sig && sig != SIGINT) || (sig == SIGINT && !bytes)) {
-		reading.ended_by = sig;
-		return SAMPLER_READING_CANCEL;
-	}
-	if (reading.drain_ns && (sig || time_now_ns() > reading.drain_ns))
-		return SAMPLER_READING_STOP;
-	if (sig)
-		reading.drain_ns = time_now_ns() + DRAIN_NS;
-	show(bytes);
-	return reading.drain_ns ? SAMPLER_READING_DRAIN : SAMPLER_READING_GO;
-}
-
-int reading_end(void)
-{
-	if (reading.tty > 0) {
-		if (reading.shown)
-			dprintf(reading.tty, "\r\033[K");
-		if (reading.keys)
-			tcsetattr(reading.tty, TCSANOW, &reading.before);
-		close(reading.tty);
-	}
-	reading.tty = 0;
-	return reading.ended_by;
-}
-
-void complain(const struct err *e)
-{
-	const char *line = e->text, *before = "proftop: ";
-	char clean[sizeof(e->text)];
-
-	while (*line) {
-		size_t size = strcspn(line, "\n");
-
-		fprintf(stderr, "%s%s\n", before,
-			text_sanitise(clean, sizeof(clean), line, size).str);
-		before = "";
-		line += size + (line[size] == '\n');
-	}
+	return EXIT_DONE;
 }

@@ -71,7 +71,7 @@ static int settings_system_path(char *path, size_t size)
 }
 
 /* Split "name = value # comment", without blanks. Return false if the line has another form. */
-static bool split(const char *line, char name[static NAME_SIZE], char value[static VALUE_MAX])
+static bool split_line(const char *line, char name[static NAME_SIZE], char value[static VALUE_MAX])
 {
 	size_t begin = strspn(line, " \t"), size = strcspn(line + begin, " \t=#");
 	const char *p = line + begin + size;
@@ -97,7 +97,7 @@ static const struct setting *saved_in(const char *line, char value[static VALUE_
 	const struct setting *s;
 	char name[NAME_SIZE];
 
-	if (!split(line, name, value))
+	if (!split_line(line, name, value))
 		return NULL;
 	for (size_t i = 0; (s = setting_at(i)); i++)
 		if (s->saved && !strcmp(s->saved, name))
@@ -122,7 +122,7 @@ static int take_line(struct settings *set, const char *line, int section, struct
 	const struct setting *s = section ? NULL : saved_in(line, value);
 	struct settings other;
 
-	if (section == 1 && split(line, name, value) && name[0])
+	if (section == 1 && split_line(line, name, value) && name[0])
 		return user_keys_add(&set->user_keys, name, value, set->nr_files, e);
 	if (!s)
 		return 0;
@@ -173,7 +173,11 @@ static FILE *open_file(const char *path)
 	return f;
 }
 
-int settings_read(const char *path, struct settings *s, struct err *e)
+/*
+ * Read the settings in @path into @s; a missing file is no error. Return 0, or -EINVAL
+ * with a message that names the line. Unknown keys are ignored.
+ */
+static int settings_read(const char *path, struct settings *s, struct err *e)
 {
 	FILE *f = open_file(path);
 	int nr = 0, code = 0, section = 0;
@@ -454,7 +458,7 @@ static int run_work(struct file_work *w, struct err *e)
 	return settings_write(s->path, &s->settings, e);
 }
 
-static void free_work(struct file_work *w)
+static void free_saving(struct file_work *w)
 {
 	free(w);
 }
@@ -465,7 +469,7 @@ struct file_work *settings_work(const char *path, const struct settings *s)
 
 	if (!w)
 		return NULL;
-	w->work = (struct file_work){ .run = run_work, .free = free_work };
+	w->work = (struct file_work){ .run = run_work, .free = free_saving };
 	w->settings = *s;
 	snprintf(w->path, sizeof(w->path), "%s", path);
 	snprintf(w->work.done, sizeof(w->work.done), "saved the settings of F2 to %.200s", path);

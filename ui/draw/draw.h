@@ -171,11 +171,6 @@ enum theme {
 	THEME_NR,
 };
 
-/* "auto", "dark" ...; for --theme and the configuration. */
-const char *theme_name(enum theme theme);
-/* Return the theme with this name, or -1. */
-int theme_parse(const char *name);
-
 struct glyphs {
 	struct safe_text bar[9];   /* 0/8 .. 8/8 of a cell, from the left */
 	struct safe_text level[9]; /* 0/8 .. 8/8 of a cell, from below */

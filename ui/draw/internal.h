@@ -43,7 +43,4 @@ struct theme_look theme_look(enum theme theme, bool light, enum theme_role role,
 /* Return one of the 256 colours as 0xrrggbb; the first 16, which terminals change, as xterm's. */
 uint32_t theme_rgb(short color);
 
-/* Return the text of a cell as curses may draw it: dots if the C library has another width. */
-const char *cell_text(const struct cell *cell);
-
 #endif

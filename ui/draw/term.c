@@ -553,7 +553,8 @@ void term_redraw(struct terminal *t, bool clear)
 	}
 }
 
-const char *cell_text(const struct cell *cell)
+/* Return the text of a cell as curses may draw it: dots if the C library has another width. */
+static const char *cell_text(const struct cell *cell)
 {
 	mbstate_t state = { 0 };
 	wchar_t wc;

@@ -297,26 +297,6 @@ static const struct colours few_blind[ROLE_NR] = {
 /* clang-format on */
 #undef C
 
-static const char *const names[THEME_NR] = {
-	[THEME_AUTO] = "auto",	 [THEME_DARK] = "dark",
-	[THEME_LIGHT] = "light", [THEME_COLOR_BLIND] = "color-blind",
-	[THEME_MONO] = "mono",
-};
-
-const char *theme_name(enum theme theme)
-{
-	return (unsigned int)theme < THEME_NR ? names[theme] : NULL;
-}
-
-int theme_parse(const char *name)
-{
-	for (int i = 0; i < THEME_NR; i++)
-		if (!strcmp(name, names[i]))
-			return i;
-	/* The names of before: settings keep their meaning. */
-	return !strcmp(name, "default") ? THEME_AUTO : !strcmp(name, "256") ? THEME_DARK : -1;
-}
-
 /* Return the colours of a role, @nr of them in the terminal. */
 static struct colours colours_of(enum theme theme, enum ground ground, enum theme_role role, int nr)
 {

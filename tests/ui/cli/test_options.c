@@ -674,7 +674,7 @@ TEST(test_check_is_clean)
 
 	assert_true(code != MAP_FAILED);
 	assert_int_equal(prctl(PR_SET_NAME, "\033[2J\007\x9b"), 0);
-	options_print_check(out);
+	options_print(out, &(struct options){ .action = OPTIONS_CHECK });
 	assert_int_equal(fclose(out), 0);
 	assert_non_null(strstr(text, "JIT maps"));
 	for (const char *p = text; *p; p++)

@@ -386,7 +386,7 @@ TEST(test_contrast)
 					fg = bright;
 				if (contrast(theme_rgb(fg), ground) < 4.5)
 					print_message("theme %s%s, %d colours, role %d: %.1f\n",
-						      theme_name((enum theme)t),
+						      setting_at(setting_index("theme"))->words[t],
 						      light ? " on white" : "", colors[c],
 						      r % ROLE_NR, contrast(theme_rgb(fg), ground));
 				assert_true(contrast(theme_rgb(fg), ground) >= 4.5);
@@ -412,17 +412,25 @@ TEST(test_hues)
 		    theme_look(THEME_MONO, false, ROLE_BOX_USER + 1, 8).mono_reverse);
 }
 
+static int theme_of(const struct setting *theme, const char *text)
+{
+	struct settings set = { .theme = -1 };
+	struct err e;
+
+	return setting_take(theme, &set, "--theme", text, &e) ? -1 : set.theme;
+}
+
 /* Names are read back; every look has colours that the terminal has. */
 TEST(test_themes)
 {
 	static const int colors[] = { 8, 16, 256 };
+	const struct setting *theme = setting_at(setting_index("theme"));
 
-	assert_int_equal(theme_parse("pink"), -1);
-	assert_int_equal(theme_parse("256"), THEME_DARK);
-	assert_int_equal(theme_parse("default"), THEME_AUTO);
-	assert_null(theme_name(THEME_NR));
+	assert_int_equal(theme_of(theme, "pink"), -1);
+	assert_int_equal(theme_of(theme, "256"), THEME_DARK);
+	assert_int_equal(theme_of(theme, "default"), THEME_AUTO);
 	for (int t = 0; t < THEME_NR; t++) {
-		assert_int_equal(theme_parse(theme_name((enum theme)t)), t);
+		assert_int_equal(theme_of(theme, theme->words[t]), t);
 		for (size_t c = 0; c < ARRAY_SIZE(colors); c++) {
 			for (int r = 0; r < ROLE_NR; r++) {
 				struct theme_look l = theme_look((enum theme)t, false,

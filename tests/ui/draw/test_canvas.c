@@ -2,6 +2,8 @@
 /*
  * Cells: clipping at every column, wide characters, differences.
  */
+#include "ui/draw/term.c"
+
 #include <locale.h>
 
 #include "tests/prelude.h"
