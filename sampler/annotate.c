@@ -531,8 +531,8 @@ static void fill_lines(struct annotate *an, struct symbols *symbols, struct prof
 }
 
 /* Fill @a for the function @id. */
-static void fill_function(struct annotate *an, struct symbols *symbols, struct profile_annotate *a,
-			  const struct assemble_input *in, uint32_t id)
+static void fill_counts(struct annotate *an, struct symbols *symbols, struct profile_annotate *a,
+			const struct assemble_input *in, uint32_t id)
 {
 	const struct symbol *symbol = symbols_at(symbols, id);
 	bool shared;
@@ -584,7 +584,7 @@ void annotate_fill(struct annotate *an, struct symbols *symbols, struct profile 
 		return;
 	if (wanted & ASSEMBLE_PLACE)
 		id = function_wanted(&an->place, in, wanted);
-	fill_function(an, symbols, p->annotate, in, id);
+	fill_counts(an, symbols, p->annotate, in, id);
 	symbol = wanted == id ? NULL : symbols_at(symbols, id);
 	if (symbol)
 		text_format(p->annotate->name, sizeof(p->annotate->name), "%s", symbol->name.str);

@@ -204,12 +204,6 @@ struct follow_search {
 	const struct sampler *sampler; /* for has_inherited() */
 };
 
-/*
- * Write the tasks of @tids without events to @fresh, which has @nr elements. Returns how many. A
- * process that was left out comes before its threads: their next ones inherit.
- */
-uint32_t follow_search(const struct follow_search *f, const pid_t *tids, uint32_t nr, pid_t *fresh);
-
 /* The thread of a live session. */
 void *builder_main(void *arg);
 /* Wait for its end. False: it hangs. */

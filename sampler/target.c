@@ -838,7 +838,12 @@ static bool is_followed(const struct follow_search *f, pid_t tid, pid_t *left_ou
 	       f->has_inherited(f, pid);
 }
 
-uint32_t follow_search(const struct follow_search *f, const pid_t *tids, uint32_t nr, pid_t *fresh)
+/*
+ * Write the tasks of @tids without events to @fresh, which has @nr elements. Returns how many. A
+ * process that was left out comes before its threads: their next ones inherit.
+ */
+static uint32_t follow_search(const struct follow_search *f, const pid_t *tids, uint32_t nr,
+			      pid_t *fresh)
 {
 	uint32_t nr_fresh = 0;
 	pid_t left_out;

@@ -8,7 +8,7 @@
  * delays a grace period. They need no read side: objects are never freed, places by the loader
  * alone, the rest is private to them. Other threads read the tables only, lock-free.
  */
-#include "symbols/internal.h"
+#include "symbols/symbols.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -44,14 +44,23 @@
 #include "symbols/script/script.h"
 
 /*
- * Names and chains of places, from one table to another.
+ * Places on their way into another table, with their names and chains.
  *
- * Runs on: the builder, until the loader takes over; then the loader.
+ * Code that a JIT made in a process that has ended has names, and its addresses are of no use any
+ * more: such places with one function and chain become one, of an object of their own. Else a
+ * program that starts again and again fills the tables with the same stacks.
+ *
+ * Runs on: the builder, which moves the places that are in use; then the loader takes the new table
+ * over, and frees the old one.
  */
 
-struct places_move *places_move_new(struct places *from, struct places *to,
-				    const struct inlines *chains, struct objects *objects,
-				    const struct symtab *symtab)
+/*
+ * Begin to move to @to (borrowed), with a new table of chains. Later ids of @from do not move, if
+ * it does not grow until all threads use @to. NULL: out of memory.
+ */
+static struct places_move *places_move_new(struct places *from, struct places *to,
+					   const struct inlines *chains, struct objects *objects,
+					   const struct symtab *symtab)
 {
 	/* No process has the id 0. */
 	const struct object_identity identity = { .kind = OBJECT_ANON, .layer = UINT32_MAX };
@@ -187,14 +196,6 @@ static void places_move_free(struct places_move *m)
 	free(m->ids);
 	free(m->files);
 	free(m);
-}
-
-void places_move_cancel(struct places_move *m)
-{
-	if (!m)
-		return;
-	inlines_free(m->to_chains);
-	places_move_free(m);
 }
 
 /*
@@ -587,6 +588,12 @@ static void place_names_fini(struct place_names *n)
 /* At the end, for threads that hang already. */
 #define LEFT_NS 50000000ULL
 
+/*
+ * Do the requested work, each read between proc_watch_begin() and proc_watch_end(), until
+ * proc_watch_is_mine() is false. Return whether there was any.
+ */
+typedef bool (*process_readers_fn)(void *ctx);
+
 struct reader {
 	struct process_readers *of;
 	pthread_t thread;
@@ -712,7 +719,8 @@ static void tidy(struct process_readers *r)
 }
 
 /* Put the reader aside that hangs in @pid since @since_ns. False: it does not any more. */
-static bool leave(struct process_readers *r, uint32_t at, pid_t pid, uid_t user, uint64_t since_ns)
+static bool leave_reader(struct process_readers *r, uint32_t at, pid_t pid, uid_t user,
+			 uint64_t since_ns)
 {
 	assert(at < PROC_HUNG_MAX && !r->left[at]);
 	if (!proc_watch_leave(&r->now->watch, since_ns))
@@ -759,7 +767,7 @@ static void process_readers_look(struct process_readers *r, uint64_t ns)
 		at++;
 	if (pid)
 		user = r->hung.user_of(pid);
-	if (pid && at < PROC_HUNG_MAX && !leave(r, at, pid, user, since_ns))
+	if (pid && at < PROC_HUNG_MAX && !leave_reader(r, at, pid, user, since_ns))
 		pid = 0;
 	note_hung(r, pid, user);
 	/* Again at the next look, where there is no thread. */
@@ -909,7 +917,7 @@ static void explain(struct object *object, const struct lang_process *p)
 }
 
 /* Publish a finished description. */
-static void take(struct interpreters *in, struct interpreters_job *job)
+static void take_description(struct interpreters *in, struct interpreters_job *job)
 {
 	struct detect *d = job->detect;
 
@@ -989,7 +997,7 @@ static bool interpreters_work(struct interpreters *in, uint64_t now_ns)
 		if (job->detect && (!in->helpers || helper_job_done(&job->detect->job))) {
 			if (again(in, job, now_ns))
 				continue;
-			take(in, job);
+			take_description(in, job);
 			more = true;
 		} else if (job->detect && hangs(job, now_ns)) {
 			interpreters_leave(job);

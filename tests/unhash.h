@@ -124,17 +124,17 @@ static inline pid_t unhash_pid(pid_t pid, uint32_t buckets, uint32_t flag, bool 
 }
 
 /*
- * Check that @run, which returns its CPU time, takes at most @times as long, and @more_ns. On a
+ * Check that @work, which returns its CPU time, takes at most @times as long, and @more_ns. On a
  * busy machine one of three times does: a chain of all keys is many times as slow, each time.
  */
-static inline void unhash_compare_by(const char *keys, uint64_t (*run)(bool chosen), uint64_t times,
-				     uint64_t more_ns)
+static inline void unhash_compare_by(const char *keys, uint64_t (*work)(bool chosen),
+				     uint64_t times, uint64_t more_ns)
 {
 	uint64_t plain_ns, chosen_ns;
 
 	for (int i = 0; i < 3; i++) {
-		plain_ns = run(false);
-		chosen_ns = run(true);
+		plain_ns = work(false);
+		chosen_ns = work(true);
 		print_message("%s: %.1f and %.1f ms\n", keys, (double)plain_ns / 1e6,
 			      (double)chosen_ns / 1e6);
 		if (chosen_ns <= times * plain_ns + more_ns)
@@ -144,18 +144,18 @@ static inline void unhash_compare_by(const char *keys, uint64_t (*run)(bool chos
 }
 
 /*
- * Check that @run, which returns its CPU time, is not much slower with keys that were chosen for
+ * Check that @work, which returns its CPU time, is not much slower with keys that were chosen for
  * one hash than with others.
  */
-static inline void unhash_compare(const char *keys, uint64_t (*run)(bool chosen))
+static inline void unhash_compare(const char *keys, uint64_t (*work)(bool chosen))
 {
-	unhash_compare_by(keys, run, 10, 50000000);
+	unhash_compare_by(keys, work, 10, 50000000);
 }
 
 /* The same of pids: fewer of them can be chosen. */
-static inline void unhash_compare_pids(const char *keys, uint64_t (*run)(bool chosen))
+static inline void unhash_compare_pids(const char *keys, uint64_t (*work)(bool chosen))
 {
-	unhash_compare_by(keys, run, 4, 10000000);
+	unhash_compare_by(keys, work, 4, 10000000);
 }
 
 #endif

@@ -936,18 +936,6 @@ enum cfi_reason cfi_rule_at(const struct arch_ops *arch, const struct ehframe *e
 	return want.found ? CFI_OK : CFI_BAD_RECORD;
 }
 
-enum cfi_reason cfi_row_at(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
-			   uint64_t pc, struct cfi_row *out)
-{
-	struct cfi_rule rule;
-	uint32_t cost;
-	enum cfi_reason reason = cfi_rule_at(arch, eh, offset, pc, &rule, &cost);
-
-	if (reason == CFI_OK)
-		*out = rule.row;
-	return reason;
-}
-
 uint32_t cfi_remembers(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
 		       uint64_t pc, uint32_t *cost)
 {
@@ -969,25 +957,6 @@ uint32_t cfi_negates(const struct arch_ops *arch, const struct ehframe *eh, uint
 	run_record(&run, offset, &rec);
 	*cost = run.cost;
 	return MIN(run.nr_negates, room);
-}
-
-const char *cfi_reason_name(enum cfi_reason reason)
-{
-	static const char *const names[CFI_NR_REASONS] = {
-		[CFI_OK] = "accepted",
-		[CFI_BAD_RECORD] = "unreadable record",
-		[CFI_TOO_LONG] = "too long",
-		[CFI_BAD_OPCODE] = "unknown opcode",
-		[CFI_BAD_OPERAND] = "operand out of range",
-		[CFI_BAD_REGISTER] = "register out of range",
-		[CFI_BAD_STATE] = "states do not nest",
-		[CFI_BAD_LOCATION] = "location goes backwards",
-		[CFI_BAD_EXPRESSION] = "refused expression",
-		[CFI_NO_CFA] = "no rule for the CFA",
-	};
-
-	assert((unsigned int)reason < CFI_NR_REASONS);
-	return reason < CFI_NR_REASONS ? names[reason] : "?";
 }
 
 /* A word is either 0 or complete. */

@@ -359,12 +359,6 @@ enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh,
 			  const struct cfi_sink *sink, struct cfi_fde *out);
 /* Return the bytes of instructions in an FDE and its CIE; 0: unreadable. */
 uint32_t cfi_size(const struct ehframe *eh, uint32_t offset);
-/*
- * Get the row at @pc (a vaddr inside the FDE). Instructions more than
- * CFI_REWRITE_EARLY bytes of code after that row are not read.
- */
-enum cfi_reason cfi_row_at(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
-			   uint64_t pc, struct cfi_row *out);
 /* Get the row at @pc with its range and program; @cost: bytes read. */
 enum cfi_reason cfi_rule_at(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
 			    uint64_t pc, struct cfi_rule *out, uint32_t *cost);
@@ -377,8 +371,6 @@ uint32_t cfi_remembers(const struct arch_ops *arch, const struct ehframe *eh, ui
  */
 uint32_t cfi_negates(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
 		     uint32_t *at, uint32_t room, uint32_t *cost);
-/* Return the reason as static text: "unknown opcode". */
-const char *cfi_reason_name(enum cfi_reason reason);
 
 /*
  * Guess the caller where there is no CFI: JIT code, hand-written assembly, Go,

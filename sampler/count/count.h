@@ -426,6 +426,5 @@ int history_get_range(const struct slices *slices, const struct slice_range *ran
  * -ENOMEM (the history is empty then).
  */
 int history_remap(struct history *h, uint32_t keep, const struct history_ids *ids);
-size_t history_memory(const struct history *h);
 
 #endif

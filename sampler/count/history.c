@@ -207,11 +207,6 @@ static int sums_prune(struct sums *s, uint32_t keep, double min_count)
 	return ret;
 }
 
-static size_t sums_memory(const struct sums *s)
-{
-	return slots_nr(s) * sizeof(*s->slots);
-}
-
 /*
  * The past in slices of 50 ms: packed, open until all samples of their time are counted, merged
  * and dropped within a limit of memory; rates.
@@ -478,12 +473,6 @@ uint32_t slices_nr(const struct slices *s)
 const struct slice *slices_at(const struct slices *s, uint32_t i)
 {
 	return at(s, i);
-}
-
-/* Bytes of all slices, as they count for the limit. */
-static size_t slices_memory(const struct slices *s)
-{
-	return s->memory;
 }
 
 bool slices_dropped(const struct slices *s, uint64_t *count, uint64_t *weight)
@@ -1324,16 +1313,6 @@ static void moments_map_stacks(struct moments *m, const struct history_ids *ids)
 		}
 }
 
-/* Replace the ids of tasks, and then of stacks, in the open slices. */
-static size_t moments_memory(const struct moments *m)
-{
-	size_t size = sizeof(*m) + m->room * sizeof(*m->list);
-
-	for (uint32_t i = 0; i < m->nr; i++)
-		size += m->list[i].room * sizeof(struct count);
-	return size;
-}
-
 /*
  * Slices summed into window, decay, total and any range.
  *
@@ -1801,12 +1780,4 @@ int history_remap(struct history *h, uint32_t keep, const struct history_ids *id
 	if (slices_remap(h->slices, ids))
 		return -ENOMEM;
 	return h->moments ? slices_remap(h->past, ids) : 0;
-}
-
-size_t history_memory(const struct history *h)
-{
-	size_t moments = h->moments ? moments_memory(h->moments) + slices_memory(h->past) : 0;
-
-	return sizeof(*h) + h->nr_held * sizeof(*h->held) + sums_memory(&h->decay) +
-	       sums_memory(&h->total) + slices_memory(h->slices) + moments;
 }

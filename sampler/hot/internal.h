@@ -137,8 +137,4 @@ struct sampler_thread {
 	atomic_ullong ring_high_ppm;   /* relaxed: a gauge for the builder */
 };
 
-/* Handle the record @h, in place: no lock, malloc, file or string. */
-void sampler_thread_record(struct sampler_thread *t, struct sampler_thread_stats *stats,
-			   const struct perf_event_header *h);
-
 #endif

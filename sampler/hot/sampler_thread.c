@@ -403,8 +403,9 @@ static void record_frames(struct sampler_thread *t, const struct record_sample *
 		recorder_put_bytes(t->lane, t->notes->bytes, size);
 }
 
-void sampler_thread_record(struct sampler_thread *t, struct sampler_thread_stats *stats,
-			   const struct perf_event_header *h)
+/* Handle the record @h, in place: no lock, malloc, file or string. */
+static void sampler_thread_record(struct sampler_thread *t, struct sampler_thread_stats *stats,
+				  const struct perf_event_header *h)
 {
 	const struct sampler_thread_shared *shared = t->shared;
 	const struct record_layout *layout = counters_layout_of(shared->counters, h);

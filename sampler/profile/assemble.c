@@ -871,7 +871,8 @@ static void add_ancestors(struct profile *p, const struct assemble_input *in, st
 	}
 }
 
-int processes_fill(struct profile *p, const struct assemble_input *in)
+/* After the modules: texts go into the profile's arena. 0 or -ENOMEM. */
+static int processes_fill(struct profile *p, const struct assemble_input *in)
 {
 	uint64_t now_ns = time_now_ns();
 	struct pids there = { .capacity = 16 };

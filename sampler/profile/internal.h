@@ -29,9 +29,6 @@ struct strip_query;
 /* Return whether the same samples are in both. */
 bool strip_same_samples(const struct strip_query *a, const struct strip_query *b);
 
-/* Write a share as "2.8%"; "<0.1%" instead of none for a small one. Return @buf. */
-const char *messages_share(char buf[static 16], double share);
-
 /*
  * The branches and accesses to memory of a profile, from their counts. Runs on: the builder.
  */
@@ -47,8 +44,5 @@ int hardware_fill(struct profile *p, const struct assemble_input *in, hardware_f
  * More about the processes of a profile: command lines, cgroups, and ancestors. Runs on: the
  * builder.
  */
-
-/* After the modules: texts go into the profile's arena. 0 or -ENOMEM. */
-int processes_fill(struct profile *p, const struct assemble_input *in);
 
 #endif

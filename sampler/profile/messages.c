@@ -57,7 +57,8 @@ static void clean(char *dst, size_t size, const char *fmt, va_list ap)
 	text_sanitise(dst, size, text, strlen(text));
 }
 
-const char *messages_share(char buf[static 16], double share)
+/* Write a share as "2.8%"; "<0.1%" instead of none for a small one. Return @buf. */
+static const char *messages_share(char buf[static 16], double share)
 {
 	if (share > 0 && share < 0.0005)
 		snprintf(buf, 16, "<0.1%%");

@@ -6,7 +6,7 @@
  * Runs on: the builder. Invariant: the spans of a task in a tick, with and without stacks, add up
  * to its sums; these to the time since the tick before.
  */
-#include "sampler/waits/internal.h"
+#include "sampler/waits/waits.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -55,6 +55,12 @@ static const uint8_t next_state[STEP_NR][TASK_STATE_NR] = {
 	[STEP_ASLEEP] = { S, S, R, Q, S, G },
 	[STEP_EXIT] = { G, G, G, ODD | G, ODD | G, G },
 	[STEP_EXEC] = { R, R, R, ODD | R, ODD | R, R },
+};
+
+/* Time spent in a state. */
+struct task_span {
+	enum task_state state; /* RUNNING, RUNNABLE or SLEEPING; else @ns is 0 */
+	uint64_t ns;
 };
 
 /* Return the time of the current state up to @time_ns. */

@@ -40,14 +40,6 @@ struct vmstructs;
 
 /* Fill in the names of the variables that describe the tables, to be found in libjvm.so. */
 void vmstructs_want(struct elfvar vars[static VMSTRUCTS_VARIABLES]);
-/*
- * Read the tables of a JVM with libjvm.so mapped with @bias (address - vaddr). 0, -ENOENT (no such
- * tables), -ENODATA (a field is missing: *missing is its name), -EBADMSG (tables make no sense),
- * -errno of reading.
- */
-int vmstructs_read(struct vmstructs *v, struct remote *r,
-		   const struct elfvar vars[static VMSTRUCTS_VARIABLES], uint64_t bias,
-		   const char **missing);
 
 /*
  * The table of the code of one JVM: sorted by start, without overlap.
@@ -74,8 +66,6 @@ int jvm_read_take(struct jvm_read *h, struct jvm_read_blob *blobs, uint32_t nr, 
 void jvm_read_blobs_free(struct jvm_read_blob *blobs, uint32_t nr);
 /* Return the known blob that @pc is in; NULL: none. */
 const struct jvm_read_blob *jvm_read_blobs_at(const struct jvm_read *h, uint64_t pc);
-/* Return whether two blobs at one address are the same code. */
-bool jvm_read_blobs_same(const struct jvm_read_blob *a, const struct jvm_read_blob *b);
 /* Return whether the range and the kind of @b are possible. */
 bool jvm_read_blob_is_valid(const struct jvm_read_blob *b);
 /* Count the bytes and the retired blobs again; @nr_new of them are new. */
@@ -103,21 +93,6 @@ struct jvm_read_tables {
 int jvm_read_find_tables(struct jvm_read_tables *t, struct remote *r);
 
 #define JVM_READ_FRAMES_MAX 64U
-
-/*
- * Find the methods inlined at @pc, an address in compiled code, innermost
- * first, the compiled method last. How many; 0: not known; -errno of reading.
- * *@exact: the code describes the call at look-up pc @pc; else they are of the
- * next description, which may be of other methods.
- */
-int jvm_read_chain(const struct jvm_read *h, struct remote *r, uint64_t pc,
-		   struct jvm_read_frame frames[static JVM_READ_FRAMES_MAX], bool *exact);
-/*
- * The name of the Method at @method as "Class.name" in @name, and where its
- * bytecodes are. 0, -EBADMSG (makes no sense), -errno.
- */
-int jvm_read_method(const struct jvm_read *h, struct remote *r, uint64_t method,
-		    char name[static JVM_READ_NAME_MAX], uint64_t *code, uint32_t *code_size);
 
 /*
  * A job: read one JVM. It runs on a helper and uses nothing but its memory: it may hang and be
@@ -226,10 +201,6 @@ struct jvm_table_keeper {
 	bool untried;
 };
 
-/* The frames of a chain, in one block for free(); NULL: they make no sense. */
-struct jvm_read_job_frame *jvm_table_kept_frames(const struct code_text *text,
-						 const struct jvm_table_kept *kept);
-
 #define JVM_TABLE_MAX 512U /* processes */
 /*
  * Bytes of all JVMs, of the ones of one user, and of the names of one, old code included. The code
@@ -299,7 +270,5 @@ struct jvm_table_entry {
 };
 
 #define JVM_TABLE_METHODS_MAX 65536U
-
-struct jvm_table_entry *jvm_table_add_entry(struct jvm_table *h, const struct object *object);
 
 #endif

@@ -411,7 +411,7 @@ static bool make_room(struct jvm_table *h, uint32_t uid)
 	return h->nr_entries < JVM_TABLE_MAX || evict_entry(h, UINT32_MAX);
 }
 
-struct jvm_table_entry *jvm_table_add_entry(struct jvm_table *h, const struct object *object)
+static struct jvm_table_entry *jvm_table_add_entry(struct jvm_table *h, const struct object *object)
 {
 	const struct object *base = layer_object(h, object, 0);
 	struct jvm_table_entry **entries, *e;
@@ -1016,8 +1016,9 @@ static size_t jvm_table_kept_size(const struct code_text *text, const struct jvm
 	return kept->nr * (sizeof(struct jvm_read_job_frame) + 2) + text->table_size;
 }
 
-struct jvm_read_job_frame *jvm_table_kept_frames(const struct code_text *text,
-						 const struct jvm_table_kept *kept)
+/* The frames of a chain, in one block for free(); NULL: they make no sense. */
+static struct jvm_read_job_frame *jvm_table_kept_frames(const struct code_text *text,
+							const struct jvm_table_kept *kept)
 {
 	struct jvm_read_job_frame *frames = malloc(jvm_table_kept_size(text, kept));
 	const uint8_t *at = text->table + sizeof(*kept), *end = text->table + text->table_size;

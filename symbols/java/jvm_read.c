@@ -73,7 +73,8 @@ const struct jvm_read_blob *jvm_read_blobs_at(const struct jvm_read *h, uint64_t
 	return after && pc < h->blobs[after - 1].end ? &h->blobs[after - 1] : NULL;
 }
 
-bool jvm_read_blobs_same(const struct jvm_read_blob *a, const struct jvm_read_blob *b)
+/* Return whether two blobs at one address are the same code. */
+static bool jvm_read_blobs_same(const struct jvm_read_blob *a, const struct jvm_read_blob *b)
 {
 	return a->end == b->end && a->blob == b->blob && a->method == b->method &&
 	       a->compile_id == b->compile_id && a->kind == b->kind;
@@ -317,7 +318,7 @@ struct wanted {
 		t, f, offsetof(struct vmstructs, m), true, offsetof(struct vmstructs, s)           \
 	}
 
-static const struct wanted wanted[] = {
+static const struct wanted fields[] = {
 	FIELD("CodeCache", "_heaps", heaps),
 	FIELD("GrowableArrayBase", "_len", array_len),
 	FIELD("GenericGrowableArray", "_len", array_len), /* JDK 11 */
@@ -417,20 +418,20 @@ static int take_field(struct vmstructs *v, struct remote *r, const uint64_t *at,
 	int rc = 0;
 
 	field[0] = '\0';
-	for (size_t i = 0; i < ARRAY_SIZE(wanted) && !rc; i++) {
-		if (!wanted[i].field || strcmp(wanted[i].type, type))
+	for (size_t i = 0; i < ARRAY_SIZE(fields) && !rc; i++) {
+		if (!fields[i].field || strcmp(fields[i].type, type))
 			continue;
 		if (!field[0])
 			rc = read_name(r, entry, at[STRUCTS_FIELD], field);
-		if (rc || strcmp(wanted[i].field, field))
+		if (rc || strcmp(fields[i].field, field))
 			continue;
 		memcpy(&is_static, entry + at[STRUCTS_STATIC], sizeof(is_static));
 		memcpy(&value, entry + (is_static ? at[STRUCTS_ADDRESS] : at[STRUCTS_OFFSET]),
 		       sizeof(value));
-		*member(v, &wanted[i]) = value;
-		if (wanted[i].size_at)
+		*member(v, &fields[i]) = value;
+		if (fields[i].size_at)
 			rc = read_size(r, entry, at[STRUCTS_TEXT],
-				       (uint64_t *)((char *)v + wanted[i].size_at));
+				       (uint64_t *)((char *)v + fields[i].size_at));
 	}
 	return rc;
 }
@@ -439,9 +440,9 @@ static int take_field(struct vmstructs *v, struct remote *r, const uint64_t *at,
 static void take_size(struct vmstructs *v, const uint64_t *at, const uint8_t *entry,
 		      const char *type)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
-		if (!wanted[i].field && !strcmp(wanted[i].type, type))
-			memcpy(member(v, &wanted[i]), entry + at[TYPES_SIZE], sizeof(uint64_t));
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		if (!fields[i].field && !strcmp(fields[i].type, type))
+			memcpy(member(v, &fields[i]), entry + at[TYPES_SIZE], sizeof(uint64_t));
 	}
 }
 
@@ -533,9 +534,14 @@ void vmstructs_want(struct elfvar vars[static VMSTRUCTS_VARIABLES])
 		vars[i] = (struct elfvar){ .name = variable_names[i] };
 }
 
-int vmstructs_read(struct vmstructs *v, struct remote *r,
-		   const struct elfvar vars[static VMSTRUCTS_VARIABLES], uint64_t bias,
-		   const char **missing)
+/*
+ * Read the tables of a JVM with libjvm.so mapped with @bias (address - vaddr). 0, -ENOENT (no such
+ * tables), -ENODATA (a field is missing: *missing is its name), -EBADMSG (tables make no sense),
+ * -errno of reading.
+ */
+static int vmstructs_read(struct vmstructs *v, struct remote *r,
+			  const struct elfvar vars[static VMSTRUCTS_VARIABLES], uint64_t bias,
+			  const char **missing)
 {
 	uint64_t at[NR_VARIABLES];
 	int rc;
@@ -546,8 +552,8 @@ int vmstructs_read(struct vmstructs *v, struct remote *r,
 		rc = walk(v, r, at, false);
 	if (!rc)
 		rc = walk(v, r, at, true);
-	for (size_t i = 0; i < ARRAY_SIZE(wanted) && !rc; i++)
-		rc = check(v, &wanted[i], missing);
+	for (size_t i = 0; i < ARRAY_SIZE(fields) && !rc; i++)
+		rc = check(v, &fields[i], missing);
 	return rc ? rc : check_blobs(v, missing);
 }
 
@@ -1050,27 +1056,6 @@ static int jvm_read_look_up(struct jvm_read *h, struct remote *r, const uint64_t
 	return rc;
 }
 
-/*
- * Read the name of blob @i, if it is the code of a method that a scan or a look-up has found; if
- * the reading fails, the name remains NULL. 0, or -E2BIG: too much for one JVM.
- */
-static int jvm_read_name(struct jvm_read *h, struct remote *r, uint32_t i)
-{
-	struct jvm_read_blob *b = &h->blobs[i];
-	char name[JVM_READ_NAME_MAX];
-	uint64_t code;
-	uint32_t code_size;
-
-	assert(i < h->nr_blobs);
-	if (b->name || !b->fresh || b->kind != JVM_READ_COMPILED ||
-	    jvm_read_method(h, r, b->method, name, &code, &code_size))
-		return 0;
-	h->memory -= jvm_read_blob_memory(b);
-	set_name(b, name);
-	h->memory += jvm_read_blob_memory(b);
-	return h->memory <= JVM_READ_MEMORY_MAX ? 0 : -E2BIG;
-}
-
 /* Return whether the head in @bytes, read again, is of the code @b. */
 static bool is_same_code(const struct vmstructs *v, const uint8_t *bytes,
 			 const struct jvm_read_blob *b)
@@ -1157,8 +1142,12 @@ static int read_class(const struct vmstructs *v, struct remote *r, uint64_t pool
 	return rc ? rc : read_symbol(v, r, symbol, text);
 }
 
-int jvm_read_method(const struct jvm_read *h, struct remote *r, uint64_t method,
-		    char name[static JVM_READ_NAME_MAX], uint64_t *code, uint32_t *code_size)
+/*
+ * The name of the Method at @method as "Class.name" in @name, and where its
+ * bytecodes are. 0, -EBADMSG (makes no sense), -errno.
+ */
+static int jvm_read_method(const struct jvm_read *h, struct remote *r, uint64_t method,
+			   char name[static JVM_READ_NAME_MAX], uint64_t *code, uint32_t *code_size)
 {
 	const struct vmstructs *v = &h->vm;
 	char klass_text[SYMBOL_MAX + 1], method_text[SYMBOL_MAX + 1];
@@ -1191,6 +1180,27 @@ int jvm_read_method(const struct jvm_read *h, struct remote *r, uint64_t method,
 	*code = constant + v->const_method_size;
 	*code_size = size;
 	return 0;
+}
+
+/*
+ * Read the name of blob @i, if it is the code of a method that a scan or a look-up has found; if
+ * the reading fails, the name remains NULL. 0, or -E2BIG: too much for one JVM.
+ */
+static int jvm_read_name(struct jvm_read *h, struct remote *r, uint32_t i)
+{
+	struct jvm_read_blob *b = &h->blobs[i];
+	char name[JVM_READ_NAME_MAX];
+	uint64_t code;
+	uint32_t code_size;
+
+	assert(i < h->nr_blobs);
+	if (b->name || !b->fresh || b->kind != JVM_READ_COMPILED ||
+	    jvm_read_method(h, r, b->method, name, &code, &code_size))
+		return 0;
+	h->memory -= jvm_read_blob_memory(b);
+	set_name(b, name);
+	h->memory += jvm_read_blob_memory(b);
+	return h->memory <= JVM_READ_MEMORY_MAX ? 0 : -E2BIG;
 }
 
 /*
@@ -1523,8 +1533,14 @@ static int read_scopes(const struct jvm_read *h, struct remote *r, const struct 
 	return rc;
 }
 
-int jvm_read_chain(const struct jvm_read *h, struct remote *r, uint64_t pc,
-		   struct jvm_read_frame frames[static JVM_READ_FRAMES_MAX], bool *exact)
+/*
+ * Find the methods inlined at @pc, an address in compiled code, innermost
+ * first, the compiled method last. How many; 0: not known; -errno of reading.
+ * *@exact: the code describes the call at look-up pc @pc; else they are of the
+ * next description, which may be of other methods.
+ */
+static int jvm_read_chain(const struct jvm_read *h, struct remote *r, uint64_t pc,
+			  struct jvm_read_frame frames[static JVM_READ_FRAMES_MAX], bool *exact)
 {
 	const struct jvm_read_blob *b = jvm_read_blobs_at(h, pc);
 	struct scopes scopes;

@@ -113,29 +113,6 @@ struct jitreads_candidate {
 uint32_t jitreads_victim(const struct jitreads_candidate *candidates, uint32_t nr, uint32_t uid);
 
 /*
- * The text in which JIT compilers write the names of their code,
- * /tmp/perf-PID.map: "START SIZE name" a line, numbers in hex (Linux,
- * tools/perf/Documentation/jit-interface.txt).
- *
- * Hostile: the user of the process writes it. Of overlapping entries the later
- * one wins: code was compiled again, or its memory reused. A last line without a
- * newline is still being written and is ignored.
- *
- * Pure: bytes in, table out; immutable once made. Any thread.
- */
-
-#define PERFMAP_SIZE_MAX (64U << 20)
-#define PERFMAP_NAME_MAX 512U /* bytes of one name; the rest is cut */
-
-/* Parse a map. 0, -ENODATA (no entry), -E2BIG, -ENOMEM. */
-int perfmap_parse(struct perfmap **out, const char *text, size_t size);
-void perfmap_free(struct perfmap *map);
-/* Find the entry with @addr; false when there is none. */
-bool perfmap_find(const struct perfmap *map, uint64_t addr, struct perfmap_symbol *out);
-uint32_t perfmap_nr(const struct perfmap *map);
-uint32_t perfmap_nr_bad(const struct perfmap *map); /* Return the number of invalid lines. */
-
-/*
  * Return static words: the fix of @problem in a process with the program @exe, a path, and the
  * text @maps of /proc/PID/maps. Never NULL, but of RUNTIME_SCRIPTS.
  */
@@ -143,53 +120,6 @@ const char *runtime_fix(enum runtime_problem problem, const char *exe, const cha
 			size_t maps_size);
 /* Return the words for the process with the /proc directory @dir_fd. */
 const char *runtime_fix_of(enum runtime_problem problem, int dir_fd);
-
-/*
- * Perf maps in the sandbox: a worker parses the text, its table is checked here.
- *
- * Any thread that may wait: one call runs at a time.
- */
-
-/* As perfmap_parse() for the first @size bytes of @fd; also the errors of sandbox_call(). */
-int perfmap_sandbox_parse(struct perfmap **out, int fd, size_t size);
-
-/*
- * jit-PID.dump: written by a JIT compiler about its code, record after record
- * (Linux, tools/perf/Documentation/jitdump-specification.txt).
- *
- * Hostile: the user of the process writes it during reading. Reading continues at
- * the last position; an incomplete record waits. Only the positions of the instructions in the file
- * are kept.
- *
- * A part of the file after the other is copied and read in the sandbox; here its
- * events are checked and added.
- *
- * One thread.
- */
-
-/* Source of the bytes: a descriptor, or memory. */
-struct jitdump_file {
-	int fd; /* -1: memory */
-	const uint8_t *bytes;
-	uint64_t size;
-	struct watch *watch; /* of the reads; may be NULL */
-};
-
-int jitdump_init(struct jitdump *d);
-void jitdump_fini(struct jitdump *d);
-/*
- * Read new records of @file, for at most @max_ns (0: all); *more: some are left.
- * 0, -EAGAIN (the header is not written yet), -EBADMSG (no jitdump), -ENOTSUP (of
- * another byte order or version), -EIO, -ENOMEM, -ECANCELED; or an error of sandbox_call(): then it
- * is not read again (state.ended).
- */
-int jitdump_read(struct jitdump *d, const struct jitdump_file *file, uint64_t max_ns, bool *more);
-/*
- * Find the source line of @addr in @f. V8's addresses include the ELF header that
- * perf would add.
- */
-const struct jitcode_line *jitdump_line(const struct jitdump *d, const struct jitcode_function *f,
-					uint64_t addr);
 
 /* The fix of names that are missing at the end of a file: to wait helps only while new code is
  * made. */

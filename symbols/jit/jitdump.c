@@ -445,6 +445,28 @@ const struct sandbox_reader jitdump_reader = {
 	.memory_max = MEMORY,
 };
 
+/*
+ * jit-PID.dump: written by a JIT compiler about its code, record after record
+ * (Linux, tools/perf/Documentation/jitdump-specification.txt).
+ *
+ * Hostile: the user of the process writes it during reading. Reading continues at
+ * the last position; an incomplete record waits. Only the positions of the instructions in the file
+ * are kept.
+ *
+ * A part of the file after the other is copied and read in the sandbox; here its
+ * events are checked and added.
+ *
+ * One thread.
+ */
+
+/* Source of the bytes: a descriptor, or memory. */
+struct jitdump_file {
+	int fd; /* -1: memory */
+	const uint8_t *bytes;
+	uint64_t size;
+	struct watch *watch; /* of the reads; may be NULL */
+};
+
 #define JITDUMP_FILE_MAX (16ULL << 30)
 #define ELF_HEADER	 0x40U
 #define TIMEOUT_NS	 4000000000ULL
@@ -459,14 +481,14 @@ struct answer {
 	uint32_t max_lines;
 };
 
-int jitdump_init(struct jitdump *d)
+static int jitdump_init(struct jitdump *d)
 {
 	memset(d, 0, sizeof(*d));
 	d->state.least_offset = UINT32_MAX;
 	return jitcode_new(&d->code);
 }
 
-void jitdump_fini(struct jitdump *d)
+static void jitdump_fini(struct jitdump *d)
 {
 	jitcode_free(d->code);
 	memset(d, 0, sizeof(*d));
@@ -667,7 +689,14 @@ static int read_part(struct jitdump *d, const struct jitdump_file *file, bool *m
 	return rc == -ENOSPC ? 0 : rc;
 }
 
-int jitdump_read(struct jitdump *d, const struct jitdump_file *file, uint64_t max_ns, bool *more)
+/*
+ * Read new records of @file, for at most @max_ns (0: all); *more: some are left.
+ * 0, -EAGAIN (the header is not written yet), -EBADMSG (no jitdump), -ENOTSUP (of
+ * another byte order or version), -EIO, -ENOMEM, -ECANCELED; or an error of sandbox_call(): then it
+ * is not read again (state.ended).
+ */
+static int jitdump_read(struct jitdump *d, const struct jitdump_file *file, uint64_t max_ns,
+			bool *more)
 {
 	uint64_t start_ns = time_now_ns();
 	int rc;
@@ -680,8 +709,12 @@ int jitdump_read(struct jitdump *d, const struct jitdump_file *file, uint64_t ma
 	return rc;
 }
 
-const struct jitcode_line *jitdump_line(const struct jitdump *d, const struct jitcode_function *f,
-					uint64_t addr)
+/*
+ * Find the source line of @addr in @f. V8's addresses include the ELF header that
+ * perf would add.
+ */
+static const struct jitcode_line *jitdump_line(const struct jitdump *d,
+					       const struct jitcode_function *f, uint64_t addr)
 {
 	uint64_t shift = d->state.least_offset != UINT32_MAX && d->state.least_offset >= ELF_HEADER
 				 ? ELF_HEADER

@@ -23,6 +23,20 @@
 #include "symbols/process/process.h"
 #include "symbols/sandbox/sandbox.h"
 
+/*
+ * The text in which JIT compilers write the names of their code,
+ * /tmp/perf-PID.map: "START SIZE name" a line, numbers in hex (Linux,
+ * tools/perf/Documentation/jit-interface.txt).
+ *
+ * Hostile: the user of the process writes it. Of overlapping entries the later
+ * one wins: code was compiled again, or its memory reused. A last line without a
+ * newline is still being written and is ignored.
+ *
+ * Pure: bytes in, table out; immutable once made. Any thread.
+ */
+
+#define PERFMAP_SIZE_MAX    (64U << 20)
+#define PERFMAP_NAME_MAX    512U /* bytes of one name; the rest is cut */
 #define PERFMAP_ENTRIES_MAX (2U << 20)
 #define OPEN_SIZE_MAX	    (1U << 20) /* of an entry without a size */
 
@@ -296,7 +310,22 @@ static void shrink(struct perfmap *map)
 	map->max_entries = map->nr_entries;
 }
 
-int perfmap_parse(struct perfmap **out, const char *text, size_t size)
+/* Parse a map. 0, -ENODATA (no entry), -E2BIG, -ENOMEM. */
+static void perfmap_free(struct perfmap *map)
+{
+	if (!map)
+		return;
+	if (!map->flat.bytes) {
+		free(map->entries);
+		free(map->spans);
+		free(map->names);
+	}
+	sandbox_answer_free(&map->flat);
+	free(map);
+}
+
+/* Parse a map. 0, -ENODATA (no entry), -E2BIG, -ENOMEM. */
+static int perfmap_parse(struct perfmap **out, const char *text, size_t size)
 {
 	struct perfmap *map;
 	int rc = -ENOMEM;
@@ -318,19 +347,6 @@ int perfmap_parse(struct perfmap **out, const char *text, size_t size)
 	shrink(map);
 	*out = map;
 	return 0;
-}
-
-void perfmap_free(struct perfmap *map)
-{
-	if (!map)
-		return;
-	if (!map->flat.bytes) {
-		free(map->entries);
-		free(map->spans);
-		free(map->names);
-	}
-	sandbox_answer_free(&map->flat);
-	free(map);
 }
 
 /* Append the table of @map to @reply. */
@@ -410,7 +426,8 @@ static int perfmap_adopt(struct perfmap **out, const struct sandbox_answer *answ
 	return 0;
 }
 
-bool perfmap_find(const struct perfmap *map, uint64_t addr, struct perfmap_symbol *out)
+/* Find the entry with @addr; false when there is none. */
+static bool perfmap_find(const struct perfmap *map, uint64_t addr, struct perfmap_symbol *out)
 {
 	const struct entry *e;
 	uint32_t lo = search_split(map->nr_spans, i, map->spans[i].start <= addr);
@@ -427,14 +444,9 @@ bool perfmap_find(const struct perfmap *map, uint64_t addr, struct perfmap_symbo
 	return true;
 }
 
-uint32_t perfmap_nr(const struct perfmap *map)
+static uint32_t perfmap_nr(const struct perfmap *map)
 {
 	return map->nr_entries;
-}
-
-uint32_t perfmap_nr_bad(const struct perfmap *map)
-{
-	return map->nr_bad;
 }
 
 static size_t perfmap_memory(const struct perfmap *map)
@@ -452,7 +464,14 @@ static size_t perfmap_memory(const struct perfmap *map)
 #define TIMEOUT_NS 15000000000ULL /* 64 MiB of text on a busy machine */
 #define MEMORY	   (1536ULL << 20)
 
-int perfmap_sandbox_parse(struct perfmap **out, int fd, size_t size)
+/*
+ * Perf maps in the sandbox: a worker parses the text, its table is checked here.
+ *
+ * Any thread that may wait: one call runs at a time.
+ */
+
+/* As perfmap_parse() for the first @size bytes of @fd; also the errors of sandbox_call(). */
+static int perfmap_sandbox_parse(struct perfmap **out, int fd, size_t size)
 {
 	const int fds[SANDBOX_FDS_MAX] = { fd, -1 };
 	uint64_t request = size;

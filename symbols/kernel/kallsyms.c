@@ -7,7 +7,7 @@
  * address. Symbols of every type are in it, so that data ends the function before it, but only the
  * best of each address. Other lines are skipped.
  */
-#include "symbols/kernel/internal.h"
+#include "symbols/kernel/kernel.h"
 
 #include <assert.h>
 #include <elf.h>
@@ -30,6 +30,7 @@
 #include "symbols/base/thread.h"
 #include "symbols/sandbox/sandbox.h"
 
+#define KALLSYMS_NAME_MAX    1024U
 #define KALLSYMS_TEXT_MAX    (256U << 20)
 #define KALLSYMS_SYMBOLS_MAX (4U << 20)
 #define PAGE		     4096ULL
@@ -70,13 +71,6 @@ struct kallsyms_line {
 	const char *name, *module;
 	size_t name_size, module_size;
 	uint8_t type;
-};
-
-/* The source of the text: a file or memory. */
-struct kallsyms_text {
-	int fd; /* -1: memory */
-	const char *text;
-	size_t size;
 };
 
 /* Rank of a symbol by its type letter. */
@@ -355,25 +349,18 @@ static int reserve_text(struct kallsyms *k)
 }
 
 /* Read more; 0 at the end, or -errno. */
-static ssize_t read_source(struct kallsyms_text *from, char *to, size_t size)
+static ssize_t read_source(int fd, char *to, size_t size)
 {
 	ssize_t nr;
 
-	if (from->fd < 0) {
-		size = MIN(size, from->size);
-		memcpy(to, from->text, size);
-		from->text += size;
-		from->size -= size;
-		return (ssize_t)size;
-	}
 	do
-		nr = read(from->fd, to, size);
+		nr = read(fd, to, size);
 	while (nr < 0 && errno == EINTR);
 	return nr < 0 ? -errno : nr;
 }
 
-/* Read @from to its end. The kernel writes a page at a time, which is parsed while it is warm. */
-static int take_source(struct kallsyms *k, struct kallsyms_text *from)
+/* Read @fd to its end. The kernel writes a page at a time, which is parsed while it is warm. */
+static int take_source(struct kallsyms *k, int fd)
 {
 	bool end = false;
 	size_t parsed = 0;
@@ -381,7 +368,7 @@ static int take_source(struct kallsyms *k, struct kallsyms_text *from)
 
 	while (!rc && !end && !(rc = reserve_text(k))) {
 		char *to = k->text + k->text_size, *eol;
-		ssize_t nr = read_source(from, to, k->text_max - k->text_size - 1);
+		ssize_t nr = read_source(fd, to, k->text_max - k->text_size - 1);
 
 		if (nr < 0)
 			return (int)nr;
@@ -398,36 +385,25 @@ static int take_source(struct kallsyms *k, struct kallsyms_text *from)
 	return rc;
 }
 
-static int make(struct kallsyms **out, struct kallsyms_text *from, struct err *e)
+/*
+ * Read and parse the file @fd, a list of symbols, to its end. 0, -EACCES (all addresses hidden by
+ * kptr_restrict), -ENODATA (no symbols), -ENOMEM, -E2BIG, or an error of reading.
+ */
+static int kallsyms_read(struct kallsyms **out, int fd, struct err *e)
 {
 	struct kallsyms *k = calloc(1, sizeof(*k));
-	bool sized = from->fd < 0; /* a file does not tell its size */
 	int rc = -ENOMEM;
 
+	assert(fd >= 0);
 	if (k) {
-		k->text_max = sized ? MIN(from->size, (size_t)KALLSYMS_TEXT_MAX) + 2 : TEXT_FIRST;
-		k->max = sized ? (uint32_t)(k->text_max / LINE_MIN) + 1 : NR_FIRST;
+		k->text_max = TEXT_FIRST; /* a file does not tell its size */
+		k->max = NR_FIRST;
 		k->symbols = alloc_to_fill(k->max * sizeof(*k->symbols));
 		k->text = alloc_to_fill(k->text_max);
 	}
 	if (k && k->symbols && k->text)
-		rc = take_source(k, from);
+		rc = take_source(k, fd);
 	return finish_or_free(out, k, rc, e);
-}
-
-int kallsyms_parse(struct kallsyms **out, const char *text, size_t size, struct err *e)
-{
-	struct kallsyms_text from = { .fd = -1, .text = text, .size = size };
-
-	return make(out, &from, e);
-}
-
-/* Read and parse the file @fd to its end. Also the errors of reading. */
-static int kallsyms_read(struct kallsyms **out, int fd, struct err *e)
-{
-	struct kallsyms_text from = { .fd = fd };
-
-	return make(out, &from, e);
 }
 
 /* ---- flat bytes: this head, the symbols, the text ---- */
@@ -754,86 +730,6 @@ static void store_put(const struct kallsyms *k)
 }
 
 /*
- * A job for a helper: read the symbol list of the kernel.
- *
- * Runs on: the loader; run() on a helper. Invariant: the job shares no memory with
- * the loader.
- */
-
-#define WAIT_NS 10000000000ULL
-
-struct kallsyms_job {
-	struct job job;
-	struct helpers *helpers;
-	char *root, *path;
-	struct kallsyms_job_result result;
-};
-
-static void read_list(struct kallsyms_job_result *r, const char *root, const char *path, bool core)
-{
-	uint64_t cpu_ns = time_thread_ns();
-
-	r->start_ns = time_now_ns();
-	r->rc = kernel_sandbox_list(&r->list, root, path, core, NULL);
-	r->core = !r->rc && r->list->stored;
-	r->cost_ns = time_thread_ns() - cpu_ns;
-}
-
-static void run(struct job *job)
-{
-	struct kallsyms_job *j = (struct kallsyms_job *)job;
-
-	read_list(&j->result, j->root, j->path, true);
-}
-
-static void drop(struct job *job)
-{
-	struct kallsyms_job *j = (struct kallsyms_job *)job;
-
-	kallsyms_free(j->result.list);
-	free(j->root);
-	free(j->path);
-	free(j);
-}
-
-struct kallsyms_job *kallsyms_job_start(const char *root, const char *path, struct helpers *helpers)
-{
-	struct kallsyms_job *j = xcalloc(1, sizeof(*j));
-
-	assert(helpers && path);
-	j->job.run = run;
-	j->job.drop = drop;
-	j->helpers = helpers;
-	j->root = root ? strdup(root) : NULL;
-	j->path = strdup(path);
-	if (j->path && (!root || j->root) && !helpers_start(helpers, &j->job))
-		return j;
-	drop(&j->job);
-	return NULL;
-}
-
-void kallsyms_job_take(struct kallsyms_job *j, const char *root, const char *path, bool core,
-		       struct kallsyms_job_result *out)
-{
-	*out = (struct kallsyms_job_result){ .rc = -ETIME, .start_ns = time_now_ns() };
-	if (!j) {
-		read_list(out, root, path, core);
-	} else if (helpers_wait(j->helpers, &j->job, time_now_ns() + WAIT_NS)) {
-		*out = j->result;
-		j->result.list = NULL;
-		drop(&j->job);
-	} else {
-		helper_job_leave(&j->job);
-	}
-}
-
-void kallsyms_job_leave(struct kallsyms_job *j)
-{
-	if (j)
-		helper_job_leave(&j->job);
-}
-
-/*
  * Bytes of the running kernel. Runs on: a helper, or in the sandbox.
  *
  * elf.c cannot read this file: its size is that of the address space, and it
@@ -952,8 +848,14 @@ static int open_file(const char *root, const char *path, bool *own)
 	return rc;
 }
 
-int kernel_sandbox_list(struct kallsyms **out, const char *root, const char *path, bool core,
-			struct err *e)
+/*
+ * As kallsyms_read() and kcore_read(), of any file; also the errors of untrusted_open() and
+ * sandbox_call(). @root: @path is below that folder, which links do not leave; NULL: of this
+ * machine.
+ * @core: the kernel itself is enough, if its list is stored.
+ */
+static int kernel_sandbox_list(struct kallsyms **out, const char *root, const char *path, bool core,
+			       struct err *e)
 {
 	const struct kernel_sandbox_request request = { .size = 0 };
 	struct sandbox_answer a;
@@ -1065,3 +967,82 @@ const struct sandbox_reader kernel_reader = {
 	.memory_max = 1ULL << 30,
 	.reply_max = 2ULL * KALLSYMS_TEXT_MAX,
 };
+
+/*
+ * A job for a helper: read the symbol list of the kernel.
+ *
+ * Runs on: the loader; run() on a helper. Invariant: the job shares no memory with
+ * the loader.
+ */
+
+#define WAIT_NS 10000000000ULL
+
+struct kallsyms_job {
+	struct job job;
+	struct helpers *helpers;
+	char *root, *path;
+	struct kallsyms_job_result result;
+};
+
+static void read_list(struct kallsyms_job_result *r, const char *root, const char *path, bool core)
+{
+	uint64_t cpu_ns = time_thread_ns();
+	r->start_ns = time_now_ns();
+	r->rc = kernel_sandbox_list(&r->list, root, path, core, NULL);
+	r->core = !r->rc && r->list->stored;
+	r->cost_ns = time_thread_ns() - cpu_ns;
+}
+
+static void run(struct job *job)
+{
+	struct kallsyms_job *j = (struct kallsyms_job *)job;
+
+	read_list(&j->result, j->root, j->path, true);
+}
+
+static void drop(struct job *job)
+{
+	struct kallsyms_job *j = (struct kallsyms_job *)job;
+
+	kallsyms_free(j->result.list);
+	free(j->root);
+	free(j->path);
+	free(j);
+}
+
+struct kallsyms_job *kallsyms_job_start(const char *root, const char *path, struct helpers *helpers)
+{
+	struct kallsyms_job *j = xcalloc(1, sizeof(*j));
+
+	assert(helpers && path);
+	j->job.run = run;
+	j->job.drop = drop;
+	j->helpers = helpers;
+	j->root = root ? strdup(root) : NULL;
+	j->path = strdup(path);
+	if (j->path && (!root || j->root) && !helpers_start(helpers, &j->job))
+		return j;
+	drop(&j->job);
+	return NULL;
+}
+
+void kallsyms_job_take(struct kallsyms_job *j, const char *root, const char *path, bool core,
+		       struct kallsyms_job_result *out)
+{
+	*out = (struct kallsyms_job_result){ .rc = -ETIME, .start_ns = time_now_ns() };
+	if (!j) {
+		read_list(out, root, path, core);
+	} else if (helpers_wait(j->helpers, &j->job, time_now_ns() + WAIT_NS)) {
+		*out = j->result;
+		j->result.list = NULL;
+		drop(&j->job);
+	} else {
+		helper_job_leave(&j->job);
+	}
+}
+
+void kallsyms_job_leave(struct kallsyms_job *j)
+{
+	if (j)
+		helper_job_leave(&j->job);
+}

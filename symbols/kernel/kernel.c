@@ -5,7 +5,7 @@
  *
  * Runs on: the side-band drain; the loader.
  */
-#include "symbols/kernel/internal.h"
+#include "symbols/kernel/kernel.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -20,6 +20,9 @@
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
 #include "symbols/elf/elf.h"
+
+#define KSYMS_MAX      65536U
+#define KSYMS_SIZE_MAX (16U << 20) /* bytes of one entry */
 
 struct entry {
 	uint64_t start;

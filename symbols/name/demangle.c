@@ -6,7 +6,7 @@
  * Output is limited by leaving the demangler with longjmp from its output callback: the callback
  * variants allocate only on the stack, so nothing leaks. Runs on: a worker of the sandbox.
  */
-#include "symbols/name/internal.h"
+#include "symbols/name/name.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -173,7 +173,12 @@ static size_t demangle_cplus(const char *name, size_t size, char *buf, size_t bu
 			     buf, buf_size);
 }
 
-size_t demangle(const char *name, size_t size, char *buf, size_t buf_size)
+/*
+ * Demangle the @size bytes at @name (C++, Rust, D; without parameters and without
+ * Rust's hash) into @buf, cut at the end, NUL-terminated. Return the bytes
+ * written, or 0: not mangled, refused, or unknown syntax (show it raw).
+ */
+static size_t demangle(const char *name, size_t size, char *buf, size_t buf_size)
 {
 	char copy[DEMANGLE_NAME_MAX + 1], older[DEMANGLE_NAME_MAX + 1];
 	size_t out, rust;

@@ -29,7 +29,6 @@
 #include "symbols/script/script.h"
 
 struct script_functions;
-struct demangler_name;
 struct helpers;
 struct kallsyms;
 struct kallsyms_job;
@@ -63,6 +62,11 @@ struct symtab;
  */
 
 /* All zero is an empty memo. */
+struct demangler_name {
+	uint32_t raw, raw_size; /* in the texts */
+	uint32_t clean, clean_size;
+};
+
 struct demangler {
 	struct hashset set; /* of names by keyhash_name() of the raw one */
 	struct demangler_name *names;

@@ -6,7 +6,7 @@
  * builder keeps chunks ahead of the used ids; a hot thread that outruns them gets PLACE_NONE. It
  * wakes the builder before (places_crowded()).
  */
-#include "symbols/name/internal.h"
+#include "symbols/name/name.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -562,8 +562,14 @@ static size_t by_parent(struct cgroup_part p, struct cgroup_part parent, char *o
 		      system, p, whole);
 }
 
-size_t cgroup_container(const char *path, size_t size, char out[static CGROUP_CONTAINER_MAX],
-			const char **id)
+/*
+ * Write the outermost container: "docker:3fa1c2d4e5f6", "podman:…", "k8s:…", "lxc:NAME" or
+ * "nspawn:NAME" to @out; ids have 12 digits, as in these tools. Below the systemd of a user only
+ * podman's form counts, as "podman@1000:3fa1c2d4e5f6". @id: all 64 digits in @path, of the system's
+ * containers only; NULL: none. Returns the size, 0: no known container. Not sanitised.
+ */
+static size_t cgroup_container(const char *path, size_t size, char out[static CGROUP_CONTAINER_MAX],
+			       const char **id)
 {
 	struct cgroup_part rest = { path, size }, parent = { "", 0 }, user = { "", 0 }, p;
 	size_t n = 0;

@@ -43,15 +43,6 @@ struct text_arena;
 #define CGROUP_CONTAINER_MAX 96
 
 /*
- * Write the outermost container: "docker:3fa1c2d4e5f6", "podman:…", "k8s:…", "lxc:NAME" or
- * "nspawn:NAME" to @out; ids have 12 digits, as in these tools. Below the systemd of a user only
- * podman's form counts, as "podman@1000:3fa1c2d4e5f6". @id: all 64 digits in @path, of the system's
- * containers only; NULL: none. Returns the size, 0: no known container. Not sanitised.
- */
-size_t cgroup_container(const char *path, size_t size, char out[static CGROUP_CONTAINER_MAX],
-			const char **id);
-
-/*
  * Names of containers, from the files in which docker and podman keep them.
  *
  * Hostile: users of these tools choose the names. Files of root only, of a limited size; names have

@@ -332,6 +332,607 @@ static inline uint64_t code_key_hash(const struct keyhash_key *secret, const str
 	return keyhash_end(&h);
 }
 
+#define PROCESS_SLOTS 4096U /* counts of a process, by its hash */
+
+/*
+ * Entries in the order of serial numbers, which are for good, one behind the other in large pages:
+ * tens of thousands of small blocks that leave after minutes would have the heap grow between other
+ * blocks. An array of them, and a set by key. A process leaves minutes after its end: then the
+ * whole array is gone through, and entries move up. Runs on: the loader, the writer of a recording.
+ */
+
+#define PAGE_BYTES (256UL << 10)
+
+struct entry {
+	uint64_t serial;
+	struct code_key key;
+	struct code_text text;
+	char bytes[];
+};
+
+static_assert(PAGE_BYTES >= sizeof(struct entry) + sizeof((struct script_log_copy *)0)->bytes,
+	      "a page holds the largest entry");
+
+struct page {
+	struct page *next;
+	size_t used; /* bytes */
+	struct entry first;
+};
+
+#define PAGE_SIZE (offsetof(struct page, first) + PAGE_BYTES)
+
+struct script_log {
+	pthread_mutex_t lock;
+	struct keyhash_key secret;
+	struct page *first_page, *last_page;
+	struct entry **entries; /* in the pages */
+	uint32_t nr, max;
+	struct hashset by_key;
+	uint64_t last;		       /* serial number */
+	uint32_t nr_of[PROCESS_SLOTS]; /* entries, by the hash of their process */
+	atomic_ulong memory;
+};
+
+/* NULL when out of memory. */
+static struct script_log *script_log_new(void)
+{
+	struct script_log *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	pthread_mutex_init(&l->lock, NULL);
+	l->secret = keyhash_new_key();
+	return l;
+}
+
+static void free_pages(struct page *p)
+{
+	while (p) {
+		struct page *next = p->next;
+
+		free_sparse(p, PAGE_SIZE);
+		p = next;
+	}
+}
+
+/* NULL is fine */
+static void script_log_free(struct script_log *l)
+{
+	if (!l)
+		return;
+	free_pages(l->first_page);
+	free(l->entries);
+	hashset_fini(&l->by_key);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
+
+/* Return the size of an entry with @t. */
+static size_t size_of(const struct code_text *t)
+{
+	size_t size = sizeof(struct entry) + t->name_size + t->file_size + t->table_size;
+
+	return (size + _Alignof(struct entry) - 1) / _Alignof(struct entry) *
+	       _Alignof(struct entry);
+}
+
+static struct entry *entry_in(struct page *p, size_t at)
+{
+	return (struct entry *)((char *)&p->first + at);
+}
+
+/* Append @size bytes to @to; NULL: none. */
+static void *append(void *to, const void *from, size_t size)
+{
+	return size ? mempcpy(to, from, size) : to;
+}
+
+/* The texts of @t are at @bytes. */
+static void set_texts(struct code_text *t, const char *bytes)
+{
+	t->name = bytes;
+	t->file = bytes + t->name_size;
+	t->table = (const uint8_t *)bytes + t->name_size + t->file_size;
+}
+
+/* Copy @from to @to with its texts, which are put to @bytes. */
+static void copy_text(struct code_text *to, char *bytes, const struct code_text *from)
+{
+	*to = *from;
+	set_texts(to, bytes);
+	bytes = append(bytes, from->name, from->name_size);
+	bytes = append(bytes, from->file, from->file_size);
+	append(bytes, from->table, from->table_size);
+}
+
+static bool has(const struct script_log *l, const struct code_key *key, uint64_t hash)
+{
+	uint32_t at = 0, i;
+
+	while ((i = hashset_next(&l->by_key, hash, &at)) != HASHSET_NONE) {
+		const struct code_key *k = &l->entries[i]->key;
+
+		if (k->address == key->address && k->stamp == key->stamp &&
+		    k->process == key->process)
+			return true;
+	}
+	return false;
+}
+
+static uint32_t *nr_of(struct script_log *l, uint32_t process)
+{
+	return &l->nr_of[hash_u64(process) & (PROCESS_SLOTS - 1)];
+}
+
+/* Count the entry @i, which is new in the array. */
+static void enter(struct script_log *l, uint32_t i)
+{
+	const struct code_key *key = &l->entries[i]->key;
+
+	assert(i < l->nr);
+	hashset_add(&l->by_key, code_key_hash(&l->secret, key), i);
+	++*nr_of(l, key->process);
+}
+
+/* Return room for @size bytes in the last page; NULL: out of memory. */
+static struct entry *get_room(struct script_log *l, size_t size)
+{
+	struct page *p = l->last_page;
+
+	if (!p || p->used + size > PAGE_BYTES) {
+		p = alloc_sparse(PAGE_SIZE);
+		if (!p)
+			return NULL;
+		*(l->last_page ? &l->last_page->next : &l->first_page) = p;
+		l->last_page = p;
+	}
+	p->used += size;
+	return entry_in(p, p->used - size);
+}
+
+static size_t script_log_memory(const struct script_log *l)
+{
+	return atomic_load_explicit(&l->memory, memory_order_relaxed);
+}
+
+static void add_code_log(struct script_log *l, const struct code_key *key,
+			 const struct code_text *text)
+{
+	size_t size = size_of(text);
+	struct entry *e;
+
+	if (has(l, key, code_key_hash(&l->secret, key)) ||
+	    *nr_of(l, key->process) == SCRIPT_LOG_PROCESS_MAX ||
+	    script_log_memory(l) + size > SCRIPT_LOG_MEMORY_MAX ||
+	    !array_reserve(&l->entries, &l->max, l->nr + 1ULL) || hashset_reserve(&l->by_key, 1))
+		return;
+	e = get_room(l, size);
+	if (!e)
+		return;
+	e->serial = ++l->last;
+	e->key = *key;
+	copy_text(&e->text, e->bytes, text);
+	l->entries[l->nr] = e;
+	enter(l, l->nr++);
+	atomic_fetch_add_explicit(&l->memory, size, memory_order_relaxed);
+}
+
+void script_log_add(struct script_log *l, const struct code_key *key, const struct code_text *text)
+{
+	pthread_mutex_lock(&l->lock);
+	add_code_log(l, key, text);
+	pthread_mutex_unlock(&l->lock);
+}
+
+/* Free the pages behind @size bytes of @p, which is the last one then. */
+static void cut(struct script_log *l, struct page *p, size_t size)
+{
+	free_pages(p->next);
+	p->next = NULL;
+	p->used = size;
+	l->last_page = p;
+	if (size)
+		return;
+	assert(p == l->first_page);
+	free_sparse(p, PAGE_SIZE);
+	l->first_page = l->last_page = NULL;
+}
+
+/*
+ * Drop the entries of @process: the others move up to the first free place. None moves to a later
+ * one: where an entry does not fit behind the ones before it, it did not with more of them either.
+ */
+static void drop(struct script_log *l, uint32_t process)
+{
+	struct page *to = l->first_page;
+	size_t size, used = 0, end;
+
+	l->nr = 0;
+	for (struct page *from = l->first_page; from; from = from->next) {
+		end = from->used;
+		for (size_t at = 0; at < end; at += size) {
+			struct entry *e = entry_in(from, at);
+
+			size = size_of(&e->text);
+			if (e->key.process == process) {
+				atomic_fetch_sub_explicit(&l->memory, size, memory_order_relaxed);
+				continue;
+			}
+			if (used + size > PAGE_BYTES) {
+				to->used = used;
+				to = to->next;
+				used = 0;
+			}
+			e = memmove(entry_in(to, used), e, size);
+			set_texts(&e->text, e->bytes);
+			used += size;
+			l->entries[l->nr] = e;
+			enter(l, l->nr++);
+		}
+	}
+	cut(l, to, used);
+}
+
+void script_log_forget(struct script_log *l, uint32_t process)
+{
+	pthread_mutex_lock(&l->lock);
+	/* Most processes have no code here, and any user has many end. */
+	if (!*nr_of(l, process)) {
+		pthread_mutex_unlock(&l->lock);
+		return;
+	}
+	hashset_clear(&l->by_key);
+	memset(l->nr_of, 0, sizeof(l->nr_of));
+	drop(l, process);
+	pthread_mutex_unlock(&l->lock);
+}
+
+bool script_log_next(struct script_log *l, uint64_t *last, struct script_log_copy *out)
+{
+	uint32_t i;
+	bool found;
+
+	pthread_mutex_lock(&l->lock);
+	i = search_split(l->nr, n, l->entries[n]->serial <= *last);
+	found = i < l->nr;
+	if (found) {
+		copy_text(&out->text, out->bytes, &l->entries[i]->text);
+		*last = l->entries[i]->serial;
+	}
+	pthread_mutex_unlock(&l->lock);
+	return found;
+}
+
+/*
+ * Scripts by (process, address, stamp), in two tables: a full one replaces the old one, whose
+ * scripts are freed unless they were looked up. Ends of lines by content, for good.
+ *
+ * Runs on: readers.
+ */
+
+struct script {
+	struct line_ends_key key;
+	const struct line_ends_text *text; /* NULL: not read to its end */
+	uint32_t read;			   /* positions */
+	struct keyhash hash;		   /* of the ends so far */
+	uint32_t *ends;			   /* so far; then they are in the text */
+	uint32_t nr, max_ends;
+};
+
+struct scripts {
+	struct script **list; /* NULL: in the newer table */
+	uint32_t nr, max;
+	struct hashset by_key;
+};
+
+struct line_ends {
+	pthread_mutex_t lock;
+	struct keyhash_key secret; /* against scripts that were chosen for one bucket */
+	struct scripts scripts, old;
+	struct line_ends_text **texts;
+	uint32_t nr_texts, max_texts;
+	struct hashset by_ends;
+	size_t memory;
+	size_t by_process[PROCESS_SLOTS]; /* the same, by the hash of the process */
+};
+
+static const struct line_ends_text no_lines = { .refused = true };
+
+/* NULL when out of memory. */
+static struct line_ends *line_ends_new(void)
+{
+	struct line_ends *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	mutex_init_urgent(&l->lock);
+	l->secret = keyhash_new_key();
+	return l;
+}
+
+static size_t *memory_of(struct line_ends *l, uint32_t process)
+{
+	return &l->by_process[hash_u64(process) & (PROCESS_SLOTS - 1)];
+}
+
+/* Return whether there is no memory for @more bytes of @process. */
+static bool is_full(struct line_ends *l, uint32_t process, size_t more)
+{
+	return l->memory + more > LINE_ENDS_MEMORY_MAX ||
+	       *memory_of(l, process) + more > LINE_ENDS_PROCESS_MEMORY;
+}
+
+static void count(struct line_ends *l, const struct script *s, size_t bytes)
+{
+	l->memory += bytes;
+	*memory_of(l, s->key.process) += bytes;
+}
+
+static void discount(struct line_ends *l, const struct script *s, size_t bytes)
+{
+	l->memory -= bytes;
+	*memory_of(l, s->key.process) -= bytes;
+}
+
+static void scripts_fini(struct line_ends *l, struct scripts *t)
+{
+	for (uint32_t i = 0; i < t->nr; i++) {
+		struct script *s = t->list[i];
+
+		if (!s)
+			continue;
+		discount(l, s, sizeof(*s) + s->max_ends * sizeof(*s->ends));
+		free(s->ends);
+		free(s);
+	}
+	free(t->list);
+	hashset_fini(&t->by_key);
+}
+
+static void line_ends_free(struct line_ends *l)
+{
+	if (!l)
+		return;
+	scripts_fini(l, &l->scripts);
+	scripts_fini(l, &l->old);
+	for (uint32_t i = 0; i < l->nr_texts; i++) {
+		free((void *)l->texts[i]->ends);
+		free(l->texts[i]);
+	}
+	free(l->texts);
+	hashset_fini(&l->by_ends);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
+
+static uint64_t key_hash(const struct line_ends *l, const struct line_ends_key *k)
+{
+	struct keyhash h = keyhash_begin(&l->secret);
+
+	keyhash_word(&h, k->process);
+	keyhash_word(&h, k->address);
+	keyhash_word(&h, k->stamp);
+	return keyhash_end(&h);
+}
+
+/* Return the script in @t, or NULL. */
+static struct script **line_ends_slot_of(const struct scripts *t, const struct line_ends_key *key,
+					 uint64_t hash)
+{
+	uint32_t at = 0, i;
+
+	while ((i = hashset_next(&t->by_key, hash, &at)) != HASHSET_NONE) {
+		const struct script *s = t->list[i];
+
+		if (s && s->key.process == key->process && s->key.address == key->address &&
+		    s->key.stamp == key->stamp)
+			return &t->list[i];
+	}
+	return NULL;
+}
+
+/* Make room for one more script. False: out of memory. */
+static bool make_room(struct line_ends *l)
+{
+	if (l->scripts.nr == LINE_ENDS_SCRIPTS_MAX) {
+		scripts_fini(l, &l->old);
+		l->old = l->scripts;
+		l->scripts = (struct scripts){ .nr = 0 };
+	}
+	return !hashset_reserve(&l->scripts.by_key, 1) &&
+	       array_reserve(&l->scripts.list, &l->scripts.max, l->scripts.nr + 1ULL);
+}
+
+static void put(struct line_ends *l, struct script *s)
+{
+	hashset_add(&l->scripts.by_key, key_hash(l, &s->key), l->scripts.nr);
+	l->scripts.list[l->scripts.nr++] = s;
+}
+
+static struct script *find_line_ends(struct line_ends *l, const struct line_ends_key *key)
+{
+	uint64_t hash = key_hash(l, key);
+	struct script **slot = line_ends_slot_of(&l->scripts, key, hash), *s;
+
+	if (slot)
+		return *slot;
+	slot = line_ends_slot_of(&l->old, key, hash);
+	s = slot ? *slot : NULL;
+	/* With a full table the old one leaves: the script is read again. */
+	if (s && l->scripts.nr < LINE_ENDS_SCRIPTS_MAX && make_room(l)) {
+		put(l, s);
+		*slot = NULL;
+	}
+	return s;
+}
+
+/* Find a script, or add it; NULL: the table is full. */
+static struct script *add_line_ends(struct line_ends *l, const struct line_ends_key *key)
+{
+	struct script *s = find_line_ends(l, key);
+
+	if (s)
+		return s;
+	/* Also if its process has no memory for lines: then it is known that there are none. */
+	if (!make_room(l) || l->memory + sizeof(*s) > LINE_ENDS_MEMORY_MAX)
+		return NULL;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	s->key = *key;
+	s->hash = keyhash_begin(&l->secret);
+	count(l, s, sizeof(*s));
+	put(l, s);
+	return s;
+}
+
+const struct line_ends_text *line_ends_get(struct line_ends *l, const struct line_ends_key *key,
+					   uint32_t *from)
+{
+	const struct line_ends_text *text;
+	struct script *s;
+
+	pthread_mutex_lock(&l->lock);
+	s = find_line_ends(l, key);
+	*from = s ? s->read : 0;
+	text = s ? s->text : NULL;
+	pthread_mutex_unlock(&l->lock);
+	return text;
+}
+
+/* Return the text with the ends of @s, which are taken or freed; NULL: out of memory. */
+static const struct line_ends_text *line_ends_keep_text(struct line_ends *l, struct script *s)
+{
+	size_t size = s->nr * sizeof(*s->ends);
+	uint64_t hash = keyhash_end(&s->hash);
+	struct line_ends_text *t;
+	uint32_t at = 0, i;
+
+	while ((i = hashset_next(&l->by_ends, hash, &at)) != HASHSET_NONE) {
+		t = l->texts[i];
+		if (t->nr == s->nr && (!size || !memcmp(t->ends, s->ends, size)))
+			return t;
+	}
+	t = hashset_reserve(&l->by_ends, 1) ||
+			    !array_reserve(&l->texts, &l->max_texts, l->nr_texts + 1ULL)
+		    ? NULL
+		    : malloc(sizeof(*t));
+	if (!t)
+		return NULL;
+	*t = (struct line_ends_text){ s->ends, s->nr, false };
+	count(l, s, sizeof(*t) + s->max_ends * sizeof(*s->ends));
+	s->ends = NULL;
+	hashset_add(&l->by_ends, hash, l->nr_texts);
+	l->texts[l->nr_texts++] = t;
+	return t;
+}
+
+static void end(struct line_ends *l, struct script *s, bool refused)
+{
+	s->text = refused ? NULL : line_ends_keep_text(l, s);
+	if (!s->text)
+		s->text = &no_lines;
+	discount(l, s, s->max_ends * sizeof(*s->ends));
+	free(s->ends);
+	s->ends = NULL;
+	s->nr = s->max_ends = 0;
+}
+
+/* Append the ends; false: there is no memory for them. */
+static bool line_ends_append(struct line_ends *l, struct script *s, const uint32_t *ends,
+			     uint32_t nr)
+{
+	uint32_t before = s->max_ends;
+
+	if (is_full(l, s->key.process, nr * sizeof(*ends)) ||
+	    !array_reserve(&s->ends, &s->max_ends, (uint64_t)s->nr + nr))
+		return false;
+	count(l, s, (s->max_ends - before) * sizeof(*ends));
+	if (nr)
+		memcpy(s->ends + s->nr, ends, nr * sizeof(*ends));
+	s->nr += nr;
+	for (uint32_t i = 0; i < nr; i++)
+		keyhash_word(&s->hash, ends[i]);
+	return true;
+}
+
+void line_ends_add(struct line_ends *l, const struct line_ends_key *key, uint32_t from, uint32_t to,
+		   const uint32_t *ends, uint32_t nr, bool last)
+{
+	struct script *s;
+
+	pthread_mutex_lock(&l->lock);
+	s = add_line_ends(l, key);
+	if (s && !s->text && s->read == from) {
+		s->read = to;
+		if (!line_ends_append(l, s, ends, nr))
+			end(l, s, true);
+		else if (last)
+			end(l, s, false);
+	}
+	pthread_mutex_unlock(&l->lock);
+}
+
+void line_ends_refuse(struct line_ends *l, const struct line_ends_key *key)
+{
+	struct script *s;
+
+	pthread_mutex_lock(&l->lock);
+	s = add_line_ends(l, key);
+	if (s && !s->text)
+		end(l, s, true);
+	pthread_mutex_unlock(&l->lock);
+}
+
+uint32_t line_ends_line(const struct line_ends_text *t, uint32_t position)
+{
+	uint32_t before = search_split(t->nr, i, t->ends[i] < position);
+
+	return t->refused ? 0 : before + 1;
+}
+
+static uint32_t char_at(const uint8_t *text, uint32_t i, bool wide)
+{
+	return wide ? text[2 * i] | (uint32_t)text[2 * i + 1] << 8 : text[i];
+}
+
+/* As ECMAScript has it: LF, CR, CR LF, and two more characters. */
+static bool is_line_end(const uint8_t *text, uint32_t i, uint32_t nr, bool wide)
+{
+	uint32_t c = char_at(text, i, wide);
+
+	if (c == '\r')
+		return i + 1 == nr || char_at(text, i + 1, wide) != '\n';
+	return c == '\n' || c == 0x2028 || c == 0x2029;
+}
+
+/* Lines that end with LF alone. */
+static uint32_t find_plain(const uint8_t *text, uint32_t nr, uint32_t from, uint32_t *ends)
+{
+	const uint8_t *stop = text + nr, *at = text;
+	uint32_t found = 0;
+
+	while (at < stop && (at = memchr(at, '\n', (size_t)(stop - at))))
+		ends[found++] = from + (uint32_t)(at++ - text);
+	return found;
+}
+
+uint32_t line_ends_find(const uint8_t *text, uint32_t nr, bool wide, bool last, uint32_t from,
+			uint32_t *ends, uint32_t *used)
+{
+	uint32_t found = 0;
+
+	if (nr > 1 && !last && char_at(text, nr - 1, wide) == '\r')
+		nr--;
+	*used = nr;
+	if (!wide && !memchr(text, '\r', nr))
+		return find_plain(text, nr, from, ends);
+	for (uint32_t i = 0; i < nr; i++)
+		if (is_line_end(text, i, nr, wide))
+			ends[found++] = from + i;
+	return found;
+}
+
 /*
  * Ids by (process, address, stamp), in two tables: a full one replaces the old one, and keys that
  * are looked up move from the old one to the new one. Texts by content, for good.
@@ -386,8 +987,7 @@ struct script_functions {
 	_Atomic(const struct code_text **) chunks[NR_CHUNKS]; /* published by nr */
 };
 
-#define PROCESS_SLOTS 4096U
-#define USER_SLOTS    1024U
+#define USER_SLOTS 1024U
 
 struct script_functions *script_functions_new(void)
 {
@@ -740,610 +1340,4 @@ struct script_log *codes_log(const struct script_functions *c)
 struct line_ends *script_functions_line_ends(struct script_functions *c)
 {
 	return c->line_ends;
-}
-
-/*
- * Entries in the order of serial numbers, which are for good, one behind the other in large pages:
- * tens of thousands of small blocks that leave after minutes would have the heap grow between other
- * blocks. An array of them, and a set by key. A process leaves minutes after its end: then the
- * whole array is gone through, and entries move up. Runs on: the loader, the writer of a recording.
- */
-
-#define PAGE_BYTES (256UL << 10)
-
-struct entry {
-	uint64_t serial;
-	struct code_key key;
-	struct code_text text;
-	char bytes[];
-};
-
-static_assert(PAGE_BYTES >= sizeof(struct entry) + sizeof((struct script_log_copy *)0)->bytes,
-	      "a page holds the largest entry");
-
-struct page {
-	struct page *next;
-	size_t used; /* bytes */
-	struct entry first;
-};
-
-#define PAGE_SIZE (offsetof(struct page, first) + PAGE_BYTES)
-
-struct script_log {
-	pthread_mutex_t lock;
-	struct keyhash_key secret;
-	struct page *first_page, *last_page;
-	struct entry **entries; /* in the pages */
-	uint32_t nr, max;
-	struct hashset by_key;
-	uint64_t last;		       /* serial number */
-	uint32_t nr_of[PROCESS_SLOTS]; /* entries, by the hash of their process */
-	atomic_ulong memory;
-};
-
-struct script_log *script_log_new(void)
-{
-	struct script_log *l = calloc(1, sizeof(*l));
-
-	if (!l)
-		return NULL;
-	pthread_mutex_init(&l->lock, NULL);
-	l->secret = keyhash_new_key();
-	return l;
-}
-
-static void free_pages(struct page *p)
-{
-	while (p) {
-		struct page *next = p->next;
-
-		free_sparse(p, PAGE_SIZE);
-		p = next;
-	}
-}
-
-void script_log_free(struct script_log *l)
-{
-	if (!l)
-		return;
-	free_pages(l->first_page);
-	free(l->entries);
-	hashset_fini(&l->by_key);
-	pthread_mutex_destroy(&l->lock);
-	free(l);
-}
-
-/* Return the size of an entry with @t. */
-static size_t size_of(const struct code_text *t)
-{
-	size_t size = sizeof(struct entry) + t->name_size + t->file_size + t->table_size;
-
-	return (size + _Alignof(struct entry) - 1) / _Alignof(struct entry) *
-	       _Alignof(struct entry);
-}
-
-static struct entry *entry_in(struct page *p, size_t at)
-{
-	return (struct entry *)((char *)&p->first + at);
-}
-
-/* Append @size bytes to @to; NULL: none. */
-static void *append(void *to, const void *from, size_t size)
-{
-	return size ? mempcpy(to, from, size) : to;
-}
-
-/* The texts of @t are at @bytes. */
-static void set_texts(struct code_text *t, const char *bytes)
-{
-	t->name = bytes;
-	t->file = bytes + t->name_size;
-	t->table = (const uint8_t *)bytes + t->name_size + t->file_size;
-}
-
-/* Copy @from to @to with its texts, which are put to @bytes. */
-static void copy_text(struct code_text *to, char *bytes, const struct code_text *from)
-{
-	*to = *from;
-	set_texts(to, bytes);
-	bytes = append(bytes, from->name, from->name_size);
-	bytes = append(bytes, from->file, from->file_size);
-	append(bytes, from->table, from->table_size);
-}
-
-static bool has(const struct script_log *l, const struct code_key *key, uint64_t hash)
-{
-	uint32_t at = 0, i;
-
-	while ((i = hashset_next(&l->by_key, hash, &at)) != HASHSET_NONE) {
-		const struct code_key *k = &l->entries[i]->key;
-
-		if (k->address == key->address && k->stamp == key->stamp &&
-		    k->process == key->process)
-			return true;
-	}
-	return false;
-}
-
-static uint32_t *nr_of(struct script_log *l, uint32_t process)
-{
-	return &l->nr_of[hash_u64(process) & (PROCESS_SLOTS - 1)];
-}
-
-/* Count the entry @i, which is new in the array. */
-static void enter(struct script_log *l, uint32_t i)
-{
-	const struct code_key *key = &l->entries[i]->key;
-
-	assert(i < l->nr);
-	hashset_add(&l->by_key, code_key_hash(&l->secret, key), i);
-	++*nr_of(l, key->process);
-}
-
-/* Return room for @size bytes in the last page; NULL: out of memory. */
-static struct entry *get_room(struct script_log *l, size_t size)
-{
-	struct page *p = l->last_page;
-
-	if (!p || p->used + size > PAGE_BYTES) {
-		p = alloc_sparse(PAGE_SIZE);
-		if (!p)
-			return NULL;
-		*(l->last_page ? &l->last_page->next : &l->first_page) = p;
-		l->last_page = p;
-	}
-	p->used += size;
-	return entry_in(p, p->used - size);
-}
-
-static void add_code_log(struct script_log *l, const struct code_key *key,
-			 const struct code_text *text)
-{
-	size_t size = size_of(text);
-	struct entry *e;
-
-	if (has(l, key, code_key_hash(&l->secret, key)) ||
-	    *nr_of(l, key->process) == SCRIPT_LOG_PROCESS_MAX ||
-	    script_log_memory(l) + size > SCRIPT_LOG_MEMORY_MAX ||
-	    !array_reserve(&l->entries, &l->max, l->nr + 1ULL) || hashset_reserve(&l->by_key, 1))
-		return;
-	e = get_room(l, size);
-	if (!e)
-		return;
-	e->serial = ++l->last;
-	e->key = *key;
-	copy_text(&e->text, e->bytes, text);
-	l->entries[l->nr] = e;
-	enter(l, l->nr++);
-	atomic_fetch_add_explicit(&l->memory, size, memory_order_relaxed);
-}
-
-void script_log_add(struct script_log *l, const struct code_key *key, const struct code_text *text)
-{
-	pthread_mutex_lock(&l->lock);
-	add_code_log(l, key, text);
-	pthread_mutex_unlock(&l->lock);
-}
-
-/* Free the pages behind @size bytes of @p, which is the last one then. */
-static void cut(struct script_log *l, struct page *p, size_t size)
-{
-	free_pages(p->next);
-	p->next = NULL;
-	p->used = size;
-	l->last_page = p;
-	if (size)
-		return;
-	assert(p == l->first_page);
-	free_sparse(p, PAGE_SIZE);
-	l->first_page = l->last_page = NULL;
-}
-
-/*
- * Drop the entries of @process: the others move up to the first free place. None moves to a later
- * one: where an entry does not fit behind the ones before it, it did not with more of them either.
- */
-static void drop(struct script_log *l, uint32_t process)
-{
-	struct page *to = l->first_page;
-	size_t size, used = 0, end;
-
-	l->nr = 0;
-	for (struct page *from = l->first_page; from; from = from->next) {
-		end = from->used;
-		for (size_t at = 0; at < end; at += size) {
-			struct entry *e = entry_in(from, at);
-
-			size = size_of(&e->text);
-			if (e->key.process == process) {
-				atomic_fetch_sub_explicit(&l->memory, size, memory_order_relaxed);
-				continue;
-			}
-			if (used + size > PAGE_BYTES) {
-				to->used = used;
-				to = to->next;
-				used = 0;
-			}
-			e = memmove(entry_in(to, used), e, size);
-			set_texts(&e->text, e->bytes);
-			used += size;
-			l->entries[l->nr] = e;
-			enter(l, l->nr++);
-		}
-	}
-	cut(l, to, used);
-}
-
-void script_log_forget(struct script_log *l, uint32_t process)
-{
-	pthread_mutex_lock(&l->lock);
-	/* Most processes have no code here, and any user has many end. */
-	if (!*nr_of(l, process)) {
-		pthread_mutex_unlock(&l->lock);
-		return;
-	}
-	hashset_clear(&l->by_key);
-	memset(l->nr_of, 0, sizeof(l->nr_of));
-	drop(l, process);
-	pthread_mutex_unlock(&l->lock);
-}
-
-bool script_log_next(struct script_log *l, uint64_t *last, struct script_log_copy *out)
-{
-	uint32_t i;
-	bool found;
-
-	pthread_mutex_lock(&l->lock);
-	i = search_split(l->nr, n, l->entries[n]->serial <= *last);
-	found = i < l->nr;
-	if (found) {
-		copy_text(&out->text, out->bytes, &l->entries[i]->text);
-		*last = l->entries[i]->serial;
-	}
-	pthread_mutex_unlock(&l->lock);
-	return found;
-}
-
-size_t script_log_memory(const struct script_log *l)
-{
-	return atomic_load_explicit(&l->memory, memory_order_relaxed);
-}
-
-/*
- * Scripts by (process, address, stamp), in two tables: a full one replaces the old one, whose
- * scripts are freed unless they were looked up. Ends of lines by content, for good.
- *
- * Runs on: readers.
- */
-
-struct script {
-	struct line_ends_key key;
-	const struct line_ends_text *text; /* NULL: not read to its end */
-	uint32_t read;			   /* positions */
-	struct keyhash hash;		   /* of the ends so far */
-	uint32_t *ends;			   /* so far; then they are in the text */
-	uint32_t nr, max_ends;
-};
-
-struct scripts {
-	struct script **list; /* NULL: in the newer table */
-	uint32_t nr, max;
-	struct hashset by_key;
-};
-
-struct line_ends {
-	pthread_mutex_t lock;
-	struct keyhash_key secret; /* against scripts that were chosen for one bucket */
-	struct scripts scripts, old;
-	struct line_ends_text **texts;
-	uint32_t nr_texts, max_texts;
-	struct hashset by_ends;
-	size_t memory;
-	size_t by_process[PROCESS_SLOTS]; /* the same, by the hash of the process */
-};
-
-static const struct line_ends_text no_lines = { .refused = true };
-
-struct line_ends *line_ends_new(void)
-{
-	struct line_ends *l = calloc(1, sizeof(*l));
-
-	if (!l)
-		return NULL;
-	mutex_init_urgent(&l->lock);
-	l->secret = keyhash_new_key();
-	return l;
-}
-
-static size_t *memory_of(struct line_ends *l, uint32_t process)
-{
-	return &l->by_process[hash_u64(process) & (PROCESS_SLOTS - 1)];
-}
-
-/* Return whether there is no memory for @more bytes of @process. */
-static bool is_full(struct line_ends *l, uint32_t process, size_t more)
-{
-	return l->memory + more > LINE_ENDS_MEMORY_MAX ||
-	       *memory_of(l, process) + more > LINE_ENDS_PROCESS_MEMORY;
-}
-
-static void count(struct line_ends *l, const struct script *s, size_t bytes)
-{
-	l->memory += bytes;
-	*memory_of(l, s->key.process) += bytes;
-}
-
-static void discount(struct line_ends *l, const struct script *s, size_t bytes)
-{
-	l->memory -= bytes;
-	*memory_of(l, s->key.process) -= bytes;
-}
-
-static void scripts_fini(struct line_ends *l, struct scripts *t)
-{
-	for (uint32_t i = 0; i < t->nr; i++) {
-		struct script *s = t->list[i];
-
-		if (!s)
-			continue;
-		discount(l, s, sizeof(*s) + s->max_ends * sizeof(*s->ends));
-		free(s->ends);
-		free(s);
-	}
-	free(t->list);
-	hashset_fini(&t->by_key);
-}
-
-void line_ends_free(struct line_ends *l)
-{
-	if (!l)
-		return;
-	scripts_fini(l, &l->scripts);
-	scripts_fini(l, &l->old);
-	for (uint32_t i = 0; i < l->nr_texts; i++) {
-		free((void *)l->texts[i]->ends);
-		free(l->texts[i]);
-	}
-	free(l->texts);
-	hashset_fini(&l->by_ends);
-	pthread_mutex_destroy(&l->lock);
-	free(l);
-}
-
-static uint64_t key_hash(const struct line_ends *l, const struct line_ends_key *k)
-{
-	struct keyhash h = keyhash_begin(&l->secret);
-
-	keyhash_word(&h, k->process);
-	keyhash_word(&h, k->address);
-	keyhash_word(&h, k->stamp);
-	return keyhash_end(&h);
-}
-
-/* Return the script in @t, or NULL. */
-static struct script **line_ends_slot_of(const struct scripts *t, const struct line_ends_key *key,
-					 uint64_t hash)
-{
-	uint32_t at = 0, i;
-
-	while ((i = hashset_next(&t->by_key, hash, &at)) != HASHSET_NONE) {
-		const struct script *s = t->list[i];
-
-		if (s && s->key.process == key->process && s->key.address == key->address &&
-		    s->key.stamp == key->stamp)
-			return &t->list[i];
-	}
-	return NULL;
-}
-
-/* Make room for one more script. False: out of memory. */
-static bool make_room(struct line_ends *l)
-{
-	if (l->scripts.nr == LINE_ENDS_SCRIPTS_MAX) {
-		scripts_fini(l, &l->old);
-		l->old = l->scripts;
-		l->scripts = (struct scripts){ .nr = 0 };
-	}
-	return !hashset_reserve(&l->scripts.by_key, 1) &&
-	       array_reserve(&l->scripts.list, &l->scripts.max, l->scripts.nr + 1ULL);
-}
-
-static void put(struct line_ends *l, struct script *s)
-{
-	hashset_add(&l->scripts.by_key, key_hash(l, &s->key), l->scripts.nr);
-	l->scripts.list[l->scripts.nr++] = s;
-}
-
-static struct script *find_line_ends(struct line_ends *l, const struct line_ends_key *key)
-{
-	uint64_t hash = key_hash(l, key);
-	struct script **slot = line_ends_slot_of(&l->scripts, key, hash), *s;
-
-	if (slot)
-		return *slot;
-	slot = line_ends_slot_of(&l->old, key, hash);
-	s = slot ? *slot : NULL;
-	/* With a full table the old one leaves: the script is read again. */
-	if (s && l->scripts.nr < LINE_ENDS_SCRIPTS_MAX && make_room(l)) {
-		put(l, s);
-		*slot = NULL;
-	}
-	return s;
-}
-
-/* Find a script, or add it; NULL: the table is full. */
-static struct script *add_line_ends(struct line_ends *l, const struct line_ends_key *key)
-{
-	struct script *s = find_line_ends(l, key);
-
-	if (s)
-		return s;
-	/* Also if its process has no memory for lines: then it is known that there are none. */
-	if (!make_room(l) || l->memory + sizeof(*s) > LINE_ENDS_MEMORY_MAX)
-		return NULL;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return NULL;
-	s->key = *key;
-	s->hash = keyhash_begin(&l->secret);
-	count(l, s, sizeof(*s));
-	put(l, s);
-	return s;
-}
-
-const struct line_ends_text *line_ends_get(struct line_ends *l, const struct line_ends_key *key,
-					   uint32_t *from)
-{
-	const struct line_ends_text *text;
-	struct script *s;
-
-	pthread_mutex_lock(&l->lock);
-	s = find_line_ends(l, key);
-	*from = s ? s->read : 0;
-	text = s ? s->text : NULL;
-	pthread_mutex_unlock(&l->lock);
-	return text;
-}
-
-/* Return the text with the ends of @s, which are taken or freed; NULL: out of memory. */
-static const struct line_ends_text *line_ends_keep_text(struct line_ends *l, struct script *s)
-{
-	size_t size = s->nr * sizeof(*s->ends);
-	uint64_t hash = keyhash_end(&s->hash);
-	struct line_ends_text *t;
-	uint32_t at = 0, i;
-
-	while ((i = hashset_next(&l->by_ends, hash, &at)) != HASHSET_NONE) {
-		t = l->texts[i];
-		if (t->nr == s->nr && (!size || !memcmp(t->ends, s->ends, size)))
-			return t;
-	}
-	t = hashset_reserve(&l->by_ends, 1) ||
-			    !array_reserve(&l->texts, &l->max_texts, l->nr_texts + 1ULL)
-		    ? NULL
-		    : malloc(sizeof(*t));
-	if (!t)
-		return NULL;
-	*t = (struct line_ends_text){ s->ends, s->nr, false };
-	count(l, s, sizeof(*t) + s->max_ends * sizeof(*s->ends));
-	s->ends = NULL;
-	hashset_add(&l->by_ends, hash, l->nr_texts);
-	l->texts[l->nr_texts++] = t;
-	return t;
-}
-
-static void end(struct line_ends *l, struct script *s, bool refused)
-{
-	s->text = refused ? NULL : line_ends_keep_text(l, s);
-	if (!s->text)
-		s->text = &no_lines;
-	discount(l, s, s->max_ends * sizeof(*s->ends));
-	free(s->ends);
-	s->ends = NULL;
-	s->nr = s->max_ends = 0;
-}
-
-/* Append the ends; false: there is no memory for them. */
-static bool line_ends_append(struct line_ends *l, struct script *s, const uint32_t *ends,
-			     uint32_t nr)
-{
-	uint32_t before = s->max_ends;
-
-	if (is_full(l, s->key.process, nr * sizeof(*ends)) ||
-	    !array_reserve(&s->ends, &s->max_ends, (uint64_t)s->nr + nr))
-		return false;
-	count(l, s, (s->max_ends - before) * sizeof(*ends));
-	if (nr)
-		memcpy(s->ends + s->nr, ends, nr * sizeof(*ends));
-	s->nr += nr;
-	for (uint32_t i = 0; i < nr; i++)
-		keyhash_word(&s->hash, ends[i]);
-	return true;
-}
-
-void line_ends_add(struct line_ends *l, const struct line_ends_key *key, uint32_t from, uint32_t to,
-		   const uint32_t *ends, uint32_t nr, bool last)
-{
-	struct script *s;
-
-	pthread_mutex_lock(&l->lock);
-	s = add_line_ends(l, key);
-	if (s && !s->text && s->read == from) {
-		s->read = to;
-		if (!line_ends_append(l, s, ends, nr))
-			end(l, s, true);
-		else if (last)
-			end(l, s, false);
-	}
-	pthread_mutex_unlock(&l->lock);
-}
-
-void line_ends_refuse(struct line_ends *l, const struct line_ends_key *key)
-{
-	struct script *s;
-
-	pthread_mutex_lock(&l->lock);
-	s = add_line_ends(l, key);
-	if (s && !s->text)
-		end(l, s, true);
-	pthread_mutex_unlock(&l->lock);
-}
-
-size_t line_ends_memory(struct line_ends *l)
-{
-	size_t memory;
-
-	pthread_mutex_lock(&l->lock);
-	memory = l->memory;
-	pthread_mutex_unlock(&l->lock);
-	return memory;
-}
-
-uint32_t line_ends_line(const struct line_ends_text *t, uint32_t position)
-{
-	uint32_t before = search_split(t->nr, i, t->ends[i] < position);
-
-	return t->refused ? 0 : before + 1;
-}
-
-static uint32_t char_at(const uint8_t *text, uint32_t i, bool wide)
-{
-	return wide ? text[2 * i] | (uint32_t)text[2 * i + 1] << 8 : text[i];
-}
-
-/* As ECMAScript has it: LF, CR, CR LF, and two more characters. */
-static bool is_line_end(const uint8_t *text, uint32_t i, uint32_t nr, bool wide)
-{
-	uint32_t c = char_at(text, i, wide);
-
-	if (c == '\r')
-		return i + 1 == nr || char_at(text, i + 1, wide) != '\n';
-	return c == '\n' || c == 0x2028 || c == 0x2029;
-}
-
-/* Lines that end with LF alone. */
-static uint32_t find_plain(const uint8_t *text, uint32_t nr, uint32_t from, uint32_t *ends)
-{
-	const uint8_t *stop = text + nr, *at = text;
-	uint32_t found = 0;
-
-	while (at < stop && (at = memchr(at, '\n', (size_t)(stop - at))))
-		ends[found++] = from + (uint32_t)(at++ - text);
-	return found;
-}
-
-uint32_t line_ends_find(const uint8_t *text, uint32_t nr, bool wide, bool last, uint32_t from,
-			uint32_t *ends, uint32_t *used)
-{
-	uint32_t found = 0;
-
-	if (nr > 1 && !last && char_at(text, nr - 1, wide) == '\r')
-		nr--;
-	*used = nr;
-	if (!wide && !memchr(text, '\r', nr))
-		return find_plain(text, nr, from, ends);
-	for (uint32_t i = 0; i < nr; i++)
-		if (is_line_end(text, i, nr, wide))
-			ends[found++] = from + i;
-	return found;
 }

@@ -51,9 +51,6 @@ struct v8_layout;
 #define LINE_ENDS_PROCESS_MEMORY (LINE_ENDS_MEMORY_MAX / 8)
 #define LINE_ENDS_SCRIPTS_MAX	 4096U /* at most twice as many */
 
-/* NULL when out of memory. */
-struct line_ends *line_ends_new(void);
-void line_ends_free(struct line_ends *l);
 /* Return the text that was read to its end; else NULL, and how far it was read in *@from. */
 const struct line_ends_text *line_ends_get(struct line_ends *l, const struct line_ends_key *key,
 					   uint32_t *from);
@@ -65,8 +62,6 @@ void line_ends_add(struct line_ends *l, const struct line_ends_key *key, uint32_
 		   const uint32_t *ends, uint32_t nr, bool last);
 /* Give up: the script has no lines. */
 void line_ends_refuse(struct line_ends *l, const struct line_ends_key *key);
-/* Return the bytes in use. */
-size_t line_ends_memory(struct line_ends *l);
 /* Return the line of a position, from 1; 0: there are no lines. */
 uint32_t line_ends_line(const struct line_ends_text *t, uint32_t position);
 /*
@@ -137,15 +132,6 @@ const struct py_layout *pylayout_of(uint32_t version);
  */
 
 #define RUBYLINES_ENTRY 12U /* bytes of an entry in the process: line, node, events */
-
-/* Return the bytes of the index for code of @words; 0: too much code for a table. */
-uint32_t rubylines_index_size(uint32_t words);
-/* Return the bytes of the table of @nr entries. */
-uint32_t rubylines_size(uint32_t nr, uint32_t index_size);
-/* Begin a table of rubylines_size() bytes: its number of entries, and the index of the process. */
-void rubylines_begin(uint8_t *out, uint32_t nr, const uint8_t *index, uint32_t index_size);
-/* Set entry @i, as it is in the process. */
-void rubylines_set(uint8_t *out, uint32_t i, const uint8_t entry[RUBYLINES_ENTRY]);
 
 /* Bytes of an object that are read before its type is known. */
 #define V8_HEAD 32
@@ -221,11 +207,6 @@ void v8table_position(int64_t raw, uint32_t *position, uint32_t *inlined);
 
 #define SCRIPT_LOG_MEMORY_MAX  (32UL << 20)
 #define SCRIPT_LOG_PROCESS_MAX (1U << 16) /* entries of one process */
-
-/* NULL when out of memory. */
-struct script_log *script_log_new(void);
-void script_log_free(struct script_log *l); /* NULL is fine */
-size_t script_log_memory(const struct script_log *l);
 
 #define SCRIPT_FUNCTIONS_MEMORY_MAX	(64UL << 20)
 #define SCRIPT_FUNCTIONS_USER_MEMORY	(SCRIPT_FUNCTIONS_MEMORY_MAX / 4 * 3)

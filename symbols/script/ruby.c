@@ -156,8 +156,8 @@ static bool is_whole(struct lang_memory *m, const struct lang_process *p, uint64
 	return code;
 }
 
-static enum lang_status chain(struct lang_reader *r, const struct lang_process *p,
-			      const struct lang_sample *s, struct lang_thread *t)
+static enum lang_status stack_of(struct lang_reader *r, const struct lang_process *p,
+				 const struct lang_sample *s, struct lang_thread *t)
 {
 	const struct ruby_layout *l = &p->ruby;
 	struct lang_memory *m = &r->memory;
@@ -191,6 +191,84 @@ static enum lang_status chain(struct lang_reader *r, const struct lang_process *
 	k->deep = nr > LANG_FRAMES_MAX;
 	return add_frames(m, l, k, cfp, (uint32_t)MIN(nr, LANG_FRAMES_MAX));
 }
+
+/*
+ * Line tables of Ruby 3.1: see succ_index_lookup() in its iseq.c.
+ *
+ * Runs on: readers (begin, set), the loader.
+ */
+
+#define FIRST	    54U /* positions with a rank of 7 bits each, 9 in a word */
+#define FIRST_WORDS 6U
+#define BLOCK_BITS  512U
+#define BLOCK_SIZE  80U /* rank, ranks of the parts but the first, 8 words of bits */
+#define BLOCK_RANKS 8U
+#define BLOCK_PARTS 16U
+
+/* Return the bytes of the index for code of @words; 0: too much code for a table. */
+static uint32_t rubylines_index_size(uint32_t words)
+{
+	if (words < FIRST)
+		return 8 * ((words + 8) / 9);
+	if (words > SCRIPT_FUNCTIONS_TABLE_MAX * 8)
+		return 0;
+	return 8 * FIRST_WORDS + BLOCK_SIZE * ((words - FIRST + BLOCK_BITS - 1) / BLOCK_BITS);
+}
+
+/* Return the bytes of the table of @nr entries. */
+static uint32_t rubylines_size(uint32_t nr, uint32_t index_size)
+{
+	return 4 + 4 * nr + index_size;
+}
+
+/* Begin a table of rubylines_size() bytes: its number of entries, and the index of the process. */
+static void rubylines_begin(uint8_t *out, uint32_t nr, const uint8_t *index, uint32_t index_size)
+{
+	memcpy(out, &nr, 4);
+	memcpy(out + 4 + 4ULL * nr, index, index_size);
+}
+
+/* Set entry @i, as it is in the process. */
+static void rubylines_set(uint8_t *out, uint32_t i, const uint8_t entry[RUBYLINES_ENTRY])
+{
+	memcpy(out + 4 + 4ULL * i, entry, 4);
+}
+
+/* Return how many instructions begin at or before @pos; 0: the index does not reach so far. */
+static uint32_t rank_of(const uint8_t *index, size_t size, uint32_t pos)
+{
+	uint32_t bit = (pos - FIRST) % BLOCK_BITS, part = bit / 64;
+	const uint8_t *block;
+	uint64_t bits;
+
+	if (pos < FIRST) {
+		if (8ULL * (pos / 9) + 8 > size)
+			return 0;
+		return (uint32_t)(bytes_u64(index + 8ULL * (pos / 9)) >> 7 * (pos % 9)) & 0x7f;
+	}
+	block = index + 8ULL * FIRST_WORDS + (size_t)BLOCK_SIZE * ((pos - FIRST) / BLOCK_BITS);
+	if ((size_t)(block - index) + BLOCK_SIZE > size)
+		return 0;
+	bits = bytes_u64(block + BLOCK_PARTS + 8ULL * part) << (63 - bit % 64);
+	return bytes_u32(block) +
+	       (part ? (uint32_t)(bytes_u64(block + BLOCK_RANKS) >> 9 * (part - 1)) & 0x1ff : 0) +
+	       (uint32_t)__builtin_popcountll(bits);
+}
+
+uint32_t rubyline_of(const uint8_t *table, size_t size, uint32_t pos)
+{
+	uint32_t nr = size >= 4 ? bytes_u32(table) : 0, rank, line;
+
+	if (!nr || nr > (size - 4) / 4)
+		return 0;
+	rank = nr == 1 ? 1 : rank_of(table + 4 + 4ULL * nr, size - 4 - 4ULL * nr, pos);
+	if (!rank || rank > nr)
+		return 0;
+	line = bytes_u32(table + 4ULL * rank);
+	return line <= INT32_MAX ? line : 0;
+}
+
+/* ---- functions: names, files, lines ---- */
 
 static int want_value(struct lang_memory *m, uint64_t addr)
 {
@@ -438,78 +516,6 @@ static void find_thread(struct lang_reader *r, const struct lang_process *p,
 		keep_main(r, l, first - l->ractor_node, s);
 }
 
-/*
- * Line tables of Ruby 3.1: see succ_index_lookup() in its iseq.c.
- *
- * Runs on: readers (begin, set), the loader.
- */
-
-#define FIRST	    54U /* positions with a rank of 7 bits each, 9 in a word */
-#define FIRST_WORDS 6U
-#define BLOCK_BITS  512U
-#define BLOCK_SIZE  80U /* rank, ranks of the parts but the first, 8 words of bits */
-#define BLOCK_RANKS 8U
-#define BLOCK_PARTS 16U
-
-uint32_t rubylines_index_size(uint32_t words)
-{
-	if (words < FIRST)
-		return 8 * ((words + 8) / 9);
-	if (words > SCRIPT_FUNCTIONS_TABLE_MAX * 8)
-		return 0;
-	return 8 * FIRST_WORDS + BLOCK_SIZE * ((words - FIRST + BLOCK_BITS - 1) / BLOCK_BITS);
-}
-
-uint32_t rubylines_size(uint32_t nr, uint32_t index_size)
-{
-	return 4 + 4 * nr + index_size;
-}
-
-void rubylines_begin(uint8_t *out, uint32_t nr, const uint8_t *index, uint32_t index_size)
-{
-	memcpy(out, &nr, 4);
-	memcpy(out + 4 + 4ULL * nr, index, index_size);
-}
-
-void rubylines_set(uint8_t *out, uint32_t i, const uint8_t entry[RUBYLINES_ENTRY])
-{
-	memcpy(out + 4 + 4ULL * i, entry, 4);
-}
-
-/* Return how many instructions begin at or before @pos; 0: the index does not reach so far. */
-static uint32_t rank_of(const uint8_t *index, size_t size, uint32_t pos)
-{
-	uint32_t bit = (pos - FIRST) % BLOCK_BITS, part = bit / 64;
-	const uint8_t *block;
-	uint64_t bits;
-
-	if (pos < FIRST) {
-		if (8ULL * (pos / 9) + 8 > size)
-			return 0;
-		return (uint32_t)(bytes_u64(index + 8ULL * (pos / 9)) >> 7 * (pos % 9)) & 0x7f;
-	}
-	block = index + 8ULL * FIRST_WORDS + (size_t)BLOCK_SIZE * ((pos - FIRST) / BLOCK_BITS);
-	if ((size_t)(block - index) + BLOCK_SIZE > size)
-		return 0;
-	bits = bytes_u64(block + BLOCK_PARTS + 8ULL * part) << (63 - bit % 64);
-	return bytes_u32(block) +
-	       (part ? (uint32_t)(bytes_u64(block + BLOCK_RANKS) >> 9 * (part - 1)) & 0x1ff : 0) +
-	       (uint32_t)__builtin_popcountll(bits);
-}
-
-uint32_t rubyline_of(const uint8_t *table, size_t size, uint32_t pos)
-{
-	uint32_t nr = size >= 4 ? bytes_u32(table) : 0, rank, line;
-
-	if (!nr || nr > (size - 4) / 4)
-		return 0;
-	rank = nr == 1 ? 1 : rank_of(table + 4 + 4ULL * nr, size - 4 - 4ULL * nr, pos);
-	if (!rank || rank > nr)
-		return 0;
-	line = bytes_u32(table + 4ULL * rank);
-	return line <= INT32_MAX ? line : 0;
-}
-
 /* ---- its files and processes ---- */
 
 /* Outermost frames of Ruby of which one has a function, not C code. */
@@ -720,7 +726,7 @@ const struct language language_ruby = {
 	.on_symbol = on_symbol,
 	.on_file = on_file,
 	.detect = detect,
-	.stack = chain,
+	.stack = stack_of,
 	.functions = codes,
 	.find_thread = find_thread,
 };

@@ -4,7 +4,7 @@
  * look-up of a single pc.
  * FUZZ: unwind
  */
-#include "unwind/internal.h"
+#include "tests/unwind/row_at.h"
 #include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 #include "symbols/script/script.h"

@@ -4,17 +4,17 @@
  * FUZZ: symbols
  * Live: reads a clock.
  */
+#include "symbols/name/demangle.c"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "symbols/name/internal.h"
-
 #define SLOW_NS 500000000ULL
 
 /* The worker, with the first byte as dialect. */
-static int serve(const uint8_t *data, size_t size)
+static int serve_names(const uint8_t *data, size_t size)
 {
 	uint16_t written = (uint16_t)size;
 	uint8_t *request = malloc(size + sizeof(written)); /* exact */
@@ -54,5 +54,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (nr >= sizeof(out) || (nr && out[nr] != '\0') || cpu_ns() - start > SLOW_NS)
 		abort();
 	free(name);
-	return serve(data, MIN(size, (size_t)DEMANGLE_NAME_MAX + 2));
+	return serve_names(data, MIN(size, (size_t)DEMANGLE_NAME_MAX + 2));
 }

@@ -4,6 +4,8 @@
  * and a result must cover the requested address.
  * FUZZ: symbols
  */
+#include "symbols/jit/jitdump.c"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

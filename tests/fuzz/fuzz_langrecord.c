@@ -5,6 +5,7 @@
  * Records with frames of languages: hostile bytes. An accepted record points inside
  * itself only, and is the same when written and read again.
  */
+#include "symbols/java/java.c"
 #include "sampler/perfdata/lang_record.c"
 
 #include "symbols/java/internal.h"

@@ -3,6 +3,8 @@
  * Bytes as a perf map; a result must cover the requested address.
  * FUZZ: symbols
  */
+#include "symbols/jit/perfmap.c"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

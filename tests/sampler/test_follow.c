@@ -4,6 +4,8 @@
  * each of many tasks than for each of few. Tasks that hung in an exec are tried again.
  * Live: waits for threads or processes.
  */
+#include "sampler/target.c"
+
 #include "sampler/internal.h"
 
 #include "tests/prelude_rcu.h"
@@ -29,13 +31,13 @@
 
 static uint32_t nr_read;
 
-static pid_t process_of(pid_t tid)
+static pid_t fake_process_of(pid_t tid)
 {
 	nr_read++;
 	return tid - tid % 100;
 }
 
-static bool has_inherited(const struct follow_search *f, pid_t pid)
+static bool fake_inherited(const struct follow_search *f, pid_t pid)
 {
 	return pid == 77700;
 }
@@ -46,7 +48,7 @@ TEST(test_fresh)
 	 * threads.
 	 */
 	static const pid_t some[] = { 101, 205, 301, 406, 77701, 503, 600, 601, 602 };
-	struct follow_search f = { .process_of = process_of, .has_inherited = has_inherited };
+	struct follow_search f = { .process_of = fake_process_of, .has_inherited = fake_inherited };
 	pid_t fresh[ARRAY_SIZE(some)];
 
 	task_set_init(&f.listed, (pid_t[]){ 200, 101, 600 }, 3);
@@ -70,7 +72,7 @@ TEST(test_fresh)
 /* Search twice, as after the start and a second later. Return the CPU time. */
 static uint64_t rounds_ns(uint32_t nr)
 {
-	struct follow_search f = { .process_of = process_of, .has_inherited = has_inherited };
+	struct follow_search f = { .process_of = fake_process_of, .has_inherited = fake_inherited };
 	pid_t *many = xcalloc(nr, sizeof(*many)), *fresh = xcalloc(nr, sizeof(*fresh));
 	uint64_t begin_ns;
 

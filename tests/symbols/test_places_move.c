@@ -5,8 +5,7 @@
  * Live: waits for threads or processes.
  */
 #include "symbols/dwarf/lines.c"
-
-#include "symbols/internal.h"
+#include "symbols/symbols.c"
 
 #include "tests/prelude_rcu.h"
 #include "tests/symbols/with_symbols.h"
@@ -46,7 +45,7 @@ static const char *name_of(const struct fixture *f, const struct places *places,
 }
 
 /* Replace the table of @f; the test has it from then on. */
-static struct places_move *begin(struct fixture *f, struct places **to)
+static struct places_move *begin_move(struct fixture *f, struct places **to)
 {
 	struct places_move *m;
 
@@ -91,7 +90,7 @@ TEST(test_named_places_move, setup, teardown)
 	check_spot(f, spot);
 	left = atomic_load(&places_at(f->places, other)->symbol);
 	assert_string_equal(symbols_at(f->symbols, left)->name.str, "place_in");
-	m = begin(f, &to);
+	m = begin_move(f, &to);
 	moved = places_move_one(m, spot);
 	assert_int_equal(places_move_one(m, spot), moved);
 	assert_int_equal(places_move_one(m, 1000), PLACE_NONE);
@@ -125,7 +124,7 @@ TEST(test_late_names_move, setup, teardown)
 	struct fixture *f = *state;
 	uint32_t spot = place_in(f, f->places, test_move_spot), moved;
 	struct places *to;
-	struct places_move *m = begin(f, &to);
+	struct places_move *m = begin_move(f, &to);
 
 	moved = places_move_one(m, spot);
 	assert_string_equal(name_of(f, to, moved), "");
@@ -159,7 +158,7 @@ TEST(test_better_name_after_move, setup, teardown)
 	assert_true(fputs("5000 10 one\n", file) >= 0);
 	fclose(file);
 	usleep(1100000);
-	m = begin(f, &to);
+	m = begin_move(f, &to);
 	place = places_move_one(m, place);
 	end(f, m);
 	symbols_run(f->symbols);
@@ -202,7 +201,7 @@ TEST(test_ended_processes, setup, teardown)
 		places_name(f->places, was[i], symbol);
 	for (int round = 0; round < 2; round++) {
 		/* The third one has a chain. */
-		m = begin(f, &to);
+		m = begin_move(f, &to);
 		if (!round)
 			inlines_put((struct inlines *)(uintptr_t)m->from_chains, was[2], &frame, 1);
 		for (uint32_t i = 0; i <= NR; i++) {
@@ -233,7 +232,7 @@ TEST(test_end_before_taken, setup, teardown)
 	struct places_move *m;
 
 	symbols_run(f->symbols);
-	m = begin(f, &to);
+	m = begin_move(f, &to);
 	assert_int_not_equal(places_move_one(m, spot), PLACE_NONE);
 	end(f, m);
 }
@@ -243,10 +242,11 @@ TEST(test_cancel, setup, teardown)
 	struct fixture *f = *state;
 	uint32_t spot = place_in(f, f->places, test_move_spot);
 	struct places *to;
-	struct places_move *m = begin(f, &to);
+	struct places_move *m = begin_move(f, &to);
 
 	places_move_one(m, spot);
-	places_move_cancel(m);
+	inlines_free(m->to_chains);
+	places_move_free(m);
 	places_free(to);
 	symbols_run(f->symbols);
 	check_spot(f, spot);
@@ -288,7 +288,7 @@ TEST(test_loader_in_a_pass, setup, teardown)
 		usleep(round % 7 * 1000);
 		if (!symbols_can_move(f->symbols))
 			continue;
-		m = begin(f, &to);
+		m = begin_move(f, &to);
 		for (uint32_t i = 0; i < places_nr(f->places); i += 3)
 			assert_int_not_equal(places_move_one(m, i), PLACE_NONE);
 		spot = places_move_one(m, spot);

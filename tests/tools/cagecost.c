@@ -5,6 +5,8 @@
  * perf map, and images of the ELF files in the list FILE, one path a line. Prints milliseconds of
  * each round, then the medians, and the throughput in the sandbox as a share of that without it.
  */
+#include "symbols/jit/perfmap.c"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,7 +19,7 @@
 
 #include "symbols/sandbox/sandbox.h"
 #include "symbols/jit/internal.h"
-#include "symbols/name/internal.h"
+#include "symbols/name/name.h"
 #include "symbols/elf/elf.h"
 #include "symbols/image/internal.h"
 #include "symbols/dwarf/internal.h"

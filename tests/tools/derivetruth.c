@@ -17,7 +17,7 @@
 #include "symbols/elf/elf.h"
 #include "symbols/image/image.h"
 #include "symbols/elf/internal.h"
-#include "unwind/internal.h"
+#include "tests/unwind/row_at.h"
 
 struct truth {
 	const struct arch_ops *arch;

@@ -27,7 +27,7 @@
 #include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 #include "symbols/image/image.h"
-#include "unwind/internal.h"
+#include "tests/unwind/row_at.h"
 
 #define DEPTH_MAX  8192
 #define SPOTS_MAX  (1u << 18) /* of which half may be used */

@@ -12,6 +12,7 @@
 
 #include "tests/prelude_rcu.h"
 #include "tests/makers/eh_frame.h"
+#include "tests/unwind/row_at.h"
 #include "tests/unwind/world.h"
 
 #define PID  4321

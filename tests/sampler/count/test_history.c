@@ -81,6 +81,34 @@ static void assert_near(double a, double b)
 		fail_msg("%.12g is not %.12g", a, b);
 }
 
+static size_t sums_memory(const struct sums *s)
+{
+	return slots_nr(s) * sizeof(*s->slots);
+}
+
+/* Bytes of all slices, as they count for the limit. */
+static size_t slices_memory(const struct slices *s)
+{
+	return s->memory;
+}
+
+static size_t moments_memory(const struct moments *m)
+{
+	size_t size = sizeof(*m) + m->room * sizeof(*m->list);
+
+	for (uint32_t i = 0; i < m->nr; i++)
+		size += m->list[i].room * sizeof(struct count);
+	return size;
+}
+
+static size_t history_memory(const struct history *h)
+{
+	size_t moments = h->moments ? moments_memory(h->moments) + slices_memory(h->past) : 0;
+
+	return sizeof(*h) + h->nr_held * sizeof(*h->held) + sums_memory(&h->decay) +
+	       sums_memory(&h->total) + slices_memory(h->slices) + moments;
+}
+
 TEST(test_empty)
 {
 	struct history *h;

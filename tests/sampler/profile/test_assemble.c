@@ -4,6 +4,7 @@
  * program, read as the loader reads it.
  * Live: waits for threads or processes.
  */
+#include "sampler/profile/assemble.c"
 #include "sampler/annotate.c"
 #include "sampler/profile/internal.h"
 

@@ -3,6 +3,8 @@
  * messages: each item of the ledger on a separate line, once, with a fix that works; and lag, the
  * histogram of how late samples are read.
  */
+#include "sampler/profile/messages.c"
+
 #include <errno.h>
 
 #include "sampler/profile/internal.h"

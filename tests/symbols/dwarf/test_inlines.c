@@ -4,13 +4,13 @@
  * Live: takes about a second of CPU time, or more.
  */
 #include "symbols/dwarf/lines.c"
+#include "symbols/symbols.c"
 
 #include "tests/prelude_rcu.h"
 
 #include <errno.h>
 #include <pthread.h>
 
-#include "symbols/internal.h"
 #include "symbols/image/image.h"
 #include "symbols/name/name.h"
 
@@ -187,7 +187,8 @@ TEST(test_files_move)
 	assert_int_equal(inlines_nr_files(m->to_chains), 1);
 	assert_true(inlines_memory(m->to_chains) < INLINES_FILES_MEMORY_MAX / 8);
 	assert_int_equal(intern_long(m->to_chains, 400, 1000), 1000);
-	places_move_cancel(m);
+	inlines_free(m->to_chains);
+	places_move_free(m);
 	inlines_free(c);
 	places_free(from);
 	places_free(to);

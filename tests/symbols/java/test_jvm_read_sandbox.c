@@ -4,6 +4,7 @@
  * senseless questions or too many; readings that hang and are left.
  * Live: takes about a second of CPU time, or more.
  */
+#include "symbols/java/jvm_read.c"
 #include "symbols/java/java_sandbox.c"
 
 #include "tests/prelude.h"

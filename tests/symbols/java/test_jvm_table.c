@@ -105,13 +105,14 @@ TEST(test_room)
 	struct jvm_table h;
 	struct object *first = NULL;
 	struct script_log_copy copy;
-	struct script_log *log;
+	struct script_functions *functions = script_functions_new();
 	uint64_t last = 0;
 	uint32_t nr = 0;
 
 	(void)state;
 	open_table(&h);
-	h.log = script_log_new();
+	assert_non_null(functions);
+	h.log = codes_log(functions);
 	for (uint32_t i = 0; i < JVM_TABLE_MAX + 2; i++) {
 		const struct object_identity id = { .kind = OBJECT_ANON, .owner = i + 1 };
 		struct object *o = objects_intern(h.objects, &id, "//anon", 6, 1, 4096, 8192);
@@ -140,9 +141,8 @@ TEST(test_room)
 	while (script_log_next(h.log, &last, &copy))
 		nr++;
 	assert_int_equal(nr, JVM_TABLE_MAX + 1);
-	log = h.log;
 	close_table(&h);
-	script_log_free(log);
+	script_functions_free(functions);
 }
 
 #define SECOND 1000000000ULL
@@ -487,8 +487,9 @@ TEST(test_kept)
 					 .frame_words = 6,
 					 .kind = JVM_READ_COMPILED,
 					 .name = (char[]){ "A.big" } };
+	struct script_functions *functions = script_functions_new();
 	struct jvm_table_keeper k = { .untried = true,
-				      .log = script_log_new(),
+				      .log = codes_log(functions),
 				      .process = 3,
 				      .time_ns = 99,
 				      .memory = 4096,
@@ -532,7 +533,7 @@ TEST(test_kept)
 	assert_true(jvm_table_kept(&text, &kept));
 	assert_null(jvm_table_kept_frames(&text, &kept));
 	assert_false(script_log_next(k.log, &last, &copy));
-	script_log_free(k.log);
+	script_functions_free(functions);
 }
 
 int main(void)

@@ -3,6 +3,8 @@
  * jitdump: each kind of record, a file that grows byte by byte, lines as V8 writes them, damaged
  * records.
  */
+#include "symbols/jit/jitdump.c"
+
 #include "tests/prelude.h"
 
 #include <errno.h>

@@ -4,6 +4,8 @@
  * hostile text.
  * Live: reads a clock.
  */
+#include "symbols/jit/perfmap.c"
+
 #include "tests/prelude.h"
 
 #include <errno.h>
@@ -11,6 +13,7 @@
 #include "symbols/jit/internal.h"
 #include "symbols/base/base.h"
 #include "symbols/sandbox/sandbox.h"
+#include "tests/symbols/sandbox/changed.h"
 
 static struct perfmap *parse(const char *text)
 {
@@ -41,7 +44,7 @@ TEST(test_lines)
 				    "\n");
 
 	assert_int_equal(perfmap_nr(map), 4);
-	assert_int_equal(perfmap_nr_bad(map), 0);
+	assert_int_equal(map->nr_bad, 0);
 	assert_at(map, 0xfff, NULL, 0);
 	assert_at(map, 0x1000, "LazyCompile:~foo /a b.js:1", 0x1000);
 	assert_at(map, 0x100f, "LazyCompile:~foo /a b.js:1", 0x1000);
@@ -100,7 +103,7 @@ TEST(test_bad_lines)
 
 		snprintf(text, sizeof(text), "%s\n5000 10 good\n", bad[i]);
 		map = parse(text);
-		if (perfmap_nr(map) != 1 || perfmap_nr_bad(map) != 1)
+		if (perfmap_nr(map) != 1 || map->nr_bad != 1)
 			fail_msg("'%s' was taken", bad[i]);
 		assert_at(map, 0x5008, "good", 0x5000);
 		perfmap_free(map);
@@ -114,7 +117,7 @@ TEST(test_size_0)
 				    "1190 0 label\n2000 0 twice\n2000 0 again\n"
 				    "3000 0 old\n3000 80 new\n9000000 0 last\n");
 
-	assert_int_equal(perfmap_nr_bad(map), 0);
+	assert_int_equal(map->nr_bad, 0);
 	assert_at(map, 0xfff, NULL, 0);
 	assert_at(map, 0x10ff, "first", 0x1000);
 	assert_at(map, 0x1100, "second", 0x1100);
@@ -246,7 +249,101 @@ TEST(test_many)
 	free(text);
 }
 
+/*
+ * In the sandbox: a worker returns the same; changed answers are refused or harmless.
+ */
+
+static int serve_perfmap(struct sandbox_call *c)
+{
+	return serve_changed(&perfmap_reader, c);
+}
+
+/* A perf map with overlaps and bad lines. */
+static size_t put_map(char *text, size_t max, uint32_t nr)
+{
+	uint32_t seed = nr;
+	size_t size = 0;
+
+	for (uint32_t i = 0; i < nr; i++)
+		size += (size_t)snprintf(text + size, max - size, "%x %x name %u%s\n",
+					 0x1000 + next_random(&seed) % 100000,
+					 next_random(&seed) % 300, i, i % 50 ? "" : "\nbad line");
+	return size;
+}
+
+static int parse_map(struct perfmap **map, const char *text, size_t size)
+{
+	int fd = sandbox_wrap(text, size), rc = perfmap_sandbox_parse(map, fd, size);
+
+	close(fd);
+	return rc;
+}
+
+/* Look every address up; @want: the same map, parsed here, or NULL: any that is inside. */
+static void walk_map(const struct perfmap *map, const struct perfmap *want)
+{
+	for (uint64_t addr = 0; addr < 110000; addr += 7) {
+		struct perfmap_symbol a, b;
+		bool found = perfmap_find(map, addr, &a);
+		volatile char sum = 0;
+
+		if (want) {
+			assert_int_equal(found, perfmap_find(want, addr, &b));
+			assert_true(!found || (a.start == b.start && a.size == b.size &&
+					       a.name_size == b.name_size &&
+					       !memcmp(a.name, b.name, a.name_size)));
+		}
+		for (uint32_t i = 0; found && i < a.name_size; i++)
+			sum = (char)(sum + a.name[i]);
+	}
+}
+
+TEST(test_sandbox)
+{
+	static char text[200000];
+	size_t size = put_map(text, sizeof(text), 3000);
+	struct perfmap *map, *want;
+	uint32_t nr_refused = 0;
+
+	shared->mode = HONEST;
+	assert_int_equal(perfmap_parse(&want, text, size), 0);
+	assert_int_equal(parse_map(&map, text, size), 0);
+	assert_int_equal(perfmap_nr(map), perfmap_nr(want));
+	assert_int_equal(map->nr_bad, want->nr_bad);
+	assert_true(map->nr_bad > 0);
+	walk_map(map, want);
+	perfmap_free(map);
+	perfmap_free(want);
+	assert_int_equal(parse_map(&map, "", 0), -ENODATA);
+	size = put_map(text, sizeof(text), 40);
+	shared->mode = CHANGED;
+	for (shared->seed = 0; shared->seed < 2 * NR_ROUNDS; shared->seed++) {
+		int rc = parse_map(&map, text, size);
+
+		assert_true(!rc || rc == -EBADMSG);
+		nr_refused += rc != 0;
+		if (rc)
+			continue;
+		walk_map(map, NULL);
+		perfmap_free(map);
+	}
+	assert_in_range(nr_refused, NR_ROUNDS, 2 * NR_ROUNDS);
+	shared->mode = DIES;
+	assert_int_equal(parse_map(&map, text, size), -EPIPE);
+}
+
+static int set_up(void **state)
+{
+	static struct sandbox_reader reader;
+	static const struct sandbox_reader *const readers[SANDBOX_NR_KINDS] = {
+		[SANDBOX_PERFMAP] = &reader,
+	};
+
+	reader = wrap(&perfmap_reader, serve_perfmap);
+	return start_changed(readers);
+}
+
 int main(void)
 {
-	return run_unit_tests(NULL, NULL);
+	return run_unit_tests(set_up, stop_changed);
 }

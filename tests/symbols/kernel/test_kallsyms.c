@@ -8,20 +8,35 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "symbols/base/base.h"
 #include "symbols/kernel/kallsyms.c"
 #include "tests/yardstick.h"
 #include "symbols/sandbox/sandbox.h"
+#include "tests/symbols/sandbox/changed.h"
+
+static int parse_text(struct kallsyms **out, const void *text, size_t size, struct err *e)
+{
+	int fd = sandbox_wrap(text, size), rc;
+
+	assert_true(fd >= 0);
+	lseek(fd, 0, SEEK_SET);
+	rc = kallsyms_read(out, fd, e);
+	close(fd);
+	return rc;
+}
 
 static struct kallsyms *parse(const char *text)
 {
 	struct kallsyms *k = NULL;
 	struct err e = { "" };
 
-	if (kallsyms_parse(&k, text, strlen(text), &e))
+	if (parse_text(&k, text, strlen(text), &e))
 		fail_msg("%s", e.text);
 	return k;
 }
@@ -104,10 +119,10 @@ TEST(test_hidden_and_empty)
 	struct kallsyms *k = NULL;
 	struct err e;
 
-	assert_int_equal(kallsyms_parse(&k, hidden, strlen(hidden), &e), -EACCES);
+	assert_int_equal(parse_text(&k, hidden, strlen(hidden), &e), -EACCES);
 	assert_string_equal(e.text, "kptr_restrict hides kernel addresses");
-	assert_int_equal(kallsyms_parse(&k, "", 0, &e), -ENODATA);
-	assert_int_equal(kallsyms_parse(&k, "nothing\n", 8, &e), -ENODATA);
+	assert_int_equal(parse_text(&k, "", 0, &e), -ENODATA);
+	assert_int_equal(parse_text(&k, "nothing\n", 8, &e), -ENODATA);
 	assert_int_equal(kernel_sandbox_list(&k, NULL, "/nonexistent/kallsyms", false, &e),
 			 -ENOENT);
 	assert_null(k);
@@ -128,7 +143,7 @@ TEST(test_hostile_text)
 		memcpy(text, seed_text, size);
 		for (int i = 0; size && i < 3; i++)
 			text[(size_t)rand_r(&seed) % size] = (char)rand_r(&seed);
-		if (!kallsyms_parse(&k, text, size, NULL)) {
+		if (!parse_text(&k, text, size, NULL)) {
 			kallsyms_find(k, 0xffffffff81000000, &s);
 			kallsyms_find(k, (uint64_t)rand_r(&seed) << 33, &s);
 			kallsyms_free(k);
@@ -215,9 +230,9 @@ TEST(test_forms_of_lines)
 		addrs[i] = addr;
 	}
 	size -= (size_t)rand_r(&seed) % 2; /* the last newline */
-	assert_int_equal(kallsyms_parse(&a, text, size, NULL), 0);
+	assert_int_equal(parse_text(&a, text, size, NULL), 0);
 	make_unusual(text, size);
-	assert_int_equal(kallsyms_parse(&b, text, size, NULL), 0);
+	assert_int_equal(parse_text(&b, text, size, NULL), 0);
 	assert_int_equal(kallsyms_nr(a), kallsyms_nr(b));
 	assert_true(kallsyms_nr(a) > nr / 4);
 	assert_int_equal(kallsyms_begin(a, false), kallsyms_begin(b, false));
@@ -240,7 +255,7 @@ TEST(test_digits)
 			bool digit = strchr("0123456789abcdefABCDEF", c);
 
 			text[at] = (char)c;
-			if (kallsyms_parse(&k, text, strlen(text), NULL))
+			if (parse_text(&k, text, strlen(text), NULL))
 				k = NULL;
 			assert_int_equal(k && kallsyms_nr(k), digit);
 			if (digit)
@@ -263,7 +278,7 @@ TEST(test_limits)
 	text[size++] = '\n';
 	for (size_t i = 0; i < nr; i++)
 		size += (size_t)sprintf(text + size, "ffffffff81000010 t n%zu\n", i);
-	assert_int_equal(kallsyms_parse(&k, text, size, NULL), 0);
+	assert_int_equal(parse_text(&k, text, size, NULL), 0);
 	assert_int_equal(kallsyms_nr(k), 1);
 	assert_at(k, 0xffffffff81000010, "n0", NULL);
 	assert_at(k, 0xffffffff81000000, NULL, NULL);
@@ -387,7 +402,210 @@ TEST(test_stored)
 	close(fd);
 }
 
+/*
+ * Copies in the sandbox.
+ */
+
+static int serve_kernel(struct sandbox_call *c)
+{
+	return serve_changed(&kernel_reader, c);
+}
+
+static void write_copy(char path[32], const void *bytes, size_t size)
+{
+	int fd;
+
+	strcpy(path, "/tmp/proftop-kernel.XXXXXX");
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, size), size);
+	close(fd);
+}
+
+static void walk_list(const struct kallsyms *k, const struct kallsyms *want)
+{
+	for (uint64_t addr = 0xffffffff81000000; addr < 0xffffffff81000400; addr += 3) {
+		struct kallsyms_symbol a, b;
+		bool found = kallsyms_find(k, addr, &a);
+		volatile char sum = 0;
+
+		if (want) {
+			assert_int_equal(found, kallsyms_find(want, addr, &b));
+			assert_true(!found || (a.start == b.start && a.size == b.size &&
+					       a.name_size == b.name_size &&
+					       !memcmp(a.name, b.name, a.name_size) &&
+					       a.module_size == b.module_size));
+		}
+		for (uint32_t i = 0; found && i < a.name_size; i++)
+			sum = (char)(sum + a.name[i]);
+		for (uint32_t i = 0; found && a.module && i < a.module_size; i++)
+			sum = (char)(sum + a.module[i]);
+	}
+}
+
+TEST(test_kernel_list)
+{
+	static const char text[] = "ffffffff81000000 T _text\nffffffff81000010 t one\n"
+				   "ffffffff81000100 t two\t[mod]\nffffffff81000080 D data\n"
+				   "ffffffff81000200 W three\t[mod]\nbad line\n";
+	struct kallsyms *k, *want;
+	uint32_t nr_refused = 0;
+	char path[32];
+	int fd;
+
+	write_copy(path, text, sizeof(text) - 1);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(kallsyms_read(&want, fd, NULL), 0);
+	close(fd);
+	shared->mode = HONEST;
+	assert_int_equal(kernel_sandbox_list(&k, NULL, path, false, NULL), 0);
+	assert_int_equal(kallsyms_nr(k), kallsyms_nr(want));
+	assert_int_equal(kallsyms_begin(k, false), 0xffffffff81000000);
+	walk_list(k, want);
+	kallsyms_free(k);
+	kallsyms_free(want);
+	shared->mode = CHANGED;
+	for (shared->seed = 0; shared->seed < 2 * NR_ROUNDS; shared->seed++) {
+		int rc = kernel_sandbox_list(&k, NULL, path, false, NULL);
+
+		assert_true(!rc || rc == -EBADMSG);
+		nr_refused += rc != 0;
+		if (rc)
+			continue;
+		walk_list(k, NULL);
+		kallsyms_free(k);
+	}
+	assert_in_range(nr_refused, NR_ROUNDS / 2, 2 * NR_ROUNDS);
+	shared->mode = DIES;
+	assert_int_equal(kernel_sandbox_list(&k, NULL, path, false, NULL), -EPIPE);
+	unlink(path);
+	/* The kernel's own list needs no worker; a folder or a FIFO is no list. */
+	assert_int_not_equal(kernel_sandbox_list(&k, NULL, "/tmp", false, NULL), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(kernel_sandbox_list(&k, NULL, path, false, NULL), -EINVAL);
+	unlink(path);
+	if (!kernel_sandbox_list(&k, NULL, "/proc/kallsyms", false, NULL))
+		kallsyms_free(k);
+}
+
+static atomic_bool fifo_opened;
+
+static void *open_fifo(void *path)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	fifo_opened = true;
+	if (fd >= 0)
+		close(fd);
+	return NULL;
+}
+
+/* A FIFO in the place of a list is not opened: a writer that waits for a reader goes on waiting. */
+static void check_fifo(const char *root, const char *path)
+{
+	struct kallsyms *k;
+	pthread_t writer;
+	int fd;
+
+	assert_int_equal(mkfifo(path, 0600), 0);
+	fifo_opened = false;
+	assert_int_equal(pthread_create(&writer, NULL, open_fifo, (void *)path), 0);
+	usleep(50000);
+	assert_int_equal(kernel_sandbox_list(&k, root, "/proc/kallsyms", false, NULL), -EINVAL);
+	usleep(50000);
+	assert_false(fifo_opened);
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	assert_int_equal(pthread_join(writer, NULL), 0);
+	close(fd);
+	assert_int_equal(unlink(path), 0);
+}
+
+/* Files below a folder: links do not leave it, and only a regular file is opened. */
+TEST(test_kernel_below)
+{
+	static const char text[] = "ffffffff81000000 T _text\nffffffff81000010 t one\n";
+	const uint64_t base = 0xffffffff81000000;
+	char root[] = "/tmp/proftop-root.XXXXXX", proc[64], list[80], core[80], copy[32], buf[8];
+	const char *const outside[] = { copy, "/proc/version", "/dev/null",
+					"../../../../../dev/null" };
+	struct kallsyms *k;
+
+	assert_non_null(mkdtemp(root));
+	snprintf(proc, sizeof(proc), "%s/proc", root);
+	snprintf(list, sizeof(list), "%s/kallsyms", proc);
+	snprintf(core, sizeof(core), "%s/kcore", proc);
+	assert_int_equal(mkdir(proc, 0700), 0);
+	write_copy(copy, text, sizeof(text) - 1);
+	shared->mode = HONEST;
+	for (size_t i = 0; i < ARRAY_SIZE(outside); i++) {
+		assert_int_equal(symlink(outside[i], list), 0);
+		assert_int_equal(symlink(outside[i], core), 0);
+		assert_int_equal(kernel_sandbox_list(&k, root, "/proc/kallsyms", false, NULL),
+				 -ENOENT);
+		assert_int_equal(kernel_sandbox_memory(root, "/proc/kcore", base, buf, 8), -ENOENT);
+		assert_int_equal(unlink(list), 0);
+		assert_int_equal(unlink(core), 0);
+	}
+	check_fifo(root, list);
+	if (!mknod(list, S_IFCHR | 0600, makedev(1, 3))) {
+		assert_int_equal(kernel_sandbox_list(&k, root, "/proc/kallsyms", false, NULL),
+				 -EINVAL);
+		assert_int_equal(unlink(list), 0);
+	}
+	assert_int_equal(rename(copy, list), 0);
+	assert_int_equal(kernel_sandbox_list(&k, root, "/proc/kallsyms", false, NULL), 0);
+	assert_int_equal(kallsyms_nr(k), 2);
+	kallsyms_free(k);
+	assert_int_equal(unlink(list), 0);
+	assert_int_equal(rmdir(proc), 0);
+	assert_int_equal(rmdir(root), 0);
+}
+
+/* A copy of kcore with one segment, read in pieces of a call. */
+TEST(test_kernel_memory)
+{
+	enum { SIZE = 150000 };
+	const uint64_t base = 0xffffffff81000000;
+	Elf64_Phdr p = { .p_type = PT_LOAD, .p_vaddr = base, .p_filesz = SIZE, .p_offset = 4096 };
+	Elf64_Ehdr h = {
+		.e_type = ET_CORE, .e_phnum = 1, .e_phoff = sizeof(h), .e_phentsize = sizeof(p)
+	};
+	uint8_t *file = calloc(1, 4096 + SIZE), *got = malloc(SIZE + 1);
+	char path[32];
+
+	memcpy(h.e_ident, ELFMAG, SELFMAG);
+	h.e_ident[EI_CLASS] = ELFCLASS64;
+	memcpy(file, &h, sizeof(h));
+	memcpy(file + sizeof(h), &p, sizeof(p));
+	for (uint32_t i = 0; i < SIZE; i++)
+		file[4096 + i] = (uint8_t)(i * 7 + i / 999);
+	write_copy(path, file, 4096 + SIZE);
+	shared->mode = HONEST;
+	assert_int_equal(kernel_sandbox_memory(NULL, path, base, got, SIZE + 1), SIZE);
+	assert_memory_equal(got, file + 4096, SIZE);
+	assert_int_equal(kernel_sandbox_memory(NULL, path, base - 1, got, 8), -EFAULT);
+	shared->mode = CHANGED;
+	for (shared->seed = 0; shared->seed < 50; shared->seed++)
+		assert_true(kernel_sandbox_memory(NULL, path, base, got, 100) <= 100);
+	shared->mode = DIES;
+	assert_int_equal(kernel_sandbox_memory(NULL, path, base, got, 8), -EPIPE);
+	unlink(path);
+	free(file);
+	free(got);
+}
+
+static int set_up(void **state)
+{
+	static struct sandbox_reader reader;
+	static const struct sandbox_reader *const readers[SANDBOX_NR_KINDS] = {
+		[SANDBOX_KERNEL] = &reader,
+	};
+
+	reader = wrap(&kernel_reader, serve_kernel);
+	return start_changed(readers);
+}
+
 int main(void)
 {
-	return run_unit_tests(NULL, NULL);
+	return run_unit_tests(set_up, stop_changed);
 }

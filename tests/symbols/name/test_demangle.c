@@ -2,15 +2,16 @@
 /*
  * demangle: the expected names, and names made to explode.
  */
+#include "symbols/name/demangle.c"
+
 #include "tests/prelude.h"
 #include "symbols/base/base.h"
-#include "symbols/name/internal.h"
 #include "tests/yardstick.h"
 
 #define OUT_SIZE 1025
 
 /* Append @text; the new end. */
-static char *put(char *p, const char *text)
+static char *append(char *p, const char *text)
 {
 	size_t size = strlen(text);
 
@@ -328,13 +329,13 @@ TEST(test_long_names)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		char request[2048], clean[TEXT_MAX + 64];
-		char *p = put(request + 3, "_ZN2ns3BoxIJSt6vectorIiSaIiEE");
+		char *p = append(request + 3, "_ZN2ns3BoxIJSt6vectorIiSaIiEE");
 		struct sandbox_call c = { .request = request };
 		uint16_t size;
 
 		for (unsigned int k = 1; k < cases[i].nr; k++)
-			p = put(p, "S3_");
-		p = put(p, "EE3runIcEEvv");
+			p = append(p, "S3_");
+		p = append(p, "EE3runIcEEvv");
 		request[2] = 0;
 		size = (uint16_t)(p - request - 2);
 		memcpy(request, &size, sizeof(size));
@@ -373,11 +374,11 @@ TEST(test_substitutions_that_double)
 	size_t size;
 
 	for (unsigned int levels = 5; levels < 36; levels++) {
-		char *p = put(name, "_Z1fISt4pairIiiE");
+		char *p = append(name, "_Z1fISt4pairIiiE");
 
 		for (unsigned int i = 0; i < levels; i++)
 			p += sprintf(p, "S_IS%c_S%c_E", digits[i], digits[i]);
-		put(p, "EvT_");
+		append(p, "EvT_");
 		assert_true(costs_at_most(5.0, name, &size));
 		if (levels > 20)
 			assert_int_equal(size, OUT_SIZE - 1); /* cut, not refused */
@@ -392,14 +393,14 @@ TEST(test_packs_of_nothing)
 
 	for (unsigned int depth = 1; depth < 12; depth++) {
 		for (unsigned int width = 1; width < 1000; width = width * 3 + 1) {
-			char *p = put(name, "_Z1fIJ");
+			char *p = append(name, "_Z1fIJ");
 
 			for (unsigned int i = 0; i < width; i++)
-				p = put(p, "JE");
-			p = put(p, "EE1gI");
+				p = append(p, "JE");
+			p = append(p, "EE1gI");
 			for (unsigned int i = 0; i < depth; i++)
-				p = put(p, "Dp");
-			put(p, "T_EvT_");
+				p = append(p, "Dp");
+			append(p, "T_EvT_");
 			assert_true(costs_at_most(50.0, name, &size));
 		}
 	}
@@ -416,13 +417,13 @@ TEST(test_stack_of_copies)
 	size_t size;
 
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-		char *p = put(name, "_Z1fI");
+		char *p = append(name, "_Z1fI");
 
 		while (p - name < DEMANGLE_NAME_MAX / 2)
-			p = put(p, parts[i][0]);
+			p = append(p, parts[i][0]);
 		while (p - name < DEMANGLE_NAME_MAX - 16)
-			p = put(p, parts[i][1]);
-		put(p, "Ev");
+			p = append(p, parts[i][1]);
+		append(p, "Ev");
 		assert_true(costs_at_most(50.0, name, &size));
 	}
 }
@@ -431,12 +432,12 @@ TEST(test_stack_of_copies)
 TEST(test_d_references)
 {
 	char name[DEMANGLE_NAME_MAX];
-	char *p = put(name, "_D1a1b");
+	char *p = append(name, "_D1a1b");
 	size_t size;
 
 	for (int i = 0; i < 1000; i++)
-		p = put(p, "Qc");
-	put(p, "FZv");
+		p = append(p, "Qc");
+	append(p, "FZv");
 	assert_true(costs_at_most(5.0, name, &size));
 	assert_true(size > 3 && size < OUT_SIZE);
 	assert_true(costs_at_most(5.0, "_D1aQzFZv", &size));

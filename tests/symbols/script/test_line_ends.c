@@ -4,10 +4,11 @@
  * looked up are forgotten, and memory is level.
  * Live: reads a clock.
  */
+#include "symbols/script/functions.c"
+
 #include "tests/prelude.h"
 
 #include "symbols/base/base.h"
-#include "symbols/script/internal.h"
 
 #define NR 1000U
 
@@ -33,13 +34,13 @@ TEST(test_equal_scripts)
 	put_script(l, &key, 10);
 	text = line_ends_get(l, &key, &from);
 	assert_int_equal(from, NR);
-	memory = line_ends_memory(l);
+	memory = l->memory;
 	for (uint32_t process = 2; process < 200; process++) {
 		key = (struct line_ends_key){ process, 0x1000 + process * 16, 7 };
 		put_script(l, &key, 10);
 		assert_ptr_equal(line_ends_get(l, &key, &from), text);
 	}
-	assert_in_range(line_ends_memory(l), memory, memory + 200 * 100);
+	assert_in_range(l->memory, memory, memory + 200 * 100);
 	assert_int_equal(line_ends_line(text, 15), 2);
 	key.address++;
 	put_script(l, &key, 11);
@@ -61,7 +62,7 @@ TEST(test_scripts_are_forgotten)
 		uint32_t end = 5;
 
 		if (i == 2 * LINE_ENDS_SCRIPTS_MAX)
-			memory = line_ends_memory(l);
+			memory = l->memory;
 		/* Refused, read to the end, and in part. */
 		if (i % 3 == 0)
 			line_ends_refuse(l, &key);
@@ -71,7 +72,7 @@ TEST(test_scripts_are_forgotten)
 		if (i % 100 == 0)
 			assert_int_equal(line_ends_line(line_ends_get(l, &used, &from), 15), 2);
 	}
-	assert_in_range(line_ends_memory(l), memory / 2, 2 * memory);
+	assert_in_range(l->memory, memory / 2, 2 * memory);
 	assert_null(line_ends_get(l, &first, &from));
 	assert_int_equal(from, 0);
 	/* As a new one. */
@@ -92,7 +93,7 @@ TEST(test_memory_of_process)
 		nr += line_ends_line(line_ends_get(l, &key, &from), i + 1) == 2;
 	}
 	assert_in_range(nr, 1500, LINE_ENDS_PROCESS_MEMORY / (NR * sizeof(uint32_t)));
-	assert_in_range(line_ends_memory(l), LINE_ENDS_PROCESS_MEMORY / 2,
+	assert_in_range(l->memory, LINE_ENDS_PROCESS_MEMORY / 2,
 			LINE_ENDS_PROCESS_MEMORY + (1 << 20));
 	key.process = 2;
 	put_script(l, &key, 5000);

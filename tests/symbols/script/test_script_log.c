@@ -2,6 +2,8 @@
 /*
  * code_log: each key once, in order, while others are forgotten; limits of a process and of all.
  */
+#include "symbols/script/functions.c"
+
 #include "tests/prelude.h"
 
 #include <pthread.h>
@@ -9,10 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "symbols/script/internal.h"
 #include "symbols/base/base.h"
 
-static void add(struct script_log *l, uint32_t process, uint64_t address, const char *name)
+static void add_entry(struct script_log *l, uint32_t process, uint64_t address, const char *name)
 {
 	const struct code_key key = { process, address, 7 };
 	const struct code_text text = {
@@ -29,7 +30,8 @@ static void add(struct script_log *l, uint32_t process, uint64_t address, const 
 }
 
 /* Return how many there are after @last, and check the last one's name and table. */
-static uint32_t count(struct script_log *l, uint64_t last, const char *name, uint64_t address)
+static uint32_t count_entries(struct script_log *l, uint64_t last, const char *name,
+			      uint64_t address)
 {
 	struct script_log_copy copy;
 	uint32_t nr = 0;
@@ -53,22 +55,22 @@ TEST(test_order)
 	uint64_t last = 0;
 
 	assert_false(script_log_next(l, &last, &copy));
-	add(l, 1, 4096, "first");
-	add(l, 2, 4096, "second");
-	add(l, 1, 4096, "the key of the first");
-	assert_int_equal(count(l, 0, "second", 4096), 2);
+	add_entry(l, 1, 4096, "first");
+	add_entry(l, 2, 4096, "second");
+	add_entry(l, 1, 4096, "the key of the first");
+	assert_int_equal(count_entries(l, 0, "second", 4096), 2);
 	assert_true(script_log_next(l, &last, &copy));
 	assert_memory_equal(copy.text.name, "first", 5);
 	/* A reader goes on where it was, also if that is gone. */
 	script_log_forget(l, 1);
-	add(l, 3, 8192, "third");
-	add(l, 2, 4096, "the key of the second");
-	assert_int_equal(count(l, last, "third", 8192), 2);
+	add_entry(l, 3, 8192, "third");
+	add_entry(l, 2, 4096, "the key of the second");
+	assert_int_equal(count_entries(l, last, "third", 8192), 2);
 	script_log_forget(l, 2);
-	assert_int_equal(count(l, 0, "third", 8192), 1);
+	assert_int_equal(count_entries(l, 0, "third", 8192), 1);
 	/* A key that was forgotten may come again. */
-	add(l, 1, 4096, "first");
-	assert_int_equal(count(l, 0, "first", 4096), 2);
+	add_entry(l, 1, 4096, "first");
+	assert_int_equal(count_entries(l, 0, "first", 4096), 2);
 	script_log_forget(l, 1);
 	script_log_forget(l, 3);
 	assert_int_equal(script_log_memory(l), 0);
@@ -83,17 +85,18 @@ TEST(test_limits)
 	size_t most;
 
 	for (uint32_t i = 0; i < SCRIPT_LOG_PROCESS_MAX + 100; i++)
-		add(l, 1, i, "f");
-	assert_int_equal(count(l, 0, "f", SCRIPT_LOG_PROCESS_MAX - 1), SCRIPT_LOG_PROCESS_MAX);
+		add_entry(l, 1, i, "f");
+	assert_int_equal(count_entries(l, 0, "f", SCRIPT_LOG_PROCESS_MAX - 1),
+			 SCRIPT_LOG_PROCESS_MAX);
 	memset(name, 'x', SCRIPT_FUNCTIONS_TEXT_MAX);
 	for (uint32_t i = 0; i < SCRIPT_LOG_PROCESS_MAX; i++)
-		add(l, 2, i, name);
+		add_entry(l, 2, i, name);
 	most = script_log_memory(l);
 	assert_in_range(most, SCRIPT_LOG_MEMORY_MAX / 2, SCRIPT_LOG_MEMORY_MAX);
 	for (uint32_t process = 3; process < 8; process++) {
 		script_log_forget(l, process - 1);
 		for (uint32_t i = 0; i < SCRIPT_LOG_PROCESS_MAX; i++)
-			add(l, process, i, name);
+			add_entry(l, process, i, name);
 		assert_int_equal(script_log_memory(l), most);
 	}
 	script_log_free(l);
@@ -118,7 +121,7 @@ TEST(test_moves)
 
 	memset(name, 'n', SCRIPT_FUNCTIONS_TEXT_MAX);
 	for (uint64_t i = 1; i <= ENTRIES; i++)
-		add(l, owner_of(i), i, name + i % SCRIPT_FUNCTIONS_TEXT_MAX);
+		add_entry(l, owner_of(i), i, name + i % SCRIPT_FUNCTIONS_TEXT_MAX);
 	assert_true(script_log_memory(l) > 20UL * 256 * 1024);
 	for (uint32_t leave = 0; leave < PROCESSES; leave++) {
 		uint64_t last = 0;
@@ -138,8 +141,8 @@ TEST(test_moves)
 		assert_false(script_log_next(l, &last, &copy));
 	}
 	assert_int_equal(script_log_memory(l), 0);
-	add(l, 1, 1, "again");
-	assert_int_equal(count(l, 0, "again", 1), 1);
+	add_entry(l, 1, 1, "again");
+	assert_int_equal(count_entries(l, 0, "again", 1), 1);
 	script_log_free(l);
 }
 
@@ -170,7 +173,7 @@ TEST(test_threads)
 	assert_int_equal(pthread_create(&reader, NULL, read_on, l), 0);
 	for (uint32_t process = 1; process < 200; process++) {
 		for (uint32_t i = 0; i < 100; i++)
-			add(l, process, i, "f");
+			add_entry(l, process, i, "f");
 		if (process > 3)
 			script_log_forget(l, process - 3);
 	}

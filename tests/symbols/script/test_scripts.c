@@ -2,6 +2,8 @@
 /*
  * lang: chains of made-up interpreters of PHP, Ruby, Perl, Lua and R, true and hostile ones.
  */
+#include "symbols/script/ruby.c"
+
 #include "tests/prelude.h"
 
 #include "symbols/script/internal.h"
