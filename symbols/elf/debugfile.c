@@ -173,16 +173,33 @@ static int link_path(const struct debugfile_names *n, enum link_folder folder,
 	return size > 0 && size < (int)PATH_SIZE_MAX ? 0 : -ENOENT;
 }
 
+/*
+ * Return the path of the object below the root of its process. After chroot() its maps have the
+ * path below ours, as no other file system is mounted there.
+ */
+static const char *path_there(const struct debugfile_where *where)
+{
+	char link[32], root[PATH_SIZE_MAX];
+	ssize_t size;
+
+	snprintf(link, sizeof(link), "/proc/%d/root", where->pid);
+	size = where->pid > 0 && where->path ? readlink(link, root, sizeof(root)) : 0;
+	return size > 1 && !strncmp(where->path, root, (size_t)size) && where->path[size] == '/'
+		       ? where->path + size
+		       : where->path;
+}
+
 /* Try the link: place @i, first all of them below the root of the object, then below ours. */
 static int try_link(const struct debugfile_names *n, unsigned int i,
 		    const struct debugfile_where *where, struct untrusted_file *out)
 {
 	bool elsewhere = where->pid > 0 || where->root, there = elsewhere && i < LINK_FOLDERS;
 	enum link_folder folder = i % LINK_FOLDERS;
+	struct debugfile_where at = *where;
 	char path[PATH_SIZE_MAX];
 	struct untrusted_want want = {
 		.path = path,
-		.size_max = DEBUGFILE_CRC_MAX,
+		.size_max = DEBUG_SIZE_MAX,
 		.pid = there ? where->pid : 0,
 		.root = there ? where->root : NULL,
 	};
@@ -191,7 +208,9 @@ static int try_link(const struct debugfile_names *n, unsigned int i,
 
 	if (!n->link[0] || i >= (elsewhere ? 2U : 1U) * LINK_FOLDERS)
 		return -ERANGE;
-	rc = link_path(n, folder, where, path);
+	if (there)
+		at.path = path_there(where);
+	rc = link_path(n, folder, &at, path);
 	if (!rc && (folder == BESIDE || folder == BESIDE_DEBUG)) {
 		/* Of the program's own user, or of root: else anybody may rename its functions. */
 		want.owned = want.linked = true;
@@ -356,7 +375,7 @@ int debugfile_crc(int fd, uint64_t size, struct watch *watch, uint64_t time_ns, 
 {
 	uint64_t since_ns;
 	struct debugfile_sum s;
-	int rc = identify(&s, fd, size, watch);
+	int rc = size > DEBUGFILE_CRC_MAX ? -EFBIG : identify(&s, fd, size, watch);
 
 	assert(fd >= 0 && time_ns);
 	if (!rc)

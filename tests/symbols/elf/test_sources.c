@@ -11,9 +11,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #ifdef HAVE_LZMA
@@ -850,6 +853,49 @@ TEST(test_link_beside)
 	}
 	rmdir(folder);
 	rmdir(root);
+	elfmake_fini(&m);
+}
+
+/* A process that called chroot(): its maps have paths below our root, its debug files are below its
+ * own. */
+TEST(test_link_after_chroot)
+{
+	char root[] = "/tmp/test_sources.XXXXXX", object[64], path[64];
+	struct debugfile_where where = { .folder = "/debug", .path = object };
+	struct elfmake m;
+	int ready[2];
+	char byte;
+
+	assert_non_null(mkdtemp(root));
+	snprintf(object, sizeof(object), "%s/bin/x", root);
+	snprintf(path, sizeof(path), "%s/debug", root);
+	assert_int_equal(mkdir(path, 0700), 0);
+	strcat(path, "/bin");
+	assert_int_equal(mkdir(path, 0700), 0);
+	strcat(path, "/x.debug");
+	make_debug(&m, VADDR);
+	write_file(path, m.bytes, m.size);
+	assert_int_equal(pipe(ready), 0);
+	where.pid = fork();
+	if (!where.pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		byte = (char)chroot(root);
+		if (write(ready[1], &byte, 1) == 1)
+			pause();
+		_exit(1);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	/* Without rights there is no chroot(). */
+	assert_int_equal(try_at(where, "x.debug", crc_of(m.bytes, m.size)), byte ? -1 : 0);
+	kill(where.pid, SIGKILL);
+	waitpid(where.pid, NULL, 0);
+	close(ready[0]);
+	close(ready[1]);
+	unlink(path);
+	for (int i = 0; i < 3; i++) {
+		*strrchr(path, '/') = '\0';
+		assert_int_equal(rmdir(path), 0);
+	}
 	elfmake_fini(&m);
 }
 
