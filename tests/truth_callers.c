@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* truth_callers: three functions call the same code without unwind tables 60, 30 and 10 times, for
  * tests/truth_callers, until SIGTERM; prints the nanoseconds of CPU time that each had. GMP, BLAS,
- * SORT: which code; else memcpy(). */
+ * SORT: which code; else memcpy(). FIBER: on a stack of makecontext(). */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <ucontext.h>
 
 #if defined(GMP)
 #include <gmp.h>
@@ -84,13 +85,11 @@ static long now(void)
 	return t.tv_sec * 1000000000L + t.tv_nsec;
 }
 
-int main(void)
+static __attribute__((noinline)) void run(void)
 {
 	void (*const all[])(void) = { six, three, one };
 	long had[3] = { 0 };
 
-	signal(SIGTERM, end);
-	begin();
 	while (!ended)
 		for (int i = 0; i < 3; i++) {
 			long before = now();
@@ -99,4 +98,23 @@ int main(void)
 			had[i] += now() - before;
 		}
 	printf("six %ld three %ld one %ld\n", had[0], had[1], had[2]);
+}
+
+int main(void)
+{
+	signal(SIGTERM, end);
+	begin();
+#ifdef FIBER
+	static ucontext_t inside, outside;
+	static char stack[1 << 18];
+
+	getcontext(&inside);
+	inside.uc_stack = (stack_t){ .ss_sp = stack, .ss_size = sizeof(stack) };
+	inside.uc_link = &outside;
+	makecontext(&inside, run, 0);
+	swapcontext(&outside, &inside);
+#else
+	run();
+#endif
+	return 0;
 }

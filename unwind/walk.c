@@ -1519,13 +1519,16 @@ static void doubt_outer(const struct walk *w)
 /*
  * Return true if frame @i returns to the first byte of a function that was put there by hand: no
  * call is before it, or one of that very function (glibc's abort()), which is not the one below.
+ * The one of glibc's makecontext() for i386 has no table, and is the outermost.
  */
 static bool is_put_there(struct walk *w, uint32_t i)
 {
 	const uint64_t pc = w->out->ip[i] + 1, key = hash_u64(pc ^ hash_u64(~w->serial)) | 8;
+	const uint64_t start = function_start(w, pc);
+	const bool bare = !start && w->word == 4 && i + 1 == w->out->nr;
 	enum call_verdict v = call_verdict(key);
 
-	if (function_start(w, pc) != pc || function_start(w, w->out->ip[i - 1]) == pc)
+	if (!bare && (start != pc || function_start(w, w->out->ip[i - 1]) == pc))
 		return false;
 	if (v == CALL_UNKNOWN)
 		w->out->asked |=
@@ -1534,7 +1537,7 @@ static bool is_put_there(struct walk *w, uint32_t i)
 							  .function = pc,
 							  .pid = (pid_t)w->in->pid,
 							  .machine = w->u->arch->machine });
-	return v == CALL_NONE || v == CALL_REACHES;
+	return v == CALL_NONE || (v == CALL_REACHES && !bare);
 }
 
 /*
