@@ -1287,9 +1287,5 @@ struct sampler {
 
 /* Add a sentence to the banner, in front. The builder, or before its start. */
 void mailbox_add_banner(struct sampler *s, const char *text);
-/* Open events or recording, make the tables. 0 or -errno with a sentence. */
-int session_new(struct sampler **out, const struct sampler_config *config, struct err *e);
-/* Close and free everything; builder and sampler threads have ended. */
-void session_free(struct sampler *s);
 
 #endif

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The instructions and lines of one function, on request: the job that reads them from file, vdso,
- * kernel or process; the result, immutable and reference-counted.
+ * kernel or process; instructions as text by the disassembler; lines of a source file.
  *
- * Runs on: the loader, except for want and take.
+ * Runs on: the loader, except for want and take; helpers.
  */
 #include "symbols/code/internal.h"
 
+#include <assert.h>
+#include <ctype.h>
 #include <elf.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +42,923 @@
 #include "symbols/process/process.h"
 #include "symbols/sandbox/sandbox.h"
 #include "symbols/script/script.h"
+
+/*
+ * Lines of a source file; the source of a function of a script, found, read, and cut to the
+ * function. Runs on: a helper.
+ */
+
+#define TEXTS_MAX (64u << 20)
+
+/* Add clean text; return its offset, 0 ("") without memory. */
+static uint32_t listing_add_text(struct listing *l, const char *text, size_t size)
+{
+	uint32_t at = l->texts_size;
+
+	if (size >= TEXTS_MAX - at)
+		return 0;
+	if (!array_reserve(&l->texts, &l->texts_max, at + size + 1))
+		return 0;
+	memcpy(l->texts + at, text, size);
+	l->texts[at + size] = '\0';
+	l->texts_size += (uint32_t)size + 1;
+	return at;
+}
+
+static struct listing *listing_new(uint32_t symbol)
+{
+	struct listing *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	atomic_init(&l->refs, 1);
+	l->symbol = symbol;
+	listing_add_text(l, "", 0);
+	return l;
+}
+
+void listing_put(struct listing *l)
+{
+	/* Pairs with itself: all reads are over before the last one frees. */
+	if (!l || atomic_fetch_sub_explicit(&l->refs, 1, memory_order_acq_rel) > 1)
+		return;
+	free(l->insns);
+	free(l->files);
+	free(l->lines);
+	free(l->texts);
+	free(l);
+}
+
+/* Add an instruction; NULL without memory. */
+static struct listing_insn *listing_add_insn(struct listing *l, uint64_t vaddr, uint8_t size)
+{
+	if (!array_reserve(&l->insns, &l->max_insns, l->nr_insns + 1ull))
+		return NULL;
+	l->insns[l->nr_insns] = (struct listing_insn){
+		.vaddr = vaddr,
+		.size = size,
+		.target = LISTING_NONE,
+		.callee = LISTING_NONE,
+		.file = LISTING_NONE,
+	};
+	return &l->insns[l->nr_insns++];
+}
+
+uint32_t listing_at(const struct listing *l, uint64_t vaddr)
+{
+	uint32_t low = search_split(l->nr_insns, i, l->insns[i].vaddr <= vaddr);
+
+	return low && vaddr - l->insns[low - 1].vaddr < l->insns[low - 1].size ? low - 1
+									       : LISTING_NONE;
+}
+
+#define SOURCE_SIZE_MAX	 (8u << 20)
+#define SOURCE_LINES_MAX 8192u /* of one listing */
+#define LINE_BYTES_MAX	 480u
+#define TAB_COLS	 8u
+
+/* Tabs become blanks; longer lines are cut. */
+static uint32_t add_line(struct listing *l, const char *text, size_t size)
+{
+	char wide[LINE_BYTES_MAX], clean[LINE_BYTES_MAX * 2];
+	size_t n = 0;
+	struct safe_text is;
+
+	if (size && text[size - 1] == '\r')
+		size--;
+	for (size_t i = 0; i < size && n < sizeof(wide); i++) {
+		if (text[i] != '\t') {
+			wide[n++] = text[i];
+			continue;
+		}
+		do
+			wide[n++] = ' ';
+		while (n % TAB_COLS && n < sizeof(wide));
+	}
+	is = text_sanitise(clean, sizeof(clean), wide, n);
+	return listing_add_text(l, is.str, is.size);
+}
+
+/* Read the lines from bytes in memory. */
+static void source_parse(struct listing *l, struct listing_file *file,
+			 const struct source_want *want, const char *text, size_t size)
+{
+	uint32_t room = SOURCE_LINES_MAX - MIN(SOURCE_LINES_MAX, l->nr_lines), line = 1;
+	uint32_t nr = want->last >= want->first ? MIN(want->last - want->first + 1, room) : 0;
+	uint32_t *lines = reallocarray(l->lines, l->nr_lines + nr + 1, sizeof(*lines));
+	const char *at = text, *end = text + size;
+
+	if (!lines) {
+		file->why = "out of memory";
+		return;
+	}
+	l->lines = lines;
+	file->first = want->first;
+	file->lines = l->nr_lines;
+	for (; at < end && file->nr_lines < nr; line++) {
+		const char *stop = memchr(at, '\n', (size_t)(end - at));
+
+		stop = stop ? stop : end;
+		if (line >= want->first) {
+			l->lines[l->nr_lines++] = add_line(l, at, (size_t)(stop - at));
+			file->nr_lines++;
+		}
+		at = stop + 1;
+	}
+	if (!file->nr_lines)
+		file->why = room ? "has fewer lines: another version" : "too many lines";
+}
+
+static int open_source(const struct source_want *want, struct untrusted_file *out)
+{
+	struct untrusted_want f = {
+		.path = want->path,
+		.pid = want->pid,
+		.root = want->root,
+		.size_max = SOURCE_SIZE_MAX,
+	};
+	int rc = untrusted_open(&f, out, NULL);
+
+	if (!rc || (!want->pid && !want->root))
+		return rc;
+	f.pid = 0;
+	f.root = NULL;
+	return untrusted_open(&f, out, NULL);
+}
+
+static const char *reason(int code)
+{
+	switch (code) {
+	case -ENOENT:
+	case -ENOTDIR:
+		return "not found";
+	case -EACCES:
+	case -EPERM:
+		return "not permitted";
+	case -EFBIG:
+		return "too large";
+	default:
+		return "unreadable";
+	}
+}
+
+/* Read the lines into @file of @l, or set the reason. */
+static void source_read(struct listing *l, struct listing_file *file,
+			const struct source_want *want)
+{
+	struct untrusted_file f;
+	size_t size;
+	char *text;
+	int rc;
+
+	if (getauxval(AT_SECURE)) {
+		file->why = "not read while proftop has extra capabilities";
+		return;
+	}
+	if (want->path[0] != '/') {
+		file->why = "its folder is unknown";
+		return;
+	}
+	rc = open_source(want, &f);
+	if (rc) {
+		file->why = reason(rc);
+		return;
+	}
+	rc = untrusted_read(f.fd, SOURCE_SIZE_MAX, &text, &size);
+	close(f.fd);
+	if (rc) {
+		file->why = reason(rc);
+		return;
+	}
+	file->newer = want->built_ns && f.mtime_ns > want->built_ns;
+	source_parse(l, file, want, text, size);
+	free(text);
+}
+
+/*
+ * The source of a function of a language. Runs on: a helper.
+ */
+
+/* ---- the lines of a function ---- */
+
+struct script_line {
+	const char *text; /* behind its blanks */
+	size_t size;
+	unsigned int indent; /* columns */
+};
+
+/* Walks over the lines of a text. */
+struct walk {
+	const char *at, *end;
+	uint32_t nr; /* of the line returned last */
+};
+
+static bool next_line(struct walk *w, struct script_line *l)
+{
+	const char *stop;
+
+	if (w->at >= w->end)
+		return false;
+	stop = memchr(w->at, '\n', (size_t)(w->end - w->at));
+	stop = stop ? stop : w->end;
+	l->indent = 0;
+	for (l->text = w->at; l->text < stop && (*l->text == ' ' || *l->text == '\t'); l->text++)
+		l->indent = *l->text == ' ' ? l->indent + 1 : (l->indent / TAB_COLS + 1) * TAB_COLS;
+	l->size = (size_t)(stop - l->text);
+	if (l->size && l->text[l->size - 1] == '\r')
+		l->size--;
+	w->at = stop + 1;
+	w->nr++;
+	return true;
+}
+
+static bool begins(const struct script_line *l, const char *word)
+{
+	size_t n = strlen(word);
+
+	return l->size >= n && !memcmp(l->text, word, n);
+}
+
+/* "end" of Ruby, "};" and "})" of others: the block ends with this line. */
+static bool closes(const struct script_line *l)
+{
+	return begins(l, "}") ||
+	       (begins(l, "end") && (l->size == 3 || strchr(" \t.;)", l->text[3])));
+}
+
+static bool is_definition(const struct script_line *l)
+{
+	return begins(l, "def ") || begins(l, "async ") || begins(l, "class ");
+}
+
+/* A line that is not indented deeper than the first one, and still part of the head. */
+static bool is_head(const struct script_line *l)
+{
+	return begins(l, "{") || begins(l, ")") || begins(l, "]");
+}
+
+/*
+ * Find the lines of the function that begins at line @begin of @text, by indentation: up to the
+ * line that closes the block. Pure.
+ */
+static struct script_span script_block(const char *text, size_t size, uint32_t begin)
+{
+	struct script_span span = { begin, begin };
+	struct walk w = { text, text + size, 0 };
+	unsigned int base = 0;
+	bool decorated = false;
+	struct script_line l;
+
+	while (next_line(&w, &l) && w.nr < begin + SCRIPT_LINES_MAX) {
+		if (w.nr == begin) {
+			base = l.indent;
+			decorated = begins(&l, "@");
+		}
+		/* Comments and blank lines belong to the code behind them. */
+		if (w.nr <= begin || !l.size || begins(&l, "#") || begins(&l, "//"))
+			continue;
+		if (decorated) {
+			decorated = l.indent > base || !is_definition(&l);
+		} else if (l.indent <= base && closes(&l)) {
+			span.last = w.nr;
+			break;
+		} else if (l.indent <= base && !is_head(&l)) {
+			break;
+		}
+		span.last = w.nr;
+	}
+	return span;
+}
+
+/* Test if @l begins function @name: "sub name", or "name(" without a semicolon. */
+static bool is_begin(const struct script_line *l, const char *name, size_t n)
+{
+	const char *at = memmem(l->text, l->size, name, n), *after = at + n;
+	bool ends = at && after == l->text + l->size;
+
+	if (!at || (at > l->text && (isalnum((unsigned char)at[-1]) || at[-1] == '_')))
+		return false;
+	if (begins(l, "sub "))
+		return ends || !(isalnum((unsigned char)*after) || *after == '_');
+	return !ends && *after == '(' && !closes(l) && !memchr(l->text, ';', l->size);
+}
+
+/*
+ * Find the line at which the function @name begins that has line @line: the last of the least
+ * indented lines above with "sub name" or "name(". 0: none. Pure.
+ */
+static uint32_t script_begin(const char *text, size_t size, const char *name, uint32_t line)
+{
+	struct walk w = { text, text + size, 0 };
+	size_t n = strlen(name);
+	unsigned int indent = UINT32_MAX;
+	uint32_t found = 0;
+	struct script_line l;
+
+	while (n && next_line(&w, &l) && w.nr < line) {
+		if (!is_begin(&l, name, n) || l.indent > indent)
+			continue;
+		found = w.nr;
+		indent = l.indent;
+	}
+	return found;
+}
+
+/* Return the lines to show: of the function, as far as known, with all sampled lines. */
+static struct script_span span_of(const struct script_want *want, const char *text, size_t size)
+{
+	/* "com.example.Shop.total", "Shop::total" */
+	const char *at = want->name + strlen(want->name);
+	struct script_span span = { 1, UINT32_MAX };
+	uint32_t begin = want->begin;
+
+	while (at > want->name && at[-1] != '.' && at[-1] != ':')
+		at--;
+	if (begin <= 1 && want->first > 1)
+		begin = script_begin(text, size, at, want->first);
+	/* Code outside of functions begins at line 1: the whole file. */
+	if (begin > 1)
+		span = script_block(text, size, begin);
+	if (want->first)
+		span.first = MIN(span.first, want->first);
+	span.last = MAX(span.last, want->last);
+	span.last = (uint32_t)MIN((uint64_t)span.last, (uint64_t)span.first + SCRIPT_LINES_MAX - 1);
+	return span;
+}
+
+/* ---- the file ---- */
+
+static void refuse_source(struct listing *l, const char *why, const char *fix)
+{
+	l->why = why;
+	l->fix = fix;
+}
+
+static void refuse_source_file(struct listing *l, const struct script_want *want, int code)
+{
+	if (code == -ENOENT || code == -ESRCH)
+		refuse_source(l, "no such file: it was moved or deleted, or the process has ended",
+			      want->pid ? "put it back below the root of the process, or restart "
+					  "that"
+					: "give the recorded files with --symfs");
+	else if (code == -ENOTDIR)
+		refuse_source(l, "no such file: it may be inside an archive", NULL);
+	else if (code == -EACCES || code == -EPERM)
+		refuse_source(l, "no permission to read the file",
+			      "run proftop as root or as its owner");
+	else if (code == -EFBIG)
+		refuse_source(l, "the file is too large", NULL);
+	else
+		refuse_source(l, "cannot read the file", NULL);
+}
+
+/* Return the time of the start of @pid, as stat(2) has times; 0: unknown. */
+static int64_t started_ns(pid_t pid)
+{
+	uint64_t ticks = 0;
+	char *text;
+	size_t size;
+
+	if (pid <= 0 || untrusted_read_proc(pid, "stat", 4096, &text, &size))
+		return 0;
+	if (!procfs_stat_field(text, size, 22, &ticks))
+		ticks = 0;
+	free(text);
+	return procfs_start_ns(ticks);
+}
+
+static int open_path(const struct script_want *want, const char *path, struct untrusted_file *out)
+{
+	const struct untrusted_want f = {
+		.path = path,
+		.pid = want->pid,
+		.root = want->root,
+		.size_max = SOURCE_SIZE_MAX,
+	};
+
+	return untrusted_open(&f, out, NULL);
+}
+
+/* Get the current directory of the process, below its root. */
+static bool folder_of(pid_t pid, char *path, size_t size)
+{
+	char link[32];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%d/cwd", pid);
+	n = pid > 0 ? readlink(link, path, size - 1) : -1;
+	if (n <= 0 || path[0] != '/')
+		return false;
+	path[n] = '\0';
+	return true;
+}
+
+/* Open a relative path: from the current directory; of Java, also in the usual folders there. */
+static int open_relative(const struct script_want *want, char *path, struct untrusted_file *out)
+{
+	static const char *const folders[] = { "", "src/", "src/main/java/", "src/test/java/",
+					       "java/" };
+	char cwd[PATH_MAX], package[SCRIPT_PATH_MAX] = "", *dot = NULL;
+	int code = -ENOENT;
+
+	if (!folder_of(want->pid, cwd, sizeof(cwd)))
+		return -ENOENT;
+	snprintf(package, sizeof(package), "%s", want->java ? want->name : "");
+	/* "com.example.Shop.total" is in com/example/. */
+	for (int i = 0; i < 2; i++) {
+		dot = strrchr(package, '.');
+		*(dot ? dot : package) = '\0';
+	}
+	for (char *at = package; *at; at++)
+		*at = *at == '.' ? '/' : *at;
+	for (size_t i = 0; i < (want->java ? ARRAY_SIZE(folders) : 1) && code == -ENOENT; i++) {
+		int n = snprintf(path, PATH_MAX, "%s%s%s%s%s%s", cwd, cwd[1] ? "/" : "", folders[i],
+				 package, package[0] ? "/" : "", want->path);
+
+		code = n < PATH_MAX ? open_path(want, path, out) : -ENAMETOOLONG;
+	}
+	return code;
+}
+
+static int open_script(const struct script_want *want, char *path, struct untrusted_file *out)
+{
+	if (want->path[0] != '/')
+		return open_relative(want, path, out);
+	snprintf(path, PATH_MAX, "%s", want->path);
+	return open_path(want, path, out);
+}
+
+/* Add the one file of @l, and an entry for each of its lines. */
+static int add_lines(struct listing *l, const char *path, struct script_span span, const char *text,
+		     size_t size)
+{
+	const struct source_want lines = { .first = span.first, .last = span.last };
+	char clean[TEXT_MAX];
+	struct safe_text is = text_sanitise(clean, sizeof(clean), path, strlen(path));
+
+	l->files = calloc(1, sizeof(*l->files));
+	if (!l->files)
+		return -ENOMEM;
+	l->nr_files = 1;
+	l->files[0].path = listing_add_text(l, is.str, is.size);
+	source_parse(l, &l->files[0], &lines, text, size);
+	l->vaddr = span.first;
+	l->size = l->files[0].nr_lines;
+	for (uint32_t i = 0; i < l->files[0].nr_lines; i++) {
+		struct listing_insn *insn = listing_add_insn(l, l->vaddr + i, 1);
+
+		if (!insn)
+			return -ENOMEM;
+		insn->file = 0;
+		insn->line = span.first + i;
+	}
+	if (!l->nr_insns)
+		refuse_source(l, "the file has fewer lines: it is another version", NULL);
+	return 0;
+}
+
+static void read_source_file(struct listing *l, const struct script_want *want)
+{
+	struct untrusted_file f;
+	char path[PATH_MAX], *text;
+	int64_t started;
+	size_t size;
+	int code = open_script(want, path, &f);
+
+	if (!code) {
+		code = untrusted_read(f.fd, SOURCE_SIZE_MAX, &text, &size);
+		close(f.fd);
+	}
+	if (code) {
+		refuse_source_file(l, want, code);
+		return;
+	}
+	if (add_lines(l, path, span_of(want, text, size), text, size))
+		refuse_source(l, "out of memory", NULL);
+	started = started_ns(want->pid);
+	if (l->files)
+		l->files[0].newer = started && f.mtime_ns > started;
+	free(text);
+}
+
+/* Read the lines into @l, or set the reason and the fix. */
+static void listing_read_script(struct listing *l, const struct script_want *want)
+{
+	l->script = true;
+	l->asked_last = want->last;
+	l->vaddr = 0;
+	l->size = UINT32_MAX;
+	if (getauxval(AT_SECURE))
+		refuse_source(l, "sources are not read while proftop has extra capabilities",
+			      "sudo proftop");
+	else if (!want->path[0] || strchr("<[(-", want->path[0]))
+		refuse_source(l, "made from text at run time, or built in: it has no file", NULL);
+	else
+		read_source_file(l, want);
+}
+
+/*
+ * Bytes → instructions as text: the call, the worker's side (the only user of the disassembler),
+ * the messages.
+ *
+ * Runs on: the loader. No state between calls.
+ */
+
+#define INSTEAD "bytes instead of instructions: "
+
+#ifdef HAVE_CAPSTONE
+#include <capstone/capstone.h>
+
+#define NAME_OF(begin, major) begin #major
+#define NAME(begin, major)    NAME_OF(begin, major)
+#define SONAME		      NAME("libcapstone.so.", CS_API_MAJOR)
+#define INSTALL		      NAME(INSTEAD "install libcapstone", CS_API_MAJOR)
+#else
+#define INSTALL INSTEAD "build it with libcapstone-dev"
+#endif
+
+/*
+ * Messages between a caller and the worker. The bytes of the code are in a memfd.
+ */
+
+struct disasm_request {
+	uint64_t vaddr;
+	uint32_t nr_bytes;
+	uint16_t machine; /* e_machine */
+	uint16_t wide;	  /* 64 bits */
+};
+
+/* One instruction; its mnemonic and its operands follow, without NUL. */
+struct disasm_insn {
+	uint64_t target; /* of a direct jump or call; 0: unknown */
+	uint8_t size;	 /* bytes of code */
+	uint8_t mnemonic_size;
+	uint8_t operands_size; /* both 0: no instruction */
+	uint8_t jump : 1, call : 1;
+	uint32_t reserved;
+};
+
+#define BYTES_A_LINE	 8u
+#define LINE_MAX_TEXT	 512
+#define DISASM_NAMES_MAX 4096u /* look-ups for one function */
+#define TIMEOUT_NS	 3000000000ULL
+
+__attribute__((format(printf, 3, 4))) static int
+set_text(struct listing *l, struct listing_insn *insn, const char *fmt, ...)
+{
+	char text[LINE_MAX_TEXT], clean[LINE_MAX_TEXT];
+	struct safe_text is;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	is = text_sanitise(clean, sizeof(clean), text, strlen(text));
+	insn->text = listing_add_text(l, is.str, is.size);
+	return insn->text ? 0 : -ENOMEM;
+}
+
+/* Show the bytes themselves. */
+static int add_bytes(struct listing *l, const struct disasm_code *c, uint32_t at, uint8_t size)
+{
+	struct listing_insn *insn = listing_add_insn(l, c->vaddr + at, size);
+	char text[8 + 5 * BYTES_A_LINE + 1];
+	int n;
+
+	assert(at + size <= c->nr_bytes);
+	if (!insn)
+		return -ENOMEM;
+	n = snprintf(text, sizeof(text), ".byte  ");
+	for (uint32_t i = 0; i < size && i < BYTES_A_LINE; i++)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, " 0x%02x", c->bytes[at + i]);
+	return set_text(l, insn, "%s", text);
+}
+
+/* The state while the instructions of a worker are added. */
+struct work {
+	struct listing *l;
+	const struct disasm_code *c;
+	uint32_t nr_names;
+};
+
+/* One instruction, checked: its texts are in the reply. */
+struct decoded {
+	struct disasm_insn is;
+	const char *mnemonic, *operands;
+};
+
+/* Write the text of a jump to a target outside of this function. */
+static int set_callee(struct work *w, struct listing_insn *out, const struct decoded *d)
+{
+	char name[LINE_MAX_TEXT / 2];
+
+	if (w->c->name && w->nr_names++ < DISASM_NAMES_MAX)
+		out->callee = w->c->name(w->c->ctx, d->is.target, name, sizeof(name));
+	if (out->callee == LISTING_NONE)
+		return set_text(w->l, out, "%-7.*s %.*s", d->is.mnemonic_size, d->mnemonic,
+				d->is.operands_size, d->operands);
+	return set_text(w->l, out, "%-7.*s %s", d->is.mnemonic_size, d->mnemonic, name);
+}
+
+static uint64_t begin_of(const struct disasm_code *c)
+{
+	return c->begin ? c->begin : c->vaddr;
+}
+
+static int add_insn(struct work *w, uint32_t at, const struct decoded *d)
+{
+	const struct disasm_code *c = w->c;
+	uint64_t to = d->is.target - begin_of(c);
+	struct listing_insn *out;
+
+	if (!d->is.mnemonic_size)
+		return add_bytes(w->l, c, at, d->is.size);
+	out = listing_add_insn(w->l, c->vaddr + at, d->is.size);
+	if (!out)
+		return -ENOMEM;
+	out->jump = d->is.jump;
+	out->call = d->is.call;
+	if (d->is.target && d->is.target - c->vaddr >= c->nr_bytes &&
+	    !listing_covers(w->l, d->is.target))
+		return set_callee(w, out, d);
+	if (d->is.target) {
+		/*
+		 * For now the offset from the start; becomes an instruction index when all are
+		 * known.
+		 */
+		out->target = (uint32_t)to;
+		return set_text(w->l, out, "%-7.*s %c0x%" PRIx64, d->is.mnemonic_size, d->mnemonic,
+				(int64_t)to < 0 ? '-' : '+', (int64_t)to < 0 ? -to : to);
+	}
+	return set_text(w->l, out, d->is.operands_size ? "%-7.*s %.*s" : "%.*s%.*s",
+			d->is.mnemonic_size, d->mnemonic, d->is.operands_size, d->operands);
+}
+
+/* Take the next instruction of a reply. Return false at the end of the reply. */
+static bool take_insn(const struct sandbox_answer *a, size_t *at, struct decoded *out)
+{
+	const char *text = (const char *)a->bytes + *at + sizeof(out->is);
+
+	if (a->size - *at < sizeof(out->is))
+		return false;
+	memcpy(&out->is, a->bytes + *at, sizeof(out->is));
+	*at += sizeof(out->is);
+	if (a->size - *at < (size_t)out->is.mnemonic_size + out->is.operands_size)
+		return false;
+	out->mnemonic = text;
+	out->operands = text + out->is.mnemonic_size;
+	*at += (size_t)out->is.mnemonic_size + out->is.operands_size;
+	return true;
+}
+
+/* Test that a reply covers all bytes of the code, without gaps, and has nothing more. */
+static bool is_whole(const struct sandbox_answer *a, uint32_t nr_bytes)
+{
+	struct decoded d;
+	uint32_t done = 0;
+	size_t at = 0;
+
+	while (done < nr_bytes && take_insn(a, &at, &d) && d.is.size &&
+	       d.is.size <= nr_bytes - done)
+		done += d.is.size;
+	return done == nr_bytes && at == a->size;
+}
+
+/* Disassemble everything in the sandbox. -ENOMEM; other errors: there are no instructions. */
+static int decode(struct listing *l, const struct disasm_code *c)
+{
+	const struct disasm_request r = {
+		.vaddr = c->vaddr, .nr_bytes = c->nr_bytes, .machine = c->machine, .wide = c->wide
+	};
+	int fds[SANDBOX_FDS_MAX] = { sandbox_wrap(c->bytes, c->nr_bytes), -1 };
+	struct work w = { .l = l, .c = c };
+	struct sandbox_answer a;
+	struct decoded d;
+	size_t at = 0;
+	int rc;
+
+	if (fds[0] < 0)
+		return fds[0];
+	rc = sandbox_call(&disasm_reader, &r, sizeof(r), fds, 0, TIMEOUT_NS, &a);
+	close(fds[0]);
+	if (rc)
+		return rc;
+	if (!is_whole(&a, c->nr_bytes))
+		rc = -EBADMSG;
+	for (uint32_t done = 0; !rc && done < c->nr_bytes; done += d.is.size) {
+		rc = take_insn(&a, &at, &d) ? add_insn(&w, done, &d) : -EBADMSG;
+	}
+	sandbox_answer_free(&a);
+	return rc;
+}
+
+/* Add lines of bytes. */
+static int put_bytes(struct listing *l, const struct disasm_code *c)
+{
+	int rc = 0;
+
+	for (uint32_t at = 0; at < c->nr_bytes && !rc; at += BYTES_A_LINE)
+		rc = add_bytes(l, c, at, (uint8_t)MIN(c->nr_bytes - at, BYTES_A_LINE));
+	return rc;
+}
+
+/* Convert offsets of jumps to instructions; a target in the middle of one: none. */
+static void find_targets(struct listing *l, uint64_t begin)
+{
+	for (uint32_t i = 0; i < l->nr_insns; i++) {
+		struct listing_insn *insn = &l->insns[i];
+		uint64_t to = begin + (uint64_t)(int64_t)(int32_t)insn->target;
+
+		if (insn->target == LISTING_NONE)
+			continue;
+		insn->target = listing_at(l, to);
+		if (insn->target != LISTING_NONE && l->insns[insn->target].vaddr != to)
+			insn->target = LISTING_NONE;
+	}
+}
+
+/*
+ * Add the instructions of the @nr parts of a function, in order of address, to @l, which has none
+ * yet. 0 or -ENOMEM.
+ */
+static int disasm(struct listing *l, const struct disasm_code *c, uint32_t nr)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < nr && !rc; i++) {
+		uint32_t nr_before = l->nr_insns;
+
+		rc = decode(l, &c[i]);
+		if (rc == -ENOPKG)
+			l->fix = INSTALL;
+		if (rc && rc != -ENOMEM) {
+			l->nr_insns = nr_before;
+			rc = put_bytes(l, &c[i]);
+		}
+	}
+	if (nr)
+		find_targets(l, begin_of(c));
+	return rc;
+}
+
+/*
+ * The worker's side: the only file that uses the disassembler.
+ *
+ * Bytes of code → instructions, by capstone.
+ *
+ * Runs in the worker of the sandbox, or in the thread of the call. The library is loaded before the
+ * sandbox is locked; no other state between calls.
+ */
+
+#ifdef HAVE_CAPSTONE
+static struct disasm_serve_functions {
+	__typeof__(cs_open) *open;
+	__typeof__(cs_close) *close;
+	__typeof__(cs_option) *option;
+	__typeof__(cs_malloc) *malloc;
+	__typeof__(cs_free) *free;
+	__typeof__(cs_disasm_iter) *disasm_iter;
+	__typeof__(cs_insn_group) *insn_group;
+} cs;
+static bool loaded;
+
+static void load(void)
+{
+	static const struct library_function list[] = {
+		{ "cs_open", offsetof(struct disasm_serve_functions, open) },
+		{ "cs_close", offsetof(struct disasm_serve_functions, close) },
+		{ "cs_option", offsetof(struct disasm_serve_functions, option) },
+		{ "cs_malloc", offsetof(struct disasm_serve_functions, malloc) },
+		{ "cs_free", offsetof(struct disasm_serve_functions, free) },
+		{ "cs_disasm_iter", offsetof(struct disasm_serve_functions, disasm_iter) },
+		{ "cs_insn_group", offsetof(struct disasm_serve_functions, insn_group) },
+	};
+
+	if (!loaded)
+		loaded = library_find(SONAME, &cs, list, ARRAY_SIZE(list));
+}
+
+/* Return the target of a direct jump or call; 0: unknown. */
+static uint64_t target_of(const cs_insn *insn)
+{
+	const char *hex = insn->op_str[0] == '#' ? insn->op_str + 1 : insn->op_str;
+	const char *comma = strrchr(hex, ' ');
+	char *end;
+	uint64_t target;
+
+	/* "0x401136", "#0x401136"; the last operand, for cbz and similar. */
+	if (comma)
+		hex = comma + 1 + (comma[1] == '#');
+	if (strncmp(hex, "0x", 2))
+		return 0;
+	target = strtoull(hex, &end, 16);
+	return *end ? 0 : target;
+}
+
+static void put_insn(struct sandbox_reply *reply, csh handle, const cs_insn *insn)
+{
+	struct disasm_insn out = {
+		.size = (uint8_t)insn->size,
+		.mnemonic_size = (uint8_t)strnlen(insn->mnemonic, sizeof(insn->mnemonic)),
+		.operands_size = (uint8_t)strnlen(insn->op_str, sizeof(insn->op_str)),
+		.jump = cs.insn_group(handle, insn, CS_GRP_JUMP),
+		.call = cs.insn_group(handle, insn, CS_GRP_CALL),
+	};
+
+	if (out.jump || out.call)
+		out.target = target_of(insn);
+	sandbox_put(reply, &out, sizeof(out));
+	sandbox_put(reply, insn->mnemonic, out.mnemonic_size);
+	sandbox_put(reply, insn->op_str, out.operands_size);
+}
+
+static int open_machine(csh *handle, const struct disasm_request *r)
+{
+	cs_err rc = CS_ERR_ARCH;
+
+	load();
+	if (!loaded)
+		return -ENOPKG;
+	if (r->wide && r->machine == EM_X86_64)
+		rc = cs.open(CS_ARCH_X86, CS_MODE_64, handle);
+	else if (r->wide && r->machine == EM_AARCH64)
+		rc = cs.open(CS_ARCH_ARM64, CS_MODE_ARM, handle);
+	if (rc)
+		return -ENOTSUP;
+	cs.option(*handle, CS_OPT_DETAIL, CS_OPT_ON);
+	/* The form of perf annotate and objdump. */
+	if (r->machine == EM_X86_64)
+		cs.option(*handle, CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
+	return 0;
+}
+
+static int disasm_serve_decode(struct sandbox_reply *reply, const struct disasm_request *r,
+			       const uint8_t *code)
+{
+	uint8_t unit = r->machine == EM_AARCH64 ? 4 : 1;
+	uint64_t vaddr = r->vaddr;
+	size_t left = r->nr_bytes;
+	cs_insn *insn;
+	csh handle;
+	int rc = open_machine(&handle, r);
+
+	if (rc)
+		return rc;
+	insn = cs.malloc(handle);
+	while (insn && left && !reply->full) {
+		struct disasm_insn none = { .size = (uint8_t)MIN(left, unit) };
+
+		if (cs.disasm_iter(handle, &code, &left, &vaddr, insn)) {
+			put_insn(reply, handle, insn);
+			continue;
+		}
+		sandbox_put(reply, &none, sizeof(none));
+		code += none.size;
+		vaddr += none.size;
+		left -= none.size;
+	}
+	rc = insn ? 0 : -ENOMEM;
+	if (insn)
+		cs.free(insn, 1);
+	cs.close(&handle);
+	return rc;
+}
+#else
+static void load(void)
+{
+}
+
+static int disasm_serve_decode(struct sandbox_reply *reply, const struct disasm_request *r,
+			       const uint8_t *code)
+{
+	return -ENOPKG;
+}
+#endif
+
+static int serve(struct sandbox_call *c)
+{
+	struct disasm_request r;
+	uint8_t *code;
+	int rc;
+
+	if (c->size != sizeof(r) || c->fds[0] < 0)
+		return -EINVAL;
+	memcpy(&r, c->request, sizeof(r));
+	rc = sandbox_take(c, 0, r.nr_bytes, &code);
+	if (rc)
+		return rc;
+	rc = disasm_serve_decode(&c->reply, &r, code);
+	free(code);
+	return rc;
+}
+
+const struct sandbox_reader disasm_reader = {
+	.kind = SANDBOX_DISASM,
+	.name = "proftop-disasm",
+	.prepare = load,
+	.serve = serve,
+	.memory_max = 512ULL << 20,
+};
 
 /*
  * Read one function: its bytes, the line of each part, and the text of these

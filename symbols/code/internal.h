@@ -15,7 +15,6 @@ struct listing_file;
 struct listing_insn;
 
 /* Create one, with one reference; NULL without memory. */
-struct listing *listing_new(uint32_t symbol);
 static inline struct listing *listing_get(struct listing *l)
 {
 	/* Relaxed: the caller has a reference. */
@@ -23,10 +22,6 @@ static inline struct listing *listing_get(struct listing *l)
 		atomic_fetch_add_explicit(&l->refs, 1, memory_order_relaxed);
 	return l;
 }
-/* Add clean text; return its offset, 0 ("") without memory. */
-uint32_t listing_add_text(struct listing *l, const char *text, size_t size);
-/* Add an instruction; NULL without memory. */
-struct listing_insn *listing_add_insn(struct listing *l, uint64_t vaddr, uint8_t size);
 
 /*
  * Bytes → instructions as text, by the disassembler in the sandbox. Without one (HAVE_CAPSTONE), or
@@ -55,12 +50,6 @@ struct disasm_code {
 };
 
 /*
- * Add the instructions of the @nr parts of a function, in order of address, to @l, which has none
- * yet. 0 or -ENOMEM.
- */
-int disasm(struct listing *l, const struct disasm_code *c, uint32_t nr);
-
-/*
  * The source of a function of a language: its lines as a listing, one entry per
  * line instead of instructions.
  *
@@ -80,9 +69,6 @@ struct script_want {
 	uint32_t begin;		    /* the line that the function begins at; 0: not known */
 	uint32_t first, last;	    /* sampled lines; 0: none */
 };
-
-/* Read the lines into @l, or set the reason and the fix. */
-void listing_read_script(struct listing *l, const struct script_want *want);
 
 /* Lines of a function, from 1, both included. */
 struct script_span {
@@ -106,8 +92,5 @@ struct source_want {
 	uint32_t first, last; /* lines, from 1 */
 	int64_t built_ns;     /* when the program was built; 0: unknown */
 };
-
-/* Read the lines into @file of @l, or set the reason. */
-void source_read(struct listing *l, struct listing_file *file, const struct source_want *want);
 
 #endif

@@ -143,8 +143,6 @@ _Static_assert(sizeof(struct dwarf_wire_request) <= SANDBOX_REQUEST_MAX, "a requ
 
 #define DWARF_SANDBOX_OPEN_NS 8000000000ULL /* limit of opening; other calls have less */
 
-/* Return the bytes of debug sections. */
-uint64_t dwarf_sandbox_size(const struct dwarf_sandbox *d);
 /*
  * Return whether all split files that were wanted were read: 0; -ENOTSUP: one is missing, -EACCES:
  * it is of another user, -E2BIG: too large, -ELIBBAD: damaged, or not of this program. -EUCLEAN:

@@ -65,20 +65,4 @@ struct image_request {
 	uint32_t may_map;  /* the caller maps parts of the file */
 };
 
-/*
- * Loader: take a requested object out of the list; OBJECT_ID_UNKNOWN: none. So objects that no
- * sample requests cost nothing, however many there are.
- */
-uint32_t objects_take_wanted(struct objects *d);
-/*
- * Loader: drop a requested object that was taken out of the list, and is not being read, if it has
- * no image, no process maps it any more and no sample was in it. Return whether it has left.
- */
-bool objects_drop_wanted(struct objects *d, struct object *object);
-/*
- * Note the generation of the file that was read for @object; 0: unknown. A later file with the same
- * inode is another object then. Return false if @object is of another generation already.
- */
-bool objects_note_generation(struct objects *d, struct object *object, uint64_t generation);
-
 #endif

@@ -5,6 +5,8 @@
  * Needs the right to sample.
  * Live: opens perf events.
  */
+#include "sampler/sampler.c"
+
 #include "sampler/internal.h"
 
 #include "tests/prelude_rcu.h"

@@ -4,7 +4,7 @@
  * vdso, and memory; the kernel's from a core file made here; source files.
  * Live: waits for threads or processes.
  */
-#include "symbols/code/source.c"
+#include "symbols/code/code.c"
 
 #include "tests/prelude.h"
 

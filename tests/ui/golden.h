@@ -8,7 +8,7 @@
 
 #include "fake.h"
 
-static inline char *read_file(const char *path)
+static inline char *read_golden(const char *path)
 {
 	FILE *f = fopen(path, "r");
 	char *text = calloc(1, 200000);
@@ -54,7 +54,7 @@ static inline void golden_text(const char *name, const char *got)
 		assert_int_equal(fclose(f), 0);
 		return;
 	}
-	want = read_file(path);
+	want = read_golden(path);
 	if (strcmp(want, got)) {
 		print_difference(want, got);
 		free(want);

@@ -3,7 +3,7 @@
  * One function, instruction by instruction: lines without gaps from any
  * bytes, samples at their instructions, and the keys of the view.
  */
-#include "symbols/code/source.c"
+#include "symbols/code/code.c"
 
 #include "tests/ui/golden.h"
 
@@ -25,7 +25,7 @@ static const uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0x83, 0xc0, 0x01, 0x83, 
 				0x75, 0xf8, 0xe8, 0x00, 0x10, 0x00, 0x00, 0x5d, 0xc3 };
 
 /* The call goes to this address. */
-static uint32_t name_of(void *ctx, uint64_t vaddr, char *buf, size_t size)
+static uint32_t name_at(void *ctx, uint64_t vaddr, char *buf, size_t size)
 {
 	if (vaddr != 0x2011)
 		return LISTING_NONE;
@@ -59,7 +59,7 @@ static struct listing *listing_of(uint32_t function, bool bytes, bool lines)
 				       .vaddr = 0x1000,
 				       .machine = EM_X86_64,
 				       .wide = true,
-				       .name = name_of };
+				       .name = name_at };
 	struct listing *l = listing_new(function);
 
 	l->vaddr = 0x1000;

@@ -3,6 +3,8 @@
  * disasm and listing: instructions without gaps from any bytes, jumps inside the function, names of
  * called functions; references.
  */
+#include "symbols/code/code.c"
+
 #include "tests/prelude.h"
 
 #include <elf.h>
@@ -51,7 +53,7 @@ TEST(test_any_bytes)
 }
 
 #ifdef HAVE_CAPSTONE
-static uint32_t name_of(void *ctx, uint64_t vaddr, char *buf, size_t size)
+static uint32_t name_at(void *ctx, uint64_t vaddr, char *buf, size_t size)
 {
 	*(uint64_t *)ctx = vaddr;
 	if (vaddr != 0x2000)
@@ -72,7 +74,7 @@ TEST(test_goes_where)
 				 .vaddr = 0x1000,
 				 .machine = EM_X86_64,
 				 .wide = true,
-				 .name = name_of,
+				 .name = name_at,
 				 .ctx = &asked };
 	struct listing *l = listing_new(1);
 

@@ -3,7 +3,7 @@
  * script: the lines of functions of languages, from texts and from files of this process; files
  * that cannot be read have a reason, and changed ones are marked.
  */
-#include "symbols/code/source.c"
+#include "symbols/code/code.c"
 
 #include "tests/prelude.h"
 

@@ -4,7 +4,7 @@
  * and against addr2line at many; files that must not be read.
  * Live: takes about a second of CPU time, or more.
  */
-#include "symbols/dwarf/dwarf_sandbox.c"
+#include "symbols/dwarf/lines.c"
 
 #include "tests/prelude.h"
 

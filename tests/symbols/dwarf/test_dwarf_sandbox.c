@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* dwarf_sandbox: the answers of a worker that was taken over. */
-#include "symbols/dwarf/dwarf_sandbox.c"
+#include "symbols/dwarf/lines.c"
 
 #include "tests/prelude.h"
 

@@ -3,6 +3,8 @@
  * object: when two sightings are one object, stable addresses, and readers beside a writer.
  * Live: takes about a second of CPU time, or more.
  */
+#include "symbols/image/image_cache.c"
+
 #include "tests/prelude.h"
 
 #include <pthread.h>
@@ -11,8 +13,8 @@
 #include "tests/unhash.h"
 #include "symbols/base/base.h"
 
-static struct object *see(struct objects *d, const struct object_identity *id, const char *path,
-			  pid_t pid)
+static struct object *sight(struct objects *d, const struct object_identity *id, const char *path,
+			    pid_t pid)
 {
 	return objects_intern(d, id, path, strlen(path), pid, 0x1000, 0x2000);
 }
@@ -36,10 +38,10 @@ TEST(test_fixed_ids)
 
 	assert_int_equal(objects_new(&d), 0);
 	assert_int_equal(objects_nr(d), OBJECT_ID_FIRST);
-	assert_ptr_equal(see(d, &kernel, "[kernel.kallsyms]_text", 1),
+	assert_ptr_equal(sight(d, &kernel, "[kernel.kallsyms]_text", 1),
 			 objects_at(d, OBJECT_ID_KERNEL));
-	assert_ptr_equal(see(d, &vdso, "[vdso]", 1), objects_at(d, OBJECT_ID_VDSO));
-	assert_ptr_equal(see(d, &unknown, "x", 1), objects_at(d, OBJECT_ID_UNKNOWN));
+	assert_ptr_equal(sight(d, &vdso, "[vdso]", 1), objects_at(d, OBJECT_ID_VDSO));
+	assert_ptr_equal(sight(d, &unknown, "x", 1), objects_at(d, OBJECT_ID_UNKNOWN));
 	assert_int_equal(objects_nr(d), OBJECT_ID_FIRST);
 	assert_string_equal(objects_at(d, OBJECT_ID_KERNEL)->name.str, "[kernel]");
 	assert_string_equal(objects_at(d, OBJECT_ID_VDSO)->name.str, "[vdso]");
@@ -57,11 +59,11 @@ TEST(test_inode_not_path)
 
 	assert_int_equal(objects_new(&d), 0);
 	c.min = 2;
-	x = see(d, &a, "/usr/lib/libfoo.so", 10);
-	assert_ptr_equal(see(d, &a, "/mnt/other/libfoo.so", 11), x);
-	y = see(d, &b, "/usr/lib/libfoo.so", 10);
+	x = sight(d, &a, "/usr/lib/libfoo.so", 10);
+	assert_ptr_equal(sight(d, &a, "/mnt/other/libfoo.so", 11), x);
+	y = sight(d, &b, "/usr/lib/libfoo.so", 10);
 	assert_ptr_not_equal(y, x);
-	assert_ptr_not_equal(see(d, &c, "/usr/lib/libfoo.so", 10), x);
+	assert_ptr_not_equal(sight(d, &c, "/usr/lib/libfoo.so", 10), x);
 	assert_int_equal(objects_nr(d), OBJECT_ID_FIRST + 3);
 	assert_string_equal(x->name.str, "libfoo.so");
 	assert_string_equal(x->path.str, "/usr/lib/libfoo.so");
@@ -77,12 +79,12 @@ TEST(test_generations)
 	struct objects *d;
 
 	assert_int_equal(objects_new(&d), 0);
-	x = see(d, &any, "/a", 1);
-	assert_ptr_equal(see(d, &first, "/a", 1), x); /* learns that it is generation 5 */
-	y = see(d, &second, "/a", 1);
+	x = sight(d, &any, "/a", 1);
+	assert_ptr_equal(sight(d, &first, "/a", 1), x); /* learns that it is generation 5 */
+	y = sight(d, &second, "/a", 1);
 	assert_ptr_not_equal(y, x);
-	assert_ptr_equal(see(d, &first, "/a", 1), x);
-	assert_ptr_equal(see(d, &any, "/a", 1), y); /* the newest is the one in /proc now */
+	assert_ptr_equal(sight(d, &first, "/a", 1), x);
+	assert_ptr_equal(sight(d, &any, "/a", 1), y); /* the newest is the one in /proc now */
 	objects_free(d);
 }
 
@@ -95,16 +97,16 @@ TEST(test_generation_of_file)
 	struct objects *d;
 
 	assert_int_equal(objects_new(&d), 0);
-	x = see(d, &any, "/a", 1);
+	x = sight(d, &any, "/a", 1);
 	assert_true(objects_note_generation(d, x, 0));
 	assert_true(objects_note_generation(d, x, 5));
 	objects_sighting(d, x, &seen);
 	assert_int_equal(seen.generation, 5);
 	free(seen.path);
-	y = see(d, &second, "/a", 1);
+	y = sight(d, &second, "/a", 1);
 	assert_ptr_not_equal(y, x);
-	assert_ptr_equal(see(d, &first, "/a", 1), x);
-	assert_ptr_equal(see(d, &any, "/a", 1), y);
+	assert_ptr_equal(sight(d, &first, "/a", 1), x);
+	assert_ptr_equal(sight(d, &any, "/a", 1), y);
 	/* Another file was read. */
 	assert_false(objects_note_generation(d, y, 5));
 	assert_true(objects_note_generation(d, y, 6));
@@ -121,7 +123,7 @@ static uint64_t generations_ns(struct objects *d, uint64_t first)
 	for (uint64_t i = first; i < first + NR_GENERATIONS; i++) {
 		struct object_identity id = file(100, i);
 
-		see(d, &id, "/a", 1);
+		sight(d, &id, "/a", 1);
 	}
 	return time_thread_ns() - begin_ns;
 }
@@ -147,8 +149,8 @@ TEST(test_many_generations)
 		fail_msg("%u generations took %u us at first, at the end %u us", NR_GENERATIONS,
 			 (unsigned int)(first_ns / 1000), (unsigned int)(last_ns / 1000));
 	assert_int_equal(objects_nr(d), OBJECT_ID_FIRST + 100 * NR_GENERATIONS);
-	assert_int_equal(see(d, &early, "/a", 1)->id, OBJECT_ID_FIRST + 6);
-	assert_int_equal(see(d, &any, "/a", 1)->id, OBJECT_ID_FIRST + 100 * NR_GENERATIONS - 1);
+	assert_int_equal(sight(d, &early, "/a", 1)->id, OBJECT_ID_FIRST + 6);
+	assert_int_equal(sight(d, &any, "/a", 1)->id, OBJECT_ID_FIRST + 100 * NR_GENERATIONS - 1);
 	objects_free(d);
 }
 
@@ -170,7 +172,7 @@ static uint64_t add_scripts(bool chosen)
 			snprintf(path, sizeof(path), "script_%09u", i);
 		else if (!unhash_name(path, "s_", i, hash_u64(GOLDEN + OBJECT_SCRIPT), 16))
 			continue;
-		see(d, &id, path, 1);
+		sight(d, &id, path, 1);
 	}
 	assert_in_range(objects_nr(d), CHOSEN / 2, CHOSEN + OBJECT_ID_FIRST);
 	objects_free(d);
@@ -188,7 +190,7 @@ static uint64_t add_generations(bool chosen)
 	for (uint32_t i = 1; i <= CHOSEN; i++) {
 		struct object_identity id = file(100, chosen ? unhash_number(before, i) : i);
 
-		see(d, &id, "/a", 1);
+		sight(d, &id, "/a", 1);
 	}
 	assert_int_equal(objects_nr(d), CHOSEN + OBJECT_ID_FIRST);
 	objects_free(d);
@@ -215,9 +217,9 @@ TEST(test_long_paths)
 	path[0] = path[3900] = '/';
 	for (uint64_t i = 1; i <= 20000; i++) {
 		struct object_identity id = file(i, 1);
-		struct object *object = see(d, &id, path, 1);
+		struct object *object = sight(d, &id, path, 1);
 
-		assert_ptr_equal(see(d, &id, path, 2), object);
+		assert_ptr_equal(sight(d, &id, path, 2), object);
 		assert_int_equal(object->name.size, i * 4000 < 64 << 20 ? 99 : 64);
 		objects_sighting(d, object, &seen);
 		assert_int_equal(seen.pid, 2);
@@ -241,15 +243,15 @@ TEST(test_build_id_and_path)
 	struct objects *d;
 
 	assert_int_equal(objects_new(&d), 0);
-	x = see(d, &a, "/a", 1);
-	assert_ptr_equal(see(d, &a, "/b", 1), x);
-	assert_ptr_not_equal(see(d, &b, "/a", 1), x);
-	y = see(d, &none, "/a", 1);
+	x = sight(d, &a, "/a", 1);
+	assert_ptr_equal(sight(d, &a, "/b", 1), x);
+	assert_ptr_not_equal(sight(d, &b, "/a", 1), x);
+	y = sight(d, &none, "/a", 1);
 	assert_ptr_not_equal(y, x);
-	assert_ptr_equal(see(d, &none, "/a", 2), y);
-	assert_ptr_not_equal(see(d, &none, "/ab", 2), y);
+	assert_ptr_equal(sight(d, &none, "/a", 2), y);
+	assert_ptr_not_equal(sight(d, &none, "/ab", 2), y);
 	ino.build_id_size = 200; /* more than there is: cut, not read */
-	assert_ptr_equal(see(d, &ino, "/c", 1), see(d, &ino, "/c", 1));
+	assert_ptr_equal(sight(d, &ino, "/c", 1), sight(d, &ino, "/c", 1));
 	objects_free(d);
 }
 
@@ -261,9 +263,9 @@ TEST(test_anonymous_by_owner)
 	struct objects *d;
 
 	assert_int_equal(objects_new(&d), 0);
-	x = see(d, &a, "//anon", 1);
-	assert_ptr_equal(see(d, &a, "[heap]", 1), x);
-	assert_ptr_not_equal(see(d, &b, "//anon", 2), x);
+	x = sight(d, &a, "//anon", 1);
+	assert_ptr_equal(sight(d, &a, "[heap]", 1), x);
+	assert_ptr_not_equal(sight(d, &b, "//anon", 2), x);
 	assert_string_equal(x->name.str, "[anon]");
 	assert_int_equal(atomic_load(&x->state), OBJECT_FAILED);
 	assert_false(object_want(x));
@@ -279,7 +281,7 @@ TEST(test_sightings_and_names)
 	struct objects *d;
 
 	assert_int_equal(objects_new(&d), 0);
-	x = see(d, &a, "/x/one", 5);
+	x = sight(d, &a, "/x/one", 5);
 	objects_intern(d, &a, "/proc/7/root/x/one", 18, 7, 0x5000, 0x6000);
 	objects_sighting(d, x, &seen);
 	assert_int_equal(seen.pid, 7);
@@ -302,7 +304,7 @@ TEST(test_want_once)
 	struct object *x;
 
 	assert_int_equal(objects_new(&d), 0);
-	x = see(d, &a, "/a", 1);
+	x = sight(d, &a, "/a", 1);
 	assert_true(object_want(x));
 	assert_false(object_want(x));
 	assert_int_equal(atomic_load(&x->state), OBJECT_WANTED);
@@ -348,7 +350,7 @@ TEST(test_readers_beside_a_writer)
 	for (uint32_t i = 0; i < NR_OBJECTS; i++) {
 		struct object_identity id = file(OBJECT_ID_FIRST + i, 1);
 
-		assert_int_equal(see(d, &id, "/lib/x", 1)->id, OBJECT_ID_FIRST + i);
+		assert_int_equal(sight(d, &id, "/lib/x", 1)->id, OBJECT_ID_FIRST + i);
 	}
 	for (size_t i = 0; i < 3; i++) {
 		void *problem;
@@ -360,7 +362,7 @@ TEST(test_readers_beside_a_writer)
 	for (uint32_t i = 0; i < NR_OBJECTS; i++) {
 		struct object_identity id = file(OBJECT_ID_FIRST + i, 0);
 
-		assert_ptr_equal(see(d, &id, "/lib/x", 1), objects_at(d, OBJECT_ID_FIRST + i));
+		assert_ptr_equal(sight(d, &id, "/lib/x", 1), objects_at(d, OBJECT_ID_FIRST + i));
 	}
 	assert_ptr_equal(first, objects_at(d, OBJECT_ID_FIRST));
 	objects_free(d);
@@ -389,7 +391,7 @@ TEST(test_requests_beside_the_loader)
 	for (uint32_t i = 0; i < NR_OBJECTS; i++) {
 		struct object_identity identity = file(OBJECT_ID_FIRST + i, 1);
 
-		see(d, &identity, "/lib/x", 1);
+		sight(d, &identity, "/lib/x", 1);
 	}
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, want_all, d), 0);
@@ -493,7 +495,7 @@ TEST(test_kept)
 
 	assert_int_equal(objects_new(&d), 0);
 	x = hold(d, &a);
-	assert_ptr_equal(see(d, &a, "/tmp/x", 1), x);
+	assert_ptr_equal(sight(d, &a, "/tmp/x", 1), x);
 	object_put(x);
 	assert_ptr_equal(hold(d, &a), x);
 	object_put(hold(d, &kernel));

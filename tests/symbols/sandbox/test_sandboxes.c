@@ -4,6 +4,8 @@
  * changed at random are refused or harmless; what ends a worker costs one result only.
  * Live: waits for threads or processes and takes about a second of CPU time, or more.
  */
+#include "symbols/code/code.c"
+
 #include "tests/prelude.h"
 
 #include <elf.h>
@@ -66,7 +68,7 @@ static void nap(void)
 		;
 }
 
-static int serve(const struct sandbox_reader *reader, struct sandbox_call *c)
+static int serve_mode(const struct sandbox_reader *reader, struct sandbox_call *c)
 {
 	int rc;
 
@@ -89,7 +91,7 @@ static int serve(const struct sandbox_reader *reader, struct sandbox_call *c)
 #define WRAPPED(name, of)                                                                          \
 	static int serve_##name(struct sandbox_call *c)                                            \
 	{                                                                                          \
-		return serve(&of, c);                                                              \
+		return serve_mode(&of, c);                                                         \
 	}                                                                                          \
 	static struct sandbox_reader name
 
@@ -97,7 +99,7 @@ static struct sandbox_reader images[IMAGE_READERS];
 
 static int serve_image(struct sandbox_call *c)
 {
-	return serve(&image_readers[0], c);
+	return serve_mode(&image_readers[0], c);
 }
 
 WRAPPED(elf, elffacts_reader);
