@@ -184,7 +184,7 @@ TEST(test_little_memory)
 	seed = SEED;
 	h = run(&load, 200, &taken);
 	check_bound(history_slices(h), false);
-	assert_true(slices_memory(history_slices(h)) <= load.memory);
+	assert_true(history_slices(h)->memory <= load.memory);
 	assert_true(sum(history_slices(h), &count) == taken * T_SECOND / HZ);
 	assert_true(count == taken);
 	assert_true(slices_at(history_slices(h), 0)->begin_ns > 5001 * T_SECOND);

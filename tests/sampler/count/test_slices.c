@@ -166,7 +166,7 @@ static void check_all(const struct slices *s, const struct moment *all, uint32_t
 			weight += c.weight;
 		}
 	}
-	assert_true(memory <= slices_memory(s));
+	assert_true(memory <= s->memory);
 	for (uint32_t i = 0; i < nr; i++) {
 		want += all[i].count;
 		want_weight += all[i].weight;
@@ -227,8 +227,7 @@ static void run(uint64_t span_ns, size_t memory, uint32_t steps)
 			m->lost = rnd(100);
 			slices_note(s, SLICE_LOST, m->lost, 0);
 		}
-		assert_true(slices_memory(s) <= memory || slices_nr(s) == 1 ||
-			    span_ns == SLICES_ALL);
+		assert_true(s->memory <= memory || slices_nr(s) == 1 || span_ns == SLICES_ALL);
 		about.begin_ns = about.end_ns;
 		if (step % 40)
 			continue;
@@ -355,13 +354,13 @@ TEST(test_ten_minutes)
 		about.begin_ns = about.end_ns;
 	}
 	assert_int_equal(slices_nr(s), 6000);
-	assert_true(slices_memory(s) < 64 << 20);
+	assert_true(s->memory < 64 << 20);
 	begin = cpu_ns();
 	sums_init(&sums);
 	assert_true(slices_range(s, 0, UINT64_MAX, &range));
 	assert_int_equal(slices_sum(s, &range, &sums), 0);
 	assert_int_equal(range.count, 6000 * 200);
-	print_message("%zu KiB; the sum of all: %lld us of CPU time\n", slices_memory(s) >> 10,
+	print_message("%zu KiB; the sum of all: %lld us of CPU time\n", s->memory >> 10,
 		      (long long)(cpu_ns() - begin) / 1000);
 	sums_fini(&sums);
 	slices_free(s);
@@ -427,7 +426,7 @@ TEST(test_nothing_to_merge)
 		assert_int_equal(slices_add(s, counts, nr, &about), 0);
 		about.begin_ns = about.end_ns;
 		if (i == 4) {
-			assert_true(slices_memory(s) > 512 << 10);
+			assert_true(s->memory > 512 << 10);
 			filled = cpu_ns() - begin;
 			begin = cpu_ns();
 		}
@@ -485,13 +484,13 @@ TEST(test_merge_stopped)
 	slices_stop_by(s, &stopped);
 	took = add_many(s, 43, true);
 	print_message("stopped: %lld ms of CPU time\n", (long long)took / 1000000);
-	assert_true(took < (int64_t)SECOND && slices_memory(s) > 24 << 20 && !slices_merged(s));
+	assert_true(took < (int64_t)SECOND && s->memory > 24 << 20 && !slices_merged(s));
 	slices_free(s);
 
 	/* In the end they are one. */
 	assert_int_equal(slices_new(&s, SLICES_ALL, 32 * MANY), 0);
 	add_many(s, 20, true);
-	assert_true(slices_merged(s) && slices_memory(s) <= 32 * MANY);
+	assert_true(slices_merged(s) && s->memory <= 32 * MANY);
 	slices_free(s);
 
 	/* No step has more counts than can be sorted in a moment. */
