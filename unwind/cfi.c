@@ -184,6 +184,7 @@ static bool cfi_expr_is_plt(const uint8_t *bytes, size_t size, int64_t *pushed)
  * frame shows whether it has.
  */
 #define CFI_REWRITE_EARLY 1024u
+#define CFI_REWRITE_LEAST 8u /* longer than endbr64 and a pop */
 
 /*
  * Rows of an FDE, made of the state of its registers while its instructions run; frames that their
@@ -233,6 +234,7 @@ struct cfi_run {
 	bool holding;
 	uint64_t begin;	   /* start of the FDE */
 	uint64_t moves_sp; /* start of the last row with the CFA in neither sp nor fp */
+	bool leaf;	   /* took its return address into a register first of all */
 	uint64_t *made[2]; /* rules that the current instruction made */
 	uint32_t cost;	   /* bytes run */
 	enum cfi_reason reason;
@@ -362,8 +364,12 @@ static void note_eh_return(struct cfi_run *run, uint64_t end)
 	if (s->cfa_where == CFA_REGISTER && s->cfa_reg != run->arch->sp &&
 	    s->cfa_reg != run->arch->fp)
 		run->moves_sp = run->loc;
+	/* Not vfork(), which takes it from the stack first: a call that rewrites needs more code.
+	 */
+	run->leaf |= s->ra.where == RULE_OTHER && !run->moves_sp &&
+		     run->loc - run->begin < CFI_REWRITE_LEAST;
 	if (s->ra.where != RULE_OTHER || run->rewrite.from || run->cie->signal ||
-	    run->arch->ra_in_register)
+	    run->arch->ra_in_register || run->leaf)
 		return;
 	run->rewrite.from = run->rewrite.late =
 		MAX(run->loc, CFI_REWRITE_BEFORE + 1) - CFI_REWRITE_BEFORE;

@@ -386,6 +386,23 @@ TEST(test_sure)
 	ehframe_fini(&eh);
 }
 
+/* vfork(): its first instruction, or the second, takes the return address into a register. */
+TEST(test_sure_without_frame)
+{
+	for (uint8_t after = 1; after <= 8; after += after < 5 ? 4 : 3) {
+		const uint8_t insns[] = { 0x40 | after, 0x0e, 0, 0x09, 16, 5, 0x48, 0x0e, 8 };
+		struct cfi_rule rule;
+		struct ehframe eh;
+		uint32_t fde = make(&eh, insns, sizeof(insns), 0x22), cost;
+
+		assert_int_equal(cfi_rule_at(&arch_x86_64, &eh, fde, START + after + 7, &rule,
+					     &cost),
+				 CFI_OK);
+		assert_int_equal(rule.sure, after < 8);
+		ehframe_fini(&eh);
+	}
+}
+
 /*
  * libgcc 14: _Unwind_Resume() has 177 bytes of code between the call that overwrites the saved
  * registers and the row with the return address in a register.

@@ -333,10 +333,12 @@ TEST(test_rewritten_frame, set_up, tear_down)
 	assert_int_equal(step_doubt(step), CFI_DOUBTFUL);
 	assert_int_equal(RUN(0x0e, 16), STEP_CALLER);
 	assert_int_equal(step_doubt(step), CFI_SURE);
-	/* A leaf without a frame: CFA is sp itself. */
+	/* A leaf without a frame, as vfork(): CFA is sp itself. */
 	assert_int_equal(RUN(0x0c, 7, 0, 0x09, 16, 2), STEP_CALLER);
 	assert_int_equal(frame.reg[16], 102);
 	assert_int_equal(frame.reg[7], SP);
+	assert_int_equal(step_doubt(step), CFI_SURE);
+	assert_int_equal(RUN(0x48, 0x0c, 7, 0, 0x09, 16, 2), STEP_CALLER);
 	assert_int_equal(step_doubt(step), CFI_DOUBTFUL);
 	/* __builtin_eh_return: CFA by way of rcx, then rip in rcx. */
 	assert_int_equal(RUN(0x42, 0x0c, 2, 8, 0x43, 0x0c, 7, 8, 0x41, 0x0c, 7, 0, 0x09, 16, 2),
