@@ -201,6 +201,7 @@ struct sampler_config {
 	size_t ring_size;      /* bytes of data ring per CPU; 0: chosen within the mlock limit */
 	uint64_t tick_ns;      /* one profile a tick; first ones sooner unless exact_ticks */
 	bool exact_ticks;      /* batch: no early profiles */
+	bool window_alone;     /* batch: no decaying sum and total is kept, unless replayed */
 	bool warm_up;	       /* one tick only: begin it when the code that runs is read */
 	uint64_t window_ns;    /* of PROFILE_WINDOW */
 	/* Rules that are tested with each slice; the first match of each stops the screen there. */

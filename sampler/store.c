@@ -205,12 +205,6 @@ static int store_new_tables(const struct store_caps *caps, struct stacks **stack
 	return code;
 }
 
-/* Batch output of the running system is of its ticks alone: no window can be asked for. */
-static uint32_t long_cells(const struct sampler_config *config)
-{
-	return config->exact_ticks && !config->replay ? 0 : LONG_CELLS_MAX;
-}
-
 int store_open(struct store *st, const struct sampler_config *config, struct err *e)
 {
 	uint32_t nr_cpus = config->replay ? 0 : (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
@@ -238,7 +232,8 @@ int store_open(struct store *st, const struct sampler_config *config, struct err
 	if (!code && config->replay)
 		code = stacks_begin_small(st->stacks);
 	if (!code)
-		code = history_new(&st->history, slices_ns, HALF_LIFE_NS, long_cells(config));
+		code = history_new(&st->history, slices_ns, HALF_LIFE_NS,
+				   config->window_alone && !config->replay ? 0 : LONG_CELLS_MAX);
 	if (code)
 		return err_set(e, code, "no memory for the tables: %s", strerror(-code));
 	if (nr_cpus || config->history_ns)

@@ -1124,7 +1124,7 @@ int options_set_batch(struct options *o, struct err *e)
 		return EXIT_USAGE;
 	}
 	o->batch = true;
-	o->config.exact_ticks = true;
+	o->config.exact_ticks = o->config.window_alone = true;
 	/* A command is sampled from its first instruction, a recording has everything. */
 	o->config.warm_up = o->nr_ticks == 1 && o->config.target != TARGET_COMMAND &&
 			    !o->config.record && !o->config.replay;
