@@ -859,26 +859,17 @@ static void reopen(struct object *object)
 	atomic_store_explicit(&object->state, OBJECT_NEW, memory_order_release);
 }
 
-/* Give the whole pages of a file back, of @size bytes from the begin of @pages on. */
-static void give_back(const struct image_pages *pages, uint64_t size)
-{
-	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-
-	/* Behind them are bytes of ours, which would be lost. */
-	if (pages->at && size >= page)
-		madvise(pages->at, size & ~(page - 1), MADV_DONTNEED);
-}
-
 /*
- * Unmap the pages of files that an image has: a name is read once, and the kernel maps sixteen
- * pages for each that is read. The ones in use come back from its cache.
+ * Unmap the pages of a file that have names: each is read once, by the loader, and the kernel maps
+ * sixteen around it. Not those of .eh_frame, which sampler threads would wait for.
  */
-static void give_image_back(const struct image *image)
+static void give_names_back(const struct image *image)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
-	give_back(&image->name_pages, image->names_in_file);
-	give_back(&image->frames, image->eh.file_at % page + image->eh.in_file);
+	/* Behind the whole pages are bytes of ours, which would be lost. */
+	if (image->name_pages.at && image->names_in_file >= page)
+		madvise(image->name_pages.at, image->names_in_file & ~(page - 1), MADV_DONTNEED);
 }
 
 /*
@@ -902,7 +893,7 @@ static void image_evict_idle(struct image_cache *o, uint64_t now_ns)
 
 		if (used + IDLE >= o->newest) {
 			/* The loader alone replaces it. */
-			give_image_back(atomic_load_explicit(&object->image, memory_order_relaxed));
+			give_names_back(atomic_load_explicit(&object->image, memory_order_relaxed));
 			i++;
 			continue;
 		}

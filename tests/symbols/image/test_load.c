@@ -255,7 +255,7 @@ static uint64_t sum_of(const struct image *image)
 }
 
 /* Pages of a file leave the memory of this process; the bytes of ours behind them do not. */
-TEST(test_give_pages_back)
+TEST(test_give_names_back)
 {
 	char path[] = "build/test-load-XXXXXX";
 	struct image *image = NULL;
@@ -276,7 +276,7 @@ TEST(test_give_pages_back)
 	if (image->name_pages.at) {
 		sum = sum_of(image);
 		kib = files_kib();
-		give_image_back(image);
+		give_names_back(image);
 		assert_true(files_kib() <= kib - (long)(image->names_in_file >> 11));
 		assert_true(sum_of(image) == sum);
 	}
