@@ -705,6 +705,7 @@ int elfplt_add(struct elfsym *t, const struct elffile *f);
 /* Addresses of functions; 0: missing. */
 struct elfv8_symbols {
 	uint64_t code, code_size, data, data_size, name;
+	uint64_t version; /* V8::GetVersion(), which is always exported */
 	/* Of the blob itself: from 13.6 on the functions are not exported. */
 	uint64_t blob_code, blob_code_size, blob_data, blob_data_size;
 };

@@ -1281,6 +1281,8 @@ void elfv8_symbol(struct elfv8_symbols *s, const char *name, uint64_t address)
 				memcpy((char *)s + blobs[i].at, &address, sizeof(address));
 		return;
 	}
+	if (!strcmp(name, "_ZN2v82V810GetVersionEv"))
+		s->version = address;
 	if (strncmp(name, prefix, sizeof(prefix) - 1) != 0)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(functions); i++)
@@ -1397,8 +1399,11 @@ static uint32_t find_places(const struct elffile *f, struct elfv8_blob *b, struc
 			continue;
 		b->data = s->sh_addr + at;
 		b->data_size = s->sh_size - at;
-		for (uint32_t entry = ENTRY_MIN; !nr && entry <= ENTRY_MAX; entry += 4)
+		for (uint32_t entry = ENTRY_MIN; !nr && entry <= ENTRY_MAX; entry += 4) {
 			nr = read_places(data, b, entry, out);
+			if (nr)
+				b->data_size = PLACES_HEAD + (uint64_t)nr * entry;
+		}
 	}
 	free(bytes);
 	if (nr)
@@ -1518,7 +1523,7 @@ static size_t read_name(const struct elffile *f, uint64_t address, char *out)
 	return size;
 }
 
-/* Add the builtins: all with a name each, or none. */
+/* Add the builtins with a pointer to a name, if all of these are names; else none. */
 static int add_builtins(struct elfsym *t, const struct elffile *f, const struct elfv8_blob *b,
 			const struct builtin *places, uint32_t nr, const uint64_t *names)
 {
@@ -1528,12 +1533,69 @@ static int add_builtins(struct elfsym *t, const struct elffile *f, const struct 
 
 	/* All are missed in one call, not piece by piece. */
 	for (uint32_t i = 0; i < nr; i++)
-		if (!read_name(f, names[i], name + prefix) && !elffile_waits(f))
+		if (names[i] && !read_name(f, names[i], name + prefix) && !elffile_waits(f))
 			return 0;
 	for (uint32_t i = 0; i < nr && !rc && !elffile_waits(f); i++)
-		rc = elfsym_add_named(t, b->code + places[i].offset, places[i].size, name,
-				      prefix + read_name(f, names[i], name + prefix));
+		if (names[i])
+			rc = elfsym_add_named(t, b->code + places[i].offset, places[i].size, name,
+					      prefix + read_name(f, names[i], name + prefix));
 	return rc;
+}
+
+/* ---- names in a file that exports nothing that leads to them ---- */
+
+#define RUNS_MAX 16U
+
+/* Runs of pointers into read-only data, one in each entry of a table of names. */
+struct runs {
+	uint64_t start, size; /* of the data */
+	struct {
+		uint64_t last;
+		uint32_t nr, run;
+	} at[NAME_ENTRY / 8]; /* by the remainder of the address */
+	uint32_t nr;
+	uint64_t end[RUNS_MAX]; /* the last entry of each long one */
+};
+
+static bool follow_run(const Elf64_Rela *r, void *ctx)
+{
+	struct runs *c = ctx;
+	uint32_t i = r->r_offset / 8 % ARRAY_SIZE(c->at);
+
+	if ((uint64_t)r->r_addend - c->start >= c->size)
+		return true;
+	c->at[i].nr = r->r_offset == c->at[i].last + NAME_ENTRY ? c->at[i].nr + 1 : 1;
+	c->at[i].last = r->r_offset;
+	if (c->at[i].nr == BUILTINS_MIN)
+		c->at[i].run = c->nr++;
+	if (c->at[i].nr >= BUILTINS_MIN && c->at[i].run < RUNS_MAX)
+		c->end[c->at[i].run] = r->r_offset;
+	return true;
+}
+
+/*
+ * Read the names of @nr builtins from the table, which ends with a long run: of the interpreter's
+ * code. Builtins in C++ have none in the file: their entries are set as the program starts.
+ */
+static bool search_names(const struct elffile *f, uint32_t nr, uint64_t *names)
+{
+	const Elf64_Shdr *data = elffile_section(f, ".rodata");
+	struct runs c = { .start = data ? data->sh_addr : 0, .size = data ? data->sh_size : 0 };
+	char name[NAME_MAX];
+
+	if (!elffile_relative(f, follow_run, &c))
+		return false;
+	for (uint32_t i = 0; i < MIN(c.nr, RUNS_MAX); i++) {
+		uint32_t named = 0;
+
+		if (!read_pointers(f, c.end[i] - (uint64_t)(nr - 1) * NAME_ENTRY, nr, names))
+			continue;
+		for (uint32_t k = 0; k < nr; k++)
+			named += names[k] && read_name(f, names[k], name);
+		if (elffile_waits(f) || (names[0] && named > nr / 2))
+			return true;
+	}
+	return false;
 }
 
 static void find_functions(const struct elfsym *t, struct elfv8_symbols *s)
@@ -1555,7 +1617,8 @@ int elfv8_add(struct elfsym *t, const struct elffile *f)
 	int rc = 0;
 
 	find_functions(t, &s);
-	if (!s.code || !elfv8_blob(&b, &s, f) || !find_names(f, s.name, &table) ||
+	if (!(s.code ? elfv8_blob(&b, &s, f) && find_names(f, s.name, &table)
+		     : s.version && elfv8_find(&b, f)) ||
 	    !elffile_offset(f, b.data, b.data_size, &b.data) ||
 	    elffile_read_alloc(f, b.data, b.data_size, &data))
 		return 0;
@@ -1563,7 +1626,7 @@ int elfv8_add(struct elfsym *t, const struct elffile *f)
 	names = calloc(BUILTINS_MAX, sizeof(*names));
 	for (uint32_t entry = ENTRY_MIN; places && names && !nr && entry <= ENTRY_MAX; entry += 4)
 		nr = read_places(data, &b, entry, places);
-	if (nr && read_pointers(f, table, nr, names))
+	if (nr && (s.code ? read_pointers(f, table, nr, names) : search_names(f, nr, names)))
 		rc = add_builtins(t, f, &b, places, nr, names);
 	free(places);
 	free(names);

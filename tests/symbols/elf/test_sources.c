@@ -507,6 +507,71 @@ TEST(test_v8_names_apart)
 	elfsym_fini(&t);
 }
 
+/*
+ * A stripped file that exports nothing that leads to the tables: they are found by their form. The
+ * builtins in C++ have no names in it.
+ */
+TEST(test_v8_searched)
+{
+	enum { FIRST = 6, SIZE = V8_SIZE + V8_NR_BUILTINS * sizeof(Elf64_Rela), DYNAMIC = 0xf000 };
+	static uint8_t bytes[SIZE];
+	static char sections[] = "\0.text\0.rodata";
+	const Elf64_Dyn dynamic[] = { { DT_RELA, { V8_SIZE } },
+				      { DT_RELASZ, { V8_NR_BUILTINS * sizeof(Elf64_Rela) } },
+				      { DT_RELACOUNT, { V8_NR_BUILTINS } },
+				      { DT_NULL, { 0 } } };
+	Elf64_Phdr segments[] = {
+		{ .p_type = PT_LOAD, .p_filesz = SIZE, .p_memsz = SIZE },
+		{ .p_type = PT_DYNAMIC, .p_offset = DYNAMIC, .p_filesz = sizeof(dynamic) },
+	};
+	Elf64_Shdr shdrs[] = {
+		{ 0 },
+		{ .sh_name = 1, .sh_type = SHT_PROGBITS, .sh_size = V8_DATA },
+		{ .sh_name = 7,
+		  .sh_type = SHT_PROGBITS,
+		  .sh_addr = V8_DATA,
+		  .sh_offset = V8_DATA,
+		  .sh_size = V8_SIZE - V8_DATA },
+	};
+	const struct elffile f = { .fd = -1,
+				   .memory = bytes,
+				   .size = SIZE,
+				   .elf_class = ELFCLASS64,
+				   .machine = EM_X86_64,
+				   .phdrs = segments,
+				   .nr_phdrs = 2,
+				   .shdrs = shdrs,
+				   .nr_shdrs = 3,
+				   .shstr = sections,
+				   .shstr_size = sizeof(sections) };
+	static const char exported[] = "_ZN2v82V810GetVersionEv";
+	struct elfsym t = { .nr = 0 };
+
+	make_v8(bytes, &t);
+	elfsym_fini(&t);
+	t = (struct elfsym){ .nr = 0 };
+	elfsym_add_named(&t, 64, 11, exported, strlen(exported));
+	memcpy(bytes + DYNAMIC, dynamic, sizeof(dynamic));
+	memset(bytes + V8_NAMES, 0, 24 * V8_NR_BUILTINS);
+	for (uint32_t i = 0; i < V8_NR_BUILTINS; i++) {
+		const Elf64_Rela r = { V8_NAMES + 24 * i, R_X86_64_RELATIVE, V8_TEXT + 8 * i };
+
+		memset(bytes + V8_CODE + (size_t)64 * i + 40, 0xcc, 24);
+		if (!i || i >= FIRST)
+			memcpy(bytes + V8_SIZE + i * sizeof(r), &r, sizeof(r));
+	}
+	assert_int_equal(elfv8_add(&t, &f), 0);
+	assert_int_equal(t.nr, 1 + V8_NR_BUILTINS - (FIRST - 1));
+	assert_string_equal(t.names + t.symbols[2].name, "Builtins_Add6");
+	assert_int_equal(t.symbols[2].vaddr, V8_CODE + 64 * 6);
+	/* The table does not begin there. */
+	memset(bytes + V8_SIZE, 0, sizeof(Elf64_Rela));
+	t.nr = 1;
+	assert_int_equal(elfv8_add(&t, &f), 0);
+	assert_int_equal(t.nr, 1);
+	elfsym_fini(&t);
+}
+
 TEST(test_go)
 {
 	uint8_t table[GO_SIZE];
