@@ -767,6 +767,22 @@ static void set_difference(struct derive_state *s, uint8_t to, uint8_t from, uin
 		set(s, from, derive_value(DERIVE_DISTANCE, derive_number(sp)));
 }
 
+/* Exchange two registers. The stack pointer may go to an area of which nothing is known. */
+static void swap(struct derive_state *s, uint8_t a, uint8_t b)
+{
+	const uint8_t other = a == SP ? b : a;
+	const bool moves = a == SP || b == SP;
+	const uint64_t value = s->reg[moves ? SP : b], to = s->reg[other];
+
+	if (a == b)
+		return;
+	if (moves)
+		set_sp(s, to);
+	else
+		set(s, b, to);
+	set(s, other, moves && derive_kind(value) != DERIVE_CFA ? 0 : value);
+}
+
 /* Apply add, sub, and, xor, xchg of registers. False: it is none of these. */
 static bool apply_sum(const struct x86 *i, struct derive_state *s)
 {
@@ -774,6 +790,10 @@ static bool apply_sum(const struct x86 *i, struct derive_state *s)
 	uint8_t what = i->reg & 7, to = to_rm ? i->rm : i->reg, from = to_rm ? i->reg : i->rm;
 	uint64_t value;
 
+	if ((i->op & 0xf8) == 0x90 && i->wide && !i->f3) { /* xchg of rax, nop */
+		swap(s, 0, (i->op & 7) | i->b);
+		return true;
+	}
 	if (i->mod != 3)
 		return false;
 	switch (i->op) {
@@ -800,12 +820,9 @@ static bool apply_sum(const struct x86 *i, struct derive_state *s)
 		set(s, i->reg, derive_value(DERIVE_NUMBER, 0));
 		return true;
 	case 0x87:
-		if (!i->wide || i->reg == SP || i->rm == SP)
-			return false;
-		value = s->reg[i->reg];
-		set(s, i->reg, s->reg[i->rm]);
-		set(s, i->rm, value);
-		return true;
+		if (i->wide)
+			swap(s, i->reg, i->rm);
+		return i->wide;
 	}
 	return false;
 }

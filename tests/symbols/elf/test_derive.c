@@ -31,6 +31,11 @@ FUNCTION(d_plain,
 FUNCTION(d_frame,
 	"push %rbp\n mov %rsp, %rbp\n sub %rdi, %rsp" LABEL(d_frame_body)
 	"call *%rsi\n leave" LABEL(d_frame_left) "ret");
+FUNCTION(d_xchg,
+	 "push %rbx\n lea -256(%rsp), %rbx\n and $-64, %rbx\n xchg %rsp, %rbx" LABEL(
+		 d_xchg_body) "call *%rsi\n xchg %rsp, %rbx" LABEL(d_xchg_back)
+	 "lea -64(%rsp), %rax\n xchg %rax, %rsp" LABEL(d_xchg_rax)
+	 "xchg %rsp, %rax\n pop %rbx" LABEL(d_xchg_left) "ret");
 FUNCTION(d_enter,
 	"enter $48, $0\n push %rbx" LABEL(d_enter_body)
 	"call *%rsi\n pop %rbx\n leave" LABEL(d_enter_left) "ret");
@@ -265,6 +270,12 @@ TEST(test_frame_pointer)
 	assert_cfa(&r, AT(d_frame_body), DERIVE_BY_REG, 6, 16, 0);
 	assert_saved(&r, AT(d_frame_body), RBP, DERIVE_AT_CFA, -16);
 	assert_cfa(&r, AT(d_frame_left), DERIVE_BY_REG, 7, 8, 0);
+	DERIVE(&r, d_xchg);
+	assert_cfa(&r, AT(d_xchg_body), DERIVE_BY_REG, 3, 16, 0);
+	assert_saved(&r, AT(d_xchg_body), RBX, DERIVE_AT_CFA, -16);
+	assert_cfa(&r, AT(d_xchg_back), DERIVE_BY_REG, 7, 16, 0);
+	assert_cfa(&r, AT(d_xchg_rax), DERIVE_BY_REG, 7, 80, 0);
+	assert_cfa(&r, AT(d_xchg_left), DERIVE_BY_REG, 7, 8, 0);
 	DERIVE(&r, d_enter);
 	assert_cfa(&r, AT(d_enter_body), DERIVE_BY_REG, 7, 72, 0);
 	assert_saved(&r, AT(d_enter_body), RBP, DERIVE_AT_CFA, -16);
