@@ -21,11 +21,11 @@ LONG = 60
 Room = collections.namedtuple("Room", "doors includes")
 # Figures of the whole: the most that is allowed. They only fall.
 BUDGET = {
-    "files": 223,
+    "files": 221,
     "headers": 60,
     "headers used by other folders": 39,
-    "exported functions": 1770,
-    "exported for one other file": 1068,
+    "exported functions": 1765,
+    "exported for one other file": 1063,
     "files in call circles": 0,
     "own headers, p90": 32,
     "own headers, max": 36,

@@ -115,10 +115,6 @@ bool pmu_is_word(const char *text);
 /* Call @fn with "msr/tsc/", for each event of each PMU. */
 void pmu_each(const char *root, void (*fn)(void *ctx, const char *name, const char *pmu),
 	      void *ctx);
-/* "sched:sched_switch". 0, -ENOENT: there is no such one (no sentence), -EINVAL with a sentence. */
-int tracepoint_parse(const char *root, struct event *ev, const char *system, const char *name,
-		     struct err *e);
-void tracepoint_each(const char *root, void (*fn)(void *ctx, const char *name), void *ctx);
 /*
  * "pfm:NAME:ATTRIBUTES", as libpfm4 has them; false: it is none. As probe_parse(); @text is cut
  * where modifiers begin that the library does not know.
@@ -129,13 +125,6 @@ bool libpfm_parse(struct event *ev, char *text, const char **modifiers, int *cod
 typedef void libpfm_fn(void *ctx, const char *name, const char *description);
 
 void libpfm_each(const char *root, libpfm_fn *fn, void *ctx);
-/*
- * "mem:…", "uprobe:…", "uretprobe:…", "kprobe:…",
- * "kretprobe:…": true, *@code 0 or -EINVAL with a
- * sentence, and where its modifiers begin (NULL: none); false: it is none of these.
- */
-bool probe_parse(const char *root, struct event *ev, const char *text, const char **modifiers,
-		 int *code, struct err *e);
 
 /*
  * Fill in the event. 0, or -errno: its format is unreadable or unknown, or tasks have numbers of

@@ -92,7 +92,7 @@ struct elfparts {
  */
 int xz_decode(const void *in, size_t in_size, void **out, size_t *out_size);
 
-/* The messages between elf_sandbox.c and its workers. Both have the same program. */
+/* The messages between elf.c and its workers. Both have the same program. */
 
 #define ELF_SANDBOX_FILES 2
 
@@ -376,7 +376,7 @@ struct elfvar {
 };
 
 /*
- * The worker's side of elf_sandbox.c: files of which some parts are there.
+ * The worker's side of elf.c: files of which some parts are there.
  *
  * Runs in the worker, or in the thread of the call.
  */

@@ -36,11 +36,6 @@ static inline uint64_t ehhdr_base(uint64_t eh_frame)
 
 #define ELFPARTS_ALIGNED (16U << 10)
 
-/* Return the bytes from @start to before @end <= @size, the size of the file, and the ones around.
- */
-struct elfpart elfparts_round(uint64_t start, uint64_t end, uint64_t size);
-/* Add them. */
-void elfparts_add(struct elfparts *p, uint64_t start, uint64_t end, uint64_t size);
 /*
  * xz streams -> bytes, under limits (the .gnu_debugdata section of stripped
  * objects). Built without liblzma: always -EOPNOTSUPP.
@@ -51,10 +46,6 @@ void elfparts_add(struct elfparts *p, uint64_t start, uint64_t end, uint64_t siz
 #define XZ_OUTPUT_MAX (64UL << 20)
 
 #define ELFFILE_SHDRS_MAX 65536U
-
-/* Read the headers of @fd, of which some parts are there; @mapped: all its bytes, or NULL. */
-int elffile_open_parts(struct elffile *f, int fd, const void *mapped, uint64_t size,
-		       const struct elfparts *there, struct elfparts *missed);
 
 /* Some values of the dynamic section; all zero where there is none. */
 struct elffile_dynamic {

@@ -1158,7 +1158,7 @@ const struct sandbox_reader image_readers[IMAGE_READERS] = { READER(0), READER(1
 							     READER(3) };
 
 /*
- * Read an image: the bytes of the file by elf_sandbox.c, their meaning in the sandbox.
+ * Read an image: the bytes of the file by elf.c, their meaning in the sandbox.
  *
  * Runs on: a helper.
  */
