@@ -873,19 +873,14 @@ static void give_names_back(const struct image *image)
 }
 
 /*
- * Once a minute: evict the images without a sample in the ten minutes before the latest one, and
- * return free memory to the system. Not for a recording.
+ * Once a minute: evict the images without a sample in the ten minutes before the latest one. Not
+ * for a recording.
  */
 static void image_evict_idle(struct image_cache *o, uint64_t now_ns)
 {
 	if (o->no_proc || now_ns - o->idle_ns < IDLE_CHECK_NS)
 		return;
 	o->idle_ns = now_ns;
-	/*
-	 * Tables come and go, of images, counts and processes: their pages stay resident, unless
-	 * they are at the end of the heap.
-	 */
-	malloc_trim(0);
 	choose(o, false); /* for o->newest */
 	for (uint32_t i = 0; i < o->ready.nr;) {
 		struct object *object = objects_at(o->objects, o->ready.list[i]);
@@ -904,7 +899,10 @@ static void image_evict_idle(struct image_cache *o, uint64_t now_ns)
 	}
 }
 
-/* Evict images that are worth less than their memory. Not for a recording: its end is near. */
+/*
+ * Evict images that are worth less than their memory, and return free memory to the system. Not for
+ * a recording: its end is near.
+ */
 static void image_evict_spare(struct image_cache *o, uint64_t now_ns)
 {
 	uint32_t i;
@@ -912,6 +910,11 @@ static void image_evict_spare(struct image_cache *o, uint64_t now_ns)
 	if (o->no_proc || now_ns - o->spare_ns < SPARE_CHECK_NS)
 		return;
 	o->spare_ns = now_ns;
+	/*
+	 * Tables come and go, of images, counts and processes: their pages stay resident, unless
+	 * they are at the end of the heap.
+	 */
+	malloc_trim(0);
 	for (uint32_t n = 0; n < SPARE_MAX; n++) {
 		if (atomic_load_explicit(&o->memory, memory_order_relaxed) <= o->memory_idle)
 			return;
