@@ -559,6 +559,15 @@ static int by_switch(struct walk *w)
 	return stop == UNWIND_NO_CFI ? UNWIND_SWITCHED : stop;
 }
 
+/* The first function of a stack: of a goroutine that C has called, C goes on on another one. */
+static int by_root(struct walk *w)
+{
+	if (!by_other_stack(w))
+		return UNWIND_COMPLETE;
+	w->f.valid &= ~(1ULL << w->u->arch->fp);
+	return WALK_ON;
+}
+
 /* Return true if CFI needs the sp that a guess before did not find. */
 static bool lacks_sp(const struct walk *w, enum step_result result)
 {
@@ -1014,6 +1023,10 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		learn(w, rule, &from, result, flags);
 	if (result == STEP_ROOT && rule && is_zero_no_root(w, row_pack(&rule->row), &from))
 		return WALK_ON;
+	if (result == STEP_ROOT) {
+		w->f = from;
+		return by_root(w);
+	}
 	if (result != STEP_CALLER)
 		return flags & ROW_GUESS && result != STEP_ROOT ? by_guess(w)
 								: stop_of_rule(w, rule, result);
@@ -1244,7 +1257,7 @@ static int caller_find(struct walk *w)
 		return by_rows(w, row);
 	case ROW_END:
 		w->row_hits++;
-		return row & ROW_SWITCH ? by_switch(w) : UNWIND_COMPLETE;
+		return row & ROW_SWITCH ? by_switch(w) : by_root(w);
 	case ROW_NO_CFI:
 		return by_guess(w);
 	case ROW_REFUSED:

@@ -393,12 +393,13 @@ static int find_symbols(struct detect_search *search, const struct elffile *f, e
 }
 
 /*
- * Find the functions by which Go calls C, and its runtime on the stack of the thread: by Go's own
- * table if it is stripped. 0 or -ENOENT.
+ * Find the functions by which Go calls C, its runtime on the stack of the thread, and by which C
+ * calls Go: by Go's own table if it is stripped. 0 or -ENOENT.
  */
 static int find_go(struct detect_file *d, const struct elffile *f)
 {
-	static const char *const names[] = { "runtime.asmcgocall", "runtime.systemstack" };
+	static const char *const names[] = { "runtime.asmcgocall", "runtime.systemstack",
+					     "runtime.cgocallback", "runtime.goexit" };
 	struct image *image;
 
 	if (f->machine != EM_X86_64 || image_build(&image, &(struct image_parts){ .file = f }) ||
@@ -410,9 +411,13 @@ static int find_go(struct detect_file *d, const struct elffile *f)
 
 		for (size_t k = 0; k < ARRAY_SIZE(names); k++) {
 			rest = name + strlen(names[k]);
-			if (!strncmp(name, names[k], strlen(names[k])) &&
-			    (!*rest || !strcmp(rest, ".abi0")))
+			if (strncmp(name, names[k], strlen(names[k])) != 0 ||
+			    (*rest && strcmp(rest, ".abi0") != 0))
+				continue;
+			if (k < 2)
 				add_eval(d, s->vaddr, s->size, false);
+			else
+				*(k == 2 ? &d->runtime : &d->code_type) = s->vaddr;
 		}
 	}
 	image_free(image);

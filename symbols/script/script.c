@@ -258,19 +258,29 @@ static void put_frames(const struct lang_reader *r, const struct lang_process *p
 /* Bytes below the frame pointer of the caller of systemstack() among which its call is sought. */
 #define GO_FRAME 2048U
 
+/* Words above a return address to cgocallback() among which is its own. */
+#define GO_CALLBACK_WORDS 8U
+
+/* Bytes of code of cgocallback() at most. */
+#define GO_CALLBACK 512U
+
+/* Return the function that the code before @pc, near @near, calls; 0: none. */
+static uint64_t called_before(struct lang_reader *r, uint64_t pc, uint64_t near)
+{
+	const uint8_t *code;
+
+	/* Its distance has 32 bits. */
+	if ((pc - near + (1ULL << 31)) >> 32)
+		return 0;
+	code = lang_memory_read(&r->memory, pc - GO_CALL, GO_CALL);
+	return code && code[0] == 0xe8 ? pc + (uint64_t)(int64_t)(int32_t)bytes_u32(code + 1) : 0;
+}
+
 /* Return whether the code before @pc calls asmcgocall() or systemstack(). */
 static bool is_go_call(struct lang_reader *r, const struct lang_process *p, uint64_t pc)
 {
-	const uint8_t *code;
-	uint64_t to;
+	uint64_t to = p->nr_eval ? called_before(r, pc, p->eval[0].start) : 0;
 
-	/* Its distance has 32 bits. */
-	if (!p->nr_eval || (pc - p->eval[0].start + (1ULL << 31)) >> 32)
-		return false;
-	code = lang_memory_read(&r->memory, pc - GO_CALL, GO_CALL);
-	if (!code || code[0] != 0xe8)
-		return false;
-	to = pc + (uint64_t)(int64_t)(int32_t)bytes_u32(code + 1);
 	for (uint32_t i = 0; i < p->nr_eval; i++)
 		if (p->eval[i].start == to)
 			return true;
@@ -330,6 +340,21 @@ static bool go_stack_at(struct lang_reader *r, const struct lang_process *p,
 	return false;
 }
 
+/* Read the stack at @sp for the frame at @from: the end of the memory may be near. */
+static bool read_upward(struct lang_reader *r, struct lang_chain *out, uint64_t from, uint64_t sp)
+{
+	uint32_t size = GO_STACK_MAX;
+
+	out->other = (struct lang_other_stack){ .from = from, .sp = sp };
+	do {
+		out->other_bytes = read_other(&r->memory, sp, sp + size, &out->other.size);
+		size /= 4;
+	} while (!out->other_bytes && size >= 512);
+	if (!out->other_bytes)
+		out->other.size = 0;
+	return out->other_bytes;
+}
+
 /*
  * Find the goroutine by the frame pointer of systemstack(), which the function that it calls on
  * the stack of the thread keeps below its return address, the word before @at; at its begin it is
@@ -344,7 +369,7 @@ static bool system_stack_at(struct lang_reader *r, const struct lang_process *p,
 	const uint8_t *bytes = fp & 7 || !lang_memory_is_pointer(fp)
 				       ? NULL
 				       : lang_memory_read(&r->memory, fp + 16 - GO_FRAME, GO_FRAME);
-	uint32_t i = GO_FRAME - 8, size = GO_STACK_MAX;
+	uint32_t i = GO_FRAME - 8;
 
 	if (!bytes)
 		return false;
@@ -353,22 +378,34 @@ static bool system_stack_at(struct lang_reader *r, const struct lang_process *p,
 		i -= 8;
 	if (!i)
 		return false;
-	out->other = (struct lang_other_stack){ s->sp + at, .sp = fp + 16 - GO_FRAME + i };
-	/* Its end is not known: that of the memory may be near. */
-	do {
-		out->other_bytes = read_other(&r->memory, out->other.sp, out->other.sp + size,
-					      &out->other.size);
-		size /= 4;
-	} while (!out->other_bytes && size >= 512);
-	if (!out->other_bytes)
-		out->other.size = 0;
-	return out->other_bytes;
+	return read_upward(r, out, s->sp + at, fp + 16 - GO_FRAME + i);
+}
+
+/*
+ * C has called Go on a thread of C: the goroutine's stack begins with the frame of cgocallback(),
+ * which returns to goexit(). The function that it calls keeps its frame pointer below the return
+ * address, the word before @at: that is still the one on the stack of the thread, where C is.
+ */
+static bool callback_at(struct lang_reader *r, const struct lang_process *p,
+			const struct lang_sample *s, uint64_t at, struct lang_chain *out)
+{
+	const uint64_t fp = at < 16 ? s->fp : bytes_u64(s->stack + at - 16);
+	const uint8_t *word = NULL;
+	uint64_t from = at;
+
+	while (bytes_u64(s->stack + from) - p->code_type > GO_CALL)
+		if ((from += 8) == at + 8ULL * GO_CALLBACK_WORDS)
+			return false;
+	if (!(fp & 7) && lang_memory_is_pointer(fp))
+		word = lang_memory_read(&r->memory, fp + 8, 8);
+	return word && called_before(r, bytes_u64(word), p->runtime) == p->runtime &&
+	       read_upward(r, out, s->sp + from + 8, fp + 8);
 }
 
 /*
  * Read the stack of the goroutine that called the sampled code of C: asmcgocall() calls it on the
  * stack of the thread, and the goroutine's rests until that returns. The same of code of the
- * runtime that systemstack() calls there.
+ * runtime that systemstack() calls there, and of the stack of C that called Go.
  */
 static enum lang_status go_stack(struct lang_reader *r, const struct lang_process *p,
 				 const struct lang_sample *s, struct lang_chain *out)
@@ -377,15 +414,19 @@ static enum lang_status go_stack(struct lang_reader *r, const struct lang_proces
 
 	lang_chain_need(s, s->stack_size);
 	for (uint64_t at = 8; at + 8ULL * GO_WORDS <= s->stack_size && tries < GO_TRIES; at += 8) {
-		if (!lang_is_eval(p, bytes_u64(s->stack + at - 8)))
+		uint64_t to = bytes_u64(s->stack + at - 8);
+		bool callback = to > GO_CALLBACK && to - p->runtime < GO_CALLBACK;
+
+		if (!callback && !lang_is_eval(p, to))
 			continue;
 		tries++;
 		size = (uint32_t)MIN(at + 8ULL * GO_WORDS, (uint64_t)SAME_MAX) & ~7U;
 		prefetch_set_tail(r, s, size);
-		if (!go_stack_at(r, p, s, at, out) && !system_stack_at(r, p, s, at, out))
+		if (callback ? !callback_at(r, p, s, at, out)
+			     : !go_stack_at(r, p, s, at, out) && !system_stack_at(r, p, s, at, out))
 			continue;
 		out->same = prefetch_same_up_to(r, s, size);
-		out->broken = out->same < out->other.from + 8ULL * GO_WORDS;
+		out->broken = out->same < s->sp + at + 8ULL * GO_WORDS;
 		return LANG_OK;
 	}
 	return r->memory.error == -EPERM || r->memory.error == -ENOSYS ? LANG_REFUSED

@@ -455,9 +455,10 @@ struct lang_process {
 	struct lang_range main[LANG_MAIN_MAX];
 	uint32_t nr_main; /* 0: unknown */
 	bool program;	  /* the process executes the program of the interpreter */
-	uint64_t runtime; /* address of _PyRuntime; executor_globals of PHP; ruby_current_vm_ptr */
-	uint64_t code_type; /* address of PyCode_Type; Ruby: an address in the loop; V8: of a
-			       pointer to the manager of WebAssembly's code, 0: unknown */
+	/* address of _PyRuntime; executor_globals of PHP; ruby_current_vm_ptr; Go: cgocallback() */
+	uint64_t runtime;
+	uint64_t code_type; /* address of PyCode_Type; Go: goexit(); Ruby: an address in the loop;
+			       V8: of a pointer to the manager of WebAssembly's code, 0: unknown */
 	struct py_layout py;
 	struct v8_layout v8;
 	struct php_layout php;

@@ -533,15 +533,21 @@ __asm__(".text\n\t.type on_left_stack, @function\non_left_stack:\n\t.cfi_startpr
 	".cfi_endproc\n\t.size on_left_stack, .-on_left_stack");
 void on_left_stack(void (*fn)(void));
 
-/* As code of C that Go has called: the stack of the goroutine is in a second copy. */
-TEST(test_left_stack, set_up)
+/* The first function of a stack, as goexit() of Go. */
+__asm__(".text\n\t.type at_root, @function\nat_root:\n\t.cfi_startproc\n\t"
+	".cfi_undefined rip\n\t"
+	"subq $8, %rsp\n\tcall *%rdi\n\taddq $8, %rsp\n\tret\n\t"
+	".cfi_endproc\n\t.size at_root, .-at_root");
+void at_root(void (*fn)(void));
+
+/* The rest of the stack is in a second copy, for the frame of @run. @stop: for another one. */
+static void check_left_stack(void (*run)(void (*)(void)), enum unwind_stop stop)
 {
 	struct unwinder *u[] = { world.step, world.row, world.row };
 	struct unwind_input in;
 	uint64_t from, ra;
 
-	skip_with_frame_pointers();
-	on_left_stack(take);
+	run(take);
 	world_load(&world, getpid());
 	in = input();
 	unwind_sample(world.row, &in, &result);
@@ -568,8 +574,16 @@ TEST(test_left_stack, set_up)
 	/* That of another frame. */
 	in.interrupted.from += 16;
 	unwind_sample(world.row, &in, &result);
-	assert_int_equal(result.stop, UNWIND_SWITCHED);
+	assert_int_equal(result.stop, stop);
 	assert_int_equal(result.nr, 2);
+}
+
+/* As code of C that Go has called, and a goroutine that C has called. */
+TEST(test_left_stack, set_up)
+{
+	skip_with_frame_pointers();
+	check_left_stack(on_left_stack, UNWIND_SWITCHED);
+	check_left_stack(at_root, UNWIND_COMPLETE);
 }
 
 /* Its table is off by a word, which is 0. */

@@ -176,6 +176,40 @@ TEST(test_go_system_stack, setup, teardown)
 	}
 }
 
+/*
+ * C on its own thread has called Go: behind the frame of cgocallback(), which returns to goexit(),
+ * the stack goes on with C's caller of cgocallback(), behind the frame pointer kept below its
+ * return address.
+ */
+TEST(test_go_callback, setup, teardown)
+{
+	struct fixture *f = *state;
+	const uint64_t callback = PYMAKE_BASE + 0x1800, goexit = PYMAKE_BASE + 0x1c00;
+	const uint64_t fp = GO_END - 0x2a0;
+
+	for (int wrong = 0; wrong < 4; wrong++) {
+		memset(f->m.bytes, 0, sizeof(f->m.bytes));
+		call_c(f, 0x340, 5, 0x288);
+		f->m.process.runtime = callback;
+		f->m.process.code_type = goexit;
+		memset(pymake_at(&f->m, f->sample.sp + 0x340 - 8), 0, 80);
+		pymake_u64(&f->m, f->sample.sp + 0x340 - 16, wrong == 1 ? fp + 4 : fp);
+		pymake_u64(&f->m, f->sample.sp + 0x340 - 8, callback + 0x70);
+		/* Go called C before: then its caller is there. */
+		pymake_u64(&f->m, f->sample.sp + 0x340 + 32, wrong == 2 ? GO_CALLER : goexit + 1);
+		pymake_u64(&f->m, fp + 8, GO_CALLER);
+		pymake_u32(&f->m, GO_CALLER - 4,
+			   (uint32_t)(callback + (wrong == 3 ? 16 : 0) - GO_CALLER));
+		assert_int_equal(chain(f), wrong ? LANG_NO_FRAMES : LANG_OK);
+		if (wrong)
+			continue;
+		assert_int_equal(f->chain.other.from, f->sample.sp + 0x340 + 40);
+		assert_int_equal(f->chain.other.sp, fp + 8);
+		assert_in_range(f->chain.other.size, 512, 32768);
+		assert_int_equal(bytes_u64(f->chain.other_bytes), GO_CALLER);
+	}
+}
+
 /* No call of asmcgocall(), no goroutine, a depth beyond its stack: nothing is read for it. */
 TEST(test_go_hostile, setup, teardown)
 {
