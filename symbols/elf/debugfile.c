@@ -24,8 +24,6 @@
 #include "symbols/base/thread.h"
 #include "symbols/sandbox/sandbox.h"
 
-#define DEBUGFILE_CRC_MAX (1ULL << 30) /* largest file with a CRC check */
-
 /* The folders in which libdebuginfod may have its cache. */
 static const struct {
 	const char *variable, *below;
@@ -375,7 +373,7 @@ int debugfile_crc(int fd, uint64_t size, struct watch *watch, uint64_t time_ns, 
 {
 	uint64_t since_ns;
 	struct debugfile_sum s;
-	int rc = size > DEBUGFILE_CRC_MAX ? -EFBIG : identify(&s, fd, size, watch);
+	int rc = identify(&s, fd, size, watch);
 
 	assert(fd >= 0 && time_ns);
 	if (!rc)

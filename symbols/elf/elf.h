@@ -233,6 +233,9 @@ enum debugfile_match { DEBUGFILE_OTHER, DEBUGFILE_CRC_DECIDES, DEBUGFILE_SAME };
 /* Compare machine and build-id. *@bias: what the addresses of the debug file lack. */
 enum debugfile_match debugfile_match(const struct elffile *object, const struct elffile *debug,
 				     bool by_link, uint64_t *bias);
+
+#define DEBUGFILE_CRC_MAX (1ULL << 30) /* of a larger file callers do not compute it */
+
 /*
  * Compute the CRC-32 of .gnu_debuglink of a file of @size bytes, or take the one that a call before
  * has computed. 0; -EAGAIN while another file is read; -ETIME, -ECANCELED or another error.

@@ -130,6 +130,8 @@ static bool has_crc(struct elf_sandbox *c, const struct untrusted_file *file, ui
 	uint32_t crc;
 	int rc;
 
+	if (file->size > DEBUGFILE_CRC_MAX)
+		return false;
 	while ((rc = debugfile_crc(file->fd, file->size, c->watch, DEBUGFILE_CRC_NS, &crc)) ==
 		       -EAGAIN &&
 	       time_now_ns() < end_ns)

@@ -1230,7 +1230,9 @@ static int compare_crc(struct image_sandbox_reading *r, int fd, uint64_t size,
 		       struct sandbox_answer *a)
 {
 	uint32_t crc;
-	int rc = debugfile_crc(fd, size, r->in->watch, DEBUGFILE_CRC_NS, &crc);
+	int rc = size > DEBUGFILE_CRC_MAX
+			 ? -EFBIG
+			 : debugfile_crc(fd, size, r->in->watch, DEBUGFILE_CRC_NS, &crc);
 
 	if (rc == -EAGAIN)
 		return rc;
