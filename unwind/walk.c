@@ -560,8 +560,9 @@ static int by_switch(struct walk *w)
 }
 
 /* The first function of a stack: of a goroutine that C has called, C goes on on another one. */
-static int by_root(struct walk *w)
+static int by_root(struct walk *w, const struct arch_frame *root)
 {
+	w->f = *root;
 	if (!by_other_stack(w))
 		return UNWIND_COMPLETE;
 	w->f.valid &= ~(1ULL << w->u->arch->fp);
@@ -1023,13 +1024,10 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		learn(w, rule, &from, result, flags);
 	if (result == STEP_ROOT && rule && is_zero_no_root(w, row_pack(&rule->row), &from))
 		return WALK_ON;
-	if (result == STEP_ROOT) {
-		w->f = from;
-		return by_root(w);
-	}
+	if (result == STEP_ROOT)
+		return by_root(w, &from);
 	if (result != STEP_CALLER)
-		return flags & ROW_GUESS && result != STEP_ROOT ? by_guess(w)
-								: stop_of_rule(w, rule, result);
+		return flags & ROW_GUESS ? by_guess(w) : stop_of_rule(w, rule, result);
 	return to_caller(w, &from, signal, flags);
 }
 
@@ -1257,7 +1255,7 @@ static int caller_find(struct walk *w)
 		return by_rows(w, row);
 	case ROW_END:
 		w->row_hits++;
-		return row & ROW_SWITCH ? by_switch(w) : by_root(w);
+		return row & ROW_SWITCH ? by_switch(w) : by_root(w, &w->f);
 	case ROW_NO_CFI:
 		return by_guess(w);
 	case ROW_REFUSED:

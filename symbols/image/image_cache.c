@@ -861,7 +861,7 @@ static void reopen(struct object *object)
 
 /*
  * Unmap the pages of a file that have names: each is read once, by the loader, and the kernel maps
- * sixteen around it. Not those of .eh_frame, which sampler threads would wait for.
+ * sixteen around it. Not pages of .eh_frame, which sampler threads would wait for.
  */
 static void give_names_back(const struct image *image)
 {

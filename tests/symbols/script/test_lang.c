@@ -177,7 +177,7 @@ TEST(test_go_system_stack, setup, teardown)
 }
 
 /*
- * C on its own thread has called Go: behind the frame of cgocallback(), which returns to goexit(),
+ * C has called Go on a thread of C: behind the frame of cgocallback(), which returns to goexit(),
  * the stack goes on with C's caller of cgocallback(), behind the frame pointer kept below its
  * return address.
  */
