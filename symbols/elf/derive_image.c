@@ -565,6 +565,14 @@ static bool is_part(const char *name)
 	return cold && (!cold[5] || cold[5] == '.');
 }
 
+/* Return whether @s may be a place in a function of assembler, which jumps to it or goes on there.
+ */
+static bool is_label(const struct image_symbol *s)
+{
+	return (s->rank & (IMAGE_RANK_TABLE | IMAGE_RANK_BOUND | IMAGE_RANK_FUNC)) ==
+	       IMAGE_RANK_TABLE;
+}
+
 static void find_starts(struct derive_elf *d)
 {
 	struct image *image = d->image;
@@ -575,7 +583,8 @@ static void find_starts(struct derive_elf *d)
 	for (uint32_t i = 0; i < image->nr_symbols; i++)
 		if (in_gap(d, image->symbols[i].vaddr) &&
 		    !is_part(image->names + image->symbols[i].name))
-			add(&d->starts, image->symbols[i].vaddr);
+			add(is_label(&image->symbols[i]) ? &d->maybe : &d->starts,
+			    image->symbols[i].vaddr);
 	if (d->total >= SWEEP_MIN)
 		sweep_all(d);
 	if (d->total >= SWEEP_MIN && d->cpu->word == 8)

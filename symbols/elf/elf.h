@@ -436,7 +436,9 @@ struct image_segment { /* PT_LOAD */
 
 /* Bits of a rank: of a symbol table, where names vary; with a size there. */
 #define IMAGE_RANK_TABLE (1U << 4)
+#define IMAGE_RANK_BOUND (3U << 8) /* seen by other files: weak, global */
 #define IMAGE_RANK_SIZE	 (1U << 10)
+#define IMAGE_RANK_FUNC	 (1U << 11) /* above all ranks of mere labels */
 
 struct image_symbol { /* sorted by vaddr, then by preference; one per address */
 	uint64_t vaddr;

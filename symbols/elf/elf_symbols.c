@@ -275,8 +275,6 @@ int elfloop_add_parts(struct elfsym *t, const struct elffile *f, const struct eh
  */
 
 /* The lowest four bits are from rank_by_name(). */
-#define RANK_BOUND    (3U << 8)	 /* seen by other files: weak, global */
-#define RANK_FUNC     (1U << 11) /* above all ranks of mere labels */
 #define NAME_RANK_MAX 15U
 #define BATCH	      2048U
 #define TIE_BYTES     64
@@ -406,7 +404,7 @@ static uint16_t rank_of(const Elf64_Sym *sym)
 
 	return bind_rank[ELF64_ST_BIND(sym->st_info)] | IMAGE_RANK_TABLE |
 	       (sym->st_size ? IMAGE_RANK_SIZE : 0) |
-	       (ELF64_ST_TYPE(sym->st_info) != STT_NOTYPE ? RANK_FUNC : 0);
+	       (ELF64_ST_TYPE(sym->st_info) != STT_NOTYPE ? IMAGE_RANK_FUNC : 0);
 }
 
 /* Note that the next symbols are of the source @file: without memory they are of one. */
@@ -526,7 +524,7 @@ int elfsym_add_named(struct elfsym *t, uint64_t vaddr, uint64_t size, const char
 		.vaddr = vaddr,
 		.size = clamp(size),
 		.name = (uint32_t)t->names_size,
-		.rank = RANK_FUNC,
+		.rank = IMAGE_RANK_FUNC,
 	};
 	memcpy(t->names + t->names_size, name, name_size);
 	t->names_size += name_size;
@@ -550,7 +548,7 @@ static int elfsym_add_stub(struct elfsym *t, uint64_t vaddr, uint64_t size, uint
 			.vaddr = vaddr,
 			.size = clamp(size),
 			.name = (uint32_t)(t->dynstr + function),
-			.rank = RANK_FUNC,
+			.rank = IMAGE_RANK_FUNC,
 			.stub = true,
 		};
 	return rc;
@@ -676,12 +674,12 @@ static void keep_best(struct elfsym *t, const struct range *ranges, uint32_t nr_
 				    *last = kept ? &t->symbols[kept - 1] : NULL;
 		uint64_t end = range_end(ranges, nr_ranges, &range, s.vaddr);
 
-		if (!end || (!(s.rank & RANK_FUNC) && s.vaddr < covered))
+		if (!end || (!(s.rank & IMAGE_RANK_FUNC) && s.vaddr < covered))
 			continue;
 		if (last && !last->size)
 			last->size = clamp(MIN(last_end, s.vaddr) - last->vaddr);
 		s.size = clamp(MIN(s.size, end - s.vaddr));
-		if (s.rank & RANK_FUNC)
+		if (s.rank & IMAGE_RANK_FUNC)
 			covered = MAX(covered, s.vaddr + s.size);
 		nested = s.vaddr < reach ? nested + 1 : 0;
 		s.back = (uint8_t)MIN(nested, IMAGE_NESTED_MAX);
@@ -839,7 +837,7 @@ static void note_function(struct parts *p, const struct part_mention *m)
 {
 	struct part_base *b = &p->bases[m->base];
 
-	if (p->t->symbols[m->symbol].rank & RANK_BOUND) {
+	if (p->t->symbols[m->symbol].rank & IMAGE_RANK_BOUND) {
 		b->global = m->symbol;
 		return;
 	}

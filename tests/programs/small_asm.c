@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* small_asm: spin in a short assembler function, the only one of the program without tables. */
+/* small_asm: spin in a short assembler function, the only one of the program without tables. It has
+ * a label with a symbol, and no size. */
 void spin(long n);
 #if defined(__x86_64__)
 __asm__(".text\n.p2align 4\n.globl spin\n.type spin,@function\nspin:\n	push %rbx\n"
-	"	push %r12\n	mov %rdi, %rbx\n1:	dec %rbx\n	jnz 1b\n	pop %r12\n"
-	"	pop %rbx\n	.fill 25, 1, 0x90\n	ret\n.size spin, .-spin\n");
+	"	push %r12\n	mov %rdi, %rbx\nagain:	dec %rbx\n	jnz again\n	pop %r12\n"
+	"	pop %rbx\n	.fill 25, 1, 0x90\n	ret\n");
 #else
 void spin(long n)
 {
