@@ -1739,6 +1739,16 @@ static void rest(uint64_t used_ns)
 	rcu_thread_online();
 }
 
+/* Make room in the tables if a sampler thread asks for it. */
+static void make_wanted_room(struct sampler *s)
+{
+	/* Relaxed: the tables themselves are checked. */
+	if (!atomic_exchange_explicit(&s->live.shared->room_wanted, false, memory_order_relaxed))
+		return;
+	waiting_make_room(s);
+	tick_make_room(s);
+}
+
 void *builder_main(void *arg)
 {
 	struct sampler *s = arg;
@@ -1763,12 +1773,7 @@ void *builder_main(void *arg)
 
 		now = time_now_ns();
 		used_ns = time_thread_ns();
-		/* Relaxed: the tables themselves are checked. */
-		if (atomic_exchange_explicit(&s->live.shared->room_wanted, false,
-					     memory_order_relaxed)) {
-			waiting_make_room(s);
-			tick_make_room(s);
-		}
+		make_wanted_room(s);
 		if (atomic_load_explicit(&s->live.shared->waits_flood, memory_order_relaxed))
 			waiting_govern(s);
 		recording_hold(&s->recording);
