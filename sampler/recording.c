@@ -88,6 +88,7 @@ void recording_release(struct recording *r, struct counters *counters)
 void recording_add(struct recording *r, struct counters *counters, const pid_t *tids, uint32_t nr,
 		   uint64_t since_ns)
 {
+	assert(tids || !nr);
 	if (!r->recorder || !nr)
 		return;
 	recording_note(r, counters);
@@ -254,6 +255,7 @@ bool recording_also_ended(struct recording *r, char *text, size_t size)
 	struct recorder_saved saved;
 	struct err e;
 
+	assert(text && size);
 	if (!r->memory || !recorder_also_ended(r->recorder, &saved, &e))
 		return false;
 	if (e.text[0])

@@ -326,6 +326,7 @@ static uint32_t fixed_states(struct sampler_event_state *out, uint32_t max)
 uint32_t event_states_get(struct event_states *es, struct sampler_event_state *out, uint32_t max,
 			  bool *probed)
 {
+	assert(out || !max);
 	/* Acquire: pairs with event_states_probe(), the list is complete. */
 	const struct event_table *t = atomic_load_explicit(&es->table, memory_order_acquire);
 

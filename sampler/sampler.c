@@ -563,6 +563,7 @@ void sampler_set_cpus(struct sampler *s, const int *cpus, uint32_t nr)
 {
 	const struct sampler_target_spec spec = { .cpus = cpus, .nr_cpus = nr };
 
+	assert(cpus || !nr);
 	send_control(s, &(struct control){ .kind = CONTROL_CPUS, .spec = config_copy_spec(&spec) });
 }
 
@@ -580,6 +581,7 @@ void sampler_set_events(struct sampler *s, const struct event *events, uint32_t 
 {
 	struct control c = { .kind = CONTROL_EVENTS, .events.nr = MIN(nr, (uint32_t)EVENTS_MAX) };
 
+	assert(events || !nr);
 	memcpy(c.events.list, events, c.events.nr * sizeof(events[0]));
 	event_groups_tidy(c.events.list, c.events.nr);
 	send_control(s, &c);

@@ -494,6 +494,7 @@ bool saving_check(struct saving *s, struct recorder *r, char *text, size_t size)
 	struct err e;
 	char unmapped[80], dropped[80] = "";
 
+	assert(text && size);
 	if (!r || !recorder_saved(r, &saved, &e))
 		return false;
 	if (saved.bytes < 0) {
@@ -548,6 +549,7 @@ const char *traps_list(const struct traps *t, char *buf, size_t size)
 {
 	size_t n;
 
+	assert(buf && size);
 	if (!t->nr) {
 		snprintf(buf, size, "no traps are set; ':trap total:parse > 50 for 1s' sets one");
 		return buf;

@@ -32,7 +32,7 @@ BUDGET = {
     "s->replay": 5,
 }
 # The least that is wanted. It only rises.
-FLOOR = {"asserts per 1000 lines": 4.6}
+FLOOR = {"asserts per 1000 lines": 5.0}
 
 
 def knots(sources):

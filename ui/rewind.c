@@ -123,6 +123,7 @@ void rewind_time_hint(const struct ui_state *st, const char *text, char *buf, si
 	uint64_t at, span;
 	int code;
 
+	assert(text && buf && size);
 	snprintf(buf, size, "no history yet");
 	if (!s)
 		return;

@@ -1239,6 +1239,7 @@ static int event_parse_list_at(const char *root, struct event *events, uint32_t 
 int event_parse_list(struct event *events, uint32_t *nr, uint32_t max, const char *text,
 		     struct err *e)
 {
+	assert(events && nr && text);
 	return event_parse_list_at("", events, nr, max, text, e);
 }
 
@@ -1288,6 +1289,7 @@ static uint32_t sampling_member(const struct event *events, uint32_t first, uint
 
 void event_groups_tidy(struct event *events, uint32_t nr)
 {
+	assert(events || !nr);
 	for (uint32_t first = 0, n; first < nr; first += n) {
 		uint32_t sampling;
 

@@ -2,6 +2,7 @@
 /* The event of an id: a table that readers search without a lock. */
 #include "sampler/event/internal.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -148,6 +149,7 @@ void idmap_replace(struct idmap *m, const uint64_t *ids, const int *slots, size_
 {
 	struct idmap_table *t = table_new(nr + nr / 2);
 
+	assert(nr == 0 || (ids && slots));
 	for (size_t i = 0; i < nr; i++)
 		if (ids[i])
 			table_put(t, ids[i], slots[i], 0);

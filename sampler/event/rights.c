@@ -283,6 +283,7 @@ size_t limits_data_ring(uint32_t nr_cpus, size_t side_size, size_t want)
 	       size = limits_wanted_ring(nr_cpus, want);
 	long kb;
 
+	assert(nr_cpus > 0);
 	if (locks_freely())
 		return size;
 	if (procstat_sysctl("", "perf_event_mlock_kb", &kb) || kb < 0)

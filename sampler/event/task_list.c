@@ -131,6 +131,7 @@ int task_list_threads(const pid_t *pids, uint32_t nr, pid_t **tids, struct err *
 {
 	struct task_list l = { 0 };
 
+	assert(tids && (pids || !nr));
 	*tids = NULL;
 	for (uint32_t i = 0; i < nr; i++) {
 		int code = add_process(&l, pids[i]);
@@ -174,6 +175,7 @@ int task_list_tree(const pid_t *tids, uint32_t nr, pid_t **out)
 {
 	struct task_list l = { 0 };
 
+	assert(out && (tids || !nr));
 	/* One look into each process is enough: it finds all the threads. */
 	for (uint32_t i = 0; i < nr; i++)
 		if (!list_has(&l, tids[i]))
@@ -190,6 +192,7 @@ int task_list_read(pid_t pid, const char *name, char *text, size_t size)
 	ssize_t nr;
 	int fd;
 
+	assert(name && text && size);
 	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -314,6 +317,7 @@ static int by_tid(const void *a, const void *b)
 
 void task_set_init(struct task_set *s, const pid_t *tids, uint32_t nr)
 {
+	assert(tids || !nr);
 	s->tids = xcalloc(nr + 1ULL, sizeof(*s->tids));
 	s->nr = nr;
 	if (nr)
@@ -338,6 +342,7 @@ uint32_t task_find(const pid_t *tids, uint32_t nr, pid_t tid)
 {
 	uint32_t i = 0;
 
+	assert(tids || !nr);
 	while (i < nr && tids[i] != tid)
 		i++;
 	return i;

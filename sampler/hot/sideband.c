@@ -286,6 +286,7 @@ int sideband_chain(const struct sideband *sb, uint32_t tid, uint64_t cookie, uin
 	const atomic_ullong *set = chains_set(&sb->chains, tid, cookie);
 	int nr = -1;
 
+	assert(ips || !max);
 	for (uint32_t i = 0; i < CHAIN_WAYS && nr < 0; i++) {
 		uint64_t at = atomic_load_explicit(&set[i], memory_order_acquire);
 

@@ -97,6 +97,7 @@ enum lang_record_kind lang_record_kind(const uint8_t *bytes, size_t size, uint64
 {
 	struct head head;
 
+	assert(time_ns && (bytes || !size));
 	*time_ns = 0;
 	if (size < sizeof(head))
 		return LANG_RECORD_NONE;
@@ -165,6 +166,7 @@ size_t lang_record_put_frames(uint8_t *buf, const struct lang_frames *l)
 		.nr = l->nr,
 	};
 
+	assert(buf && l);
 	struct stack_copy_record copy = {
 		.sp = l->other.sp,
 		.from = l->other.from,

@@ -648,6 +648,7 @@ int perfdata_create(struct perfdata_writer **out, const char *path, struct err *
 
 void perfdata_queue(struct perfdata_writer *w, const void *record, size_t size)
 {
+	assert(record && size);
 	perfdata_write_put(&w->build_ids, record, size);
 }
 

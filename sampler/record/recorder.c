@@ -1308,6 +1308,7 @@ void recorder_note(void *recorder, const char *name, const struct perf_event_att
 {
 	struct recorder *r = recorder;
 
+	assert(ids || !nr_ids);
 	pthread_mutex_lock(&r->save_lock);
 	perfdata_attrs_add(&r->attrs, name, attr, ids, nr_ids);
 	r->noted = true;
@@ -1393,6 +1394,7 @@ void recorder_put(struct recorder_lane *lane, const struct perf_event_header *h,
 
 void recorder_put_bytes(struct recorder_lane *lane, const void *record, size_t size)
 {
+	assert(record && size);
 	spool_put(&lane->spool, NULL, 0, record, size);
 }
 

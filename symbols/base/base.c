@@ -106,6 +106,7 @@ int fd_write_all(int fd, const void *bytes, size_t size)
 {
 	const uint8_t *at = bytes;
 
+	assert(fd >= 0 && (bytes || !size));
 	while (size) {
 		ssize_t n = write(fd, at, size);
 
@@ -182,6 +183,7 @@ int time_parse(const char *text, size_t size, uint64_t *ns)
 	double value = 0, place = 0, seconds;
 	size_t i = 0, digits = 0;
 
+	assert(text && ns);
 	for (; i < size && ((text[i] >= '0' && text[i] <= '9') || (text[i] == '.' && !place));
 	     i++) {
 		if (text[i] == '.') {
@@ -270,6 +272,7 @@ bool array_reserve_zeroed_size(void *array, uint32_t *room, uint64_t nr, size_t 
 	uint32_t before = *room;
 	char *p;
 
+	assert(array && room && size);
 	if (!array_reserve_size(array, room, nr, size))
 		return false;
 	memcpy(&p, array, sizeof(p));
@@ -314,6 +317,7 @@ bool library_find(const char *soname, void *functions, const struct library_func
 {
 	void *handle = dlopen(soname, RTLD_NOW | RTLD_LOCAL);
 
+	assert(soname && functions && list);
 	for (size_t i = 0; handle && i < nr; i++) {
 		void *function = dlsym(handle, list[i].name);
 

@@ -361,6 +361,7 @@ int untrusted_read_at(int dir_fd, const char *name, size_t max, char **out, size
 	int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
 	int code;
 
+	assert(name && out && size);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
 	code = untrusted_read(fd, max, out, size);
@@ -373,6 +374,7 @@ int untrusted_read_proc(pid_t pid, const char *name, size_t max, char **out, siz
 	int dir_fd = untrusted_open_proc(pid);
 	int code;
 
+	assert(name && out && size);
 	if (dir_fd < 0)
 		return dir_fd;
 	code = untrusted_read_at(dir_fd, name, max, out, size);

@@ -268,6 +268,7 @@ struct safe_text text_short_name(char buf[static TEXT_MAX], struct safe_text nam
 
 struct safe_text text_format(char *dst, size_t dst_size, const char *fmt, ...)
 {
+	assert(dst && dst_size);
 	/* Cleaning halves at most (4 bytes -> 2), so a cut here is also a cut there. */
 	char buf[2 * TEXT_MAX + 16];
 	va_list ap;
@@ -377,6 +378,7 @@ struct safe_text text_arena_add(struct text_arena *arena, const void *src, size_
 	struct safe_text t = text_sanitise(buf, sizeof(buf), src, src_size);
 	char *kept = arena ? arena_take(arena, (size_t)t.size + 1) : NULL;
 
+	assert(src || !src_size);
 	if (!kept)
 		return TEXT("?");
 	memcpy(kept, t.str, (size_t)t.size + 1);

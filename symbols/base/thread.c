@@ -41,6 +41,7 @@ static bool has_stack(const pthread_attr_t *attr)
 
 int thread_start(pthread_t *out, size_t stack_size, void *(*run)(void *), void *arg)
 {
+	assert(out && run);
 	pthread_attr_t attr;
 	sigset_t all, old;
 	int code;

@@ -55,6 +55,7 @@ static uint32_t listing_add_text(struct listing *l, const char *text, size_t siz
 {
 	uint32_t at = l->texts_size;
 
+	assert(text || !size);
 	if (size >= TEXTS_MAX - at)
 		return 0;
 	if (!array_reserve(&l->texts, &l->texts_max, at + size + 1))

@@ -538,6 +538,7 @@ int dwarf_sandbox_chains(struct dwarf_sandbox *d, const uint64_t *vaddrs, uint32
 	struct wanted w;
 	int rc = ask_chains(d, vaddrs, nr, out, &w);
 
+	assert(out && (vaddrs || !nr));
 	if (rc || out->nr)
 		return rc;
 	rc = send_wanted(d, &w);
@@ -1177,6 +1178,7 @@ void dwarf_path(char *buf, size_t size, const char *dir, const char *file)
 {
 	bool below = file[0] != '/' && dir && *dir;
 
+	assert(buf && size && file);
 	snprintf(buf, size, "%s%s%s", below ? dir : "", below ? "/" : "", file);
 }
 

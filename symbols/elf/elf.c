@@ -111,6 +111,7 @@ int elffile_read_alloc(const struct elffile *f, uint64_t offset, size_t size, vo
 	char *bytes;
 	int rc;
 
+	assert(out);
 	if (offset > f->size || size > f->size - offset)
 		return -ERANGE;
 	if (elffile_expect(f, offset, size))

@@ -566,6 +566,7 @@ int buildidcache_open(const uint8_t *build_id, size_t size, struct untrusted_fil
 	struct invoker_saved saved;
 	int code = invoker_begin(&saved, NULL);
 
+	assert(out && (build_id || !size));
 	if (!code) {
 		code = open_below(own, invoker_uid(), build_id, size, out);
 		invoker_end(&saved);

@@ -8,6 +8,7 @@
  */
 #include "symbols/image/internal.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <elf.h>
 #include <errno.h>
@@ -960,6 +961,7 @@ int image_read_memory(struct image **out, const void *bytes, size_t size, struct
 	struct elffile f;
 	int rc = elffile_open(&f, -1, bytes, size, e);
 
+	assert(out && (bytes || !size));
 	if (rc)
 		return rc;
 	rc = image_build(out, &(struct image_parts){ .file = &f });

@@ -34,6 +34,7 @@
 
 void jvm_read_blobs_free(struct jvm_read_blob *blobs, uint32_t nr)
 {
+	assert(blobs || !nr);
 	for (uint32_t i = 0; i < nr; i++)
 		free(blobs[i].name);
 	free(blobs);
@@ -1588,6 +1589,7 @@ void jvm_read_job_forget(struct jvm_read_job *r)
 
 void jvm_read_job_free_chains(struct jvm_read_job_chain *chains, uint32_t nr)
 {
+	assert(chains || !nr);
 	for (uint32_t i = 0; i < nr; i++)
 		free(chains[i].frames);
 	free(chains);

@@ -58,6 +58,7 @@ uint32_t naming_shared_object(struct objects *objects, const char *source)
 
 void naming_found_module(struct naming_found *f, const char *module, size_t size)
 {
+	assert(module || !size);
 	f->text.module = module;
 	f->text.module_size = size;
 }

@@ -308,6 +308,7 @@ struct wait_hint wait_hint(const char *name, size_t size, bool kernel)
 	const struct name *names = kernel ? kernel_names : user_names;
 	size_t nr = kernel ? ARRAY_SIZE(kernel_names) : ARRAY_SIZE(user_names);
 
+	assert(name || !size);
 	size = plain_size(name, size, kernel);
 	for (size_t i = 0; i < nr; i++)
 		/* Most names differ in their first byte; an empty one has none. */

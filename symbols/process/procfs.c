@@ -10,6 +10,7 @@
  */
 #include "symbols/process/internal.h"
 
+#include <assert.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -103,6 +104,7 @@ size_t procfs_unescape(char *dst, size_t dst_size, const char *src, size_t size)
 {
 	size_t n = 0;
 
+	assert(dst || !dst_size);
 	for (size_t i = 0; i < size && n < dst_size; i++) {
 		if (src[i] == '\\' && size - i >= 4 && is_octal(src + i + 1)) {
 			dst[n++] = (char)((src[i + 1] - '0') << 6 | (src[i + 2] - '0') << 3 |
@@ -129,6 +131,7 @@ static bool equals(const char *path, size_t size, const char *name)
 
 enum object_kind procfs_kind(const char *path, size_t size, uint64_t start, bool is_private)
 {
+	assert(path || !size);
 	/* Memory without a file that could be ELF; used for JIT code. */
 	static const char *const anon[] = {
 		"//anon", "anon_inode:", "/memfd:", "/dev/zero", "/SYSV", "/anon_hugepage",
@@ -179,6 +182,7 @@ bool procfs_status_number(const char *text, size_t size, const char *name, uint6
 {
 	const char *line_end, *at = find_status(text, text + size, name, &line_end);
 
+	assert(text && name && value);
 	return at && line_end < text + size &&
 	       (number(&at, line_end, 10, '\t', value) ||
 		number(&at, line_end + 1, 10, '\n', value));
@@ -204,6 +208,7 @@ char procfs_status_state(const char *text, size_t size)
 
 bool procfs_stat_field(const char *text, size_t size, int nr, uint64_t *value)
 {
+	assert(text && nr > 0 && value);
 	/*
 	 * The name in brackets may have brackets, spaces and newlines: the last
 	 * bracket closes it.
@@ -366,6 +371,7 @@ int remote_read(struct remote *r, uint64_t addr, void *buf, size_t size)
 {
 	int rc = watch_begin(r->watch);
 
+	assert(buf || !size);
 	if (rc)
 		return rc;
 	if (r->nr_reads_max && r->nr_reads >= r->nr_reads_max)
@@ -379,6 +385,7 @@ int remote_read(struct remote *r, uint64_t addr, void *buf, size_t size)
 int remote_read_each(struct remote *r, const uint64_t *addrs, uint32_t nr, size_t size,
 		     uint8_t *buf, bool *got)
 {
+	assert(!nr || (addrs && buf && got));
 	if (r->read_each) {
 		if (r->nr_reads_max && r->nr_reads + nr > r->nr_reads_max)
 			return -E2BIG;
@@ -416,6 +423,7 @@ int remote_for_each(struct remote *r, uint32_t nr, int (*item)(void *of, uint32_
 	bool *done = calloc(MAX(nr, 1U), sizeof(*done));
 	int rc = done ? 0 : -ENOMEM;
 
+	assert(item);
 	/* The last round defers nothing: bytes that change all the time cannot make it endless. */
 	for (uint32_t round = r->fetch ? 0 : ROUNDS - 1; round < ROUNDS && !rc; round++) {
 		r->may_defer = round < ROUNDS - 1;
@@ -450,6 +458,7 @@ ssize_t remote_read_string(struct remote *r, uint64_t addr, char *buf, size_t si
 {
 	size_t done = 0;
 
+	assert(buf && size);
 	while (done < size - 1) {
 		/* Not across a page: the next one may not be there. */
 		size_t nr = MIN(size - 1 - done, PAGE - (addr + done) % PAGE);

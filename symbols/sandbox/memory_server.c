@@ -355,6 +355,7 @@ void *sandbox_memory_share(size_t size, int *fd)
 {
 	void *map;
 
+	assert(size && fd);
 	*fd = sandbox_file();
 	if (*fd < 0 || ftruncate(*fd, (off_t)size))
 		return NULL;

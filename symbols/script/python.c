@@ -992,6 +992,7 @@ static uint32_t line_of_locations(const uint8_t *t, size_t size, int64_t line, u
 uint32_t pyline_of(uint8_t minor, const uint8_t *table, size_t size, uint32_t first_line,
 		   uint32_t instr)
 {
+	assert(table || !size);
 	if (!size)
 		return 0;
 	if (minor < 10)

@@ -8,6 +8,7 @@
  */
 #include "symbols/script/internal.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -259,6 +260,7 @@ uint32_t rubyline_of(const uint8_t *table, size_t size, uint32_t pos)
 {
 	uint32_t nr = size >= 4 ? bytes_u32(table) : 0, rank, line;
 
+	assert(table || !size);
 	if (!nr || nr > (size - 4) / 4)
 		return 0;
 	rank = nr == 1 ? 1 : rank_of(table + 4 + 4ULL * nr, size - 4 - 4ULL * nr, pos);

@@ -904,6 +904,7 @@ bool v8table_find(const uint8_t *table, uint32_t size, uint32_t at, struct v8_en
 	uint32_t after;
 	struct head h;
 
+	assert(out && (table || !size));
 	if (!get_head(table, size, &h))
 		return false;
 	after = search_split(h.nr_entries, i, entry_at(table, &h, i).at <= at);
@@ -917,6 +918,7 @@ bool v8table_inlined(const uint8_t *table, uint32_t size, uint32_t i, struct v8_
 {
 	struct head h;
 
+	assert(out && (table || !size));
 	if (!get_head(table, size, &h) || i >= h.nr_inlined)
 		return false;
 	memcpy(out, table + sizeof(h) + i * sizeof(*out), sizeof(*out));
@@ -930,6 +932,7 @@ void v8table_translate(uint8_t *table, uint32_t size, const uint32_t *ids, uint3
 	struct v8_inlined call;
 	struct head h;
 
+	assert(ids || !nr);
 	if (!get_head(table, size, &h))
 		return;
 	for (uint32_t i = 0; i < h.nr_inlined; i++, at += sizeof(call)) {

@@ -7,6 +7,7 @@
  */
 #include "ui/cli/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -368,6 +369,7 @@ int file_work_write_text(const char *path, const char *text, size_t size, bool r
 	char temporary[4096];
 	int fd, code = check_target(path, replace, e);
 
+	assert(path && (text || !size));
 	if (code)
 		return code;
 	fd = create_beside(path, temporary, sizeof(temporary));

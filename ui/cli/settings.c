@@ -41,6 +41,7 @@ int settings_path(char *path, size_t size, struct err *e)
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
 	int n;
 
+	assert(path && size);
 	/* Behind sudo they may be of root. */
 	if (invoker_home()) {
 		config = NULL;

@@ -5,6 +5,7 @@
  */
 #include "ui/cli/cli.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -52,6 +53,7 @@ struct safe_text stacks_describe(const struct task_stack *s, char *buf, size_t s
 							     : "";
 	char stop[48] = "";
 
+	assert(buf && size);
 	if (s->stop_ns)
 		snprintf(stop, sizeof(stop), ", stopped for %.2f ms", (double)s->stop_ns / 1e6);
 	return text_format(buf, size, "%s%s%s%s%s", state_word(s->state), stop, cut,

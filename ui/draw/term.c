@@ -7,6 +7,7 @@
  */
 #include "ui/draw/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <langinfo.h>
@@ -326,6 +327,7 @@ static void listen_to_mouse(const struct terminal *t)
 
 void term_set(struct terminal *t, enum theme theme, bool mouse)
 {
+	assert(theme < THEME_NR);
 	if (mouse != t->mouse) {
 		t->mouse = mouse;
 		mouseinterval(0);

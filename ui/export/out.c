@@ -4,6 +4,7 @@
  */
 #include "ui/export/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -63,6 +64,7 @@ static bool reserve(struct out *o, size_t size)
 
 void out_bytes(struct out *o, const void *bytes, size_t size)
 {
+	assert(bytes || !size);
 	if (!size || !reserve(o, size))
 		return;
 	memcpy(o->data + o->size, bytes, size);

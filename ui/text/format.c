@@ -144,6 +144,7 @@ struct safe_text format_memory(char buf[static FORMAT_MAX], uint64_t kb)
 
 struct safe_text format_process(char *buf, size_t size, struct safe_text comm, pid_t pid)
 {
+	assert(buf && size);
 	return pid < 0 ? text_format(buf, size, "%s", comm.str)
 		       : text_format(buf, size, "%s[%d]", comm.str, (int)pid);
 }
@@ -198,6 +199,7 @@ int number_u64(const char *text, size_t size, uint64_t min, uint64_t max, uint64
 {
 	uint64_t value = 0;
 
+	assert(text && out && min <= max);
 	if (!size)
 		return -EINVAL;
 	for (size_t i = 0; i < size; i++) {
@@ -313,6 +315,7 @@ bool number_screen_size(const char *text, size_t size, unsigned int max, unsigne
 	const char *x = memchr(text, 'x', size);
 	uint64_t c, r;
 
+	assert(text && cols && rows);
 	if (!x || number_u64(text, (size_t)(x - text), 1, max, &c) ||
 	    number_u64(x + 1, size - (size_t)(x - text) - 1, 1, max, &r))
 		return false;

@@ -2,6 +2,7 @@
 /* Search and filter; names of users, read from a file. */
 #include "ui/text/text.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <pwd.h>
 #include <regex.h>
@@ -224,6 +225,7 @@ struct safe_text users_name(const struct users *u, uid_t uid, char *buf, size_t 
 {
 	const struct user key = { .uid = uid }, *found = NULL;
 
+	assert(buf && size);
 	if (uid == (uid_t)-1)
 		return TEXT("?");
 	if (u && u->nr)

@@ -481,6 +481,7 @@ const char *header_strip_moment(const struct ui_state *st, uint64_t time_ns, cha
 	char span[FORMAT_MAX];
 	struct tm tm;
 
+	assert(buf && size);
 	*buf = '\0';
 	if (local_at(s, time_ns, &tm))
 		strftime(buf, size, needs_date(s) ? "%m-%d %H:%M:%S" : "%H:%M:%S", &tm);
@@ -532,6 +533,7 @@ const char *header_strip_hint(const struct ui_state *st, char *buf, size_t size)
 {
 	char at[64], step[FORMAT_MAX], keys[5][8];
 
+	assert(buf && size);
 	*buf = '\0';
 	if (!st->rewind.on || !st->rewind.strip)
 		return buf;

@@ -337,6 +337,7 @@ size_t table_whole(const struct ui_state *st, char *buf, size_t size)
 			 : st->rewind.on       ? "  of the whole time"
 					       : "";
 
+	assert(buf && size);
 	return (size_t)snprintf(buf, size, "%s", of);
 }
 
@@ -1266,6 +1267,7 @@ void table_missed(struct ui_state *st, char *buf, size_t size)
 	char pct[FORMAT_MAX];
 	double share = 0;
 
+	assert(buf && size);
 	if (v->missed)
 		where = v->missed(st, &list->search, &share);
 	else if (list->nr_hidden || (st->view == VIEW_PROCESSES && st->process_tree))
