@@ -70,7 +70,7 @@ NOINLINE static void work(int turns)
 		warm();
 		hot_s += b - a;
 		warm_s += cpu_time() - b;
-		if (i % 1000 == 0 || i == turns)
+		if (i % 50 == 0 || i == turns)
 			tell(hot_s, warm_s);
 	}
 	NOT_A_TAIL_CALL();
