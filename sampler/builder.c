@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
@@ -1528,8 +1528,6 @@ static void apply(struct sampler *s, const struct control *c)
 #define ENDED_NS 300000000ULL
 
 #define BUILDER_NICE (-5)
-#define BUSY_NS	     50000000ULL /* CPU of a turn after which it rests */
-#define REST_MAX_NS  100000000ULL
 
 /* So much earlier than the end of a slice the sampler threads read its last samples. */
 #define GRID_AHEAD_NS 4000000ULL
@@ -1724,21 +1722,6 @@ static void end_tick(struct sampler *s, uint64_t now)
 	adapt_stacks(s);
 }
 
-/*
- * After a turn of much work the builder, with its real-time priority, leaves the CPU to others for
- * half as long.
- */
-static void rest(uint64_t used_ns)
-{
-	const struct timespec time = { .tv_nsec = (long)MIN(used_ns / 2, REST_MAX_NS) };
-
-	if (used_ns < BUSY_NS)
-		return;
-	rcu_thread_offline();
-	nanosleep(&time, NULL);
-	rcu_thread_online();
-}
-
 /* Make room in the tables if a sampler thread asks for it. */
 static void make_wanted_room(struct sampler *s)
 {
@@ -1752,15 +1735,11 @@ static void make_wanted_room(struct sampler *s)
 void *builder_main(void *arg)
 {
 	struct sampler *s = arg;
-	uint64_t now, due, slice, used_ns;
-	bool first;
+	uint64_t now, due, slice;
 
 	prctl(PR_SET_NAME, "builder");
-	/*
-	 * Makes room in time where hundreds of tasks are runnable: else the tables that sampler
-	 * threads count into are full, and samples are dropped. Refused to most users.
-	 */
-	first = thread_go_first(BUILDER_NICE);
+	/* Keeps ticks in time where hundreds of tasks are runnable. Refused to most users. */
+	setpriority(PRIO_PROCESS, 0, BUILDER_NICE);
 	rcu_register_thread();
 	waiting_begin(s);
 	if (s->config.warm_up)
@@ -1772,7 +1751,6 @@ void *builder_main(void *arg)
 		bool ended = wait_until(s, MIN(due, slice), now);
 
 		now = time_now_ns();
-		used_ns = time_thread_ns();
 		make_wanted_room(s);
 		if (atomic_load_explicit(&s->live.shared->waits_flood, memory_order_relaxed))
 			waiting_govern(s);
@@ -1799,8 +1777,6 @@ void *builder_main(void *arg)
 		}
 		recording_release(&s->recording, s->live.counters);
 		collect(s, now);
-		if (first)
-			rest(time_thread_ns() - used_ns);
 	}
 	tick_keep(s, time_now_ns(), true);
 	waiting_end(s);
