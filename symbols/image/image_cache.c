@@ -506,7 +506,7 @@ static struct entry *see(struct objects *d, const struct object_key *key, pid_t 
 	return entry;
 }
 
-/* What a caller of find() gets: the object for good, or a reference. */
+/* Whether find() returns the object for good, or a reference to it. */
 enum share { SHARE_KEEP, SHARE_REFERENCE };
 
 static struct object *find(struct objects *d, const struct object_identity *identity,

@@ -447,7 +447,7 @@ static enum lang_status go_stack(struct lang_reader *r, const struct lang_proces
 
 #define FAR_PAGE 4096U
 
-/* Parts that cannot be read, until the ones behind them are left out. */
+/* Of parts that cannot be read; after these the rest is left out. */
 #define FAR_CUTS 8
 
 /* Bytes below sp that are read (x86-64: the red zone). */
