@@ -19,8 +19,9 @@
 #define RETURN_INSNS	48	     /* looked at for a return, on one way */
 #define RETURN_BRANCHES 16
 #define RETURN_DEPTH	4
-#define LOOP_INSNS	4096		     /* looked at for the jump back of a loop */
-#define TABLE_MAX	1024		     /* entries of a table of jumps */
+#define LOOP_INSNS	4096 /* looked at for the jump back of a loop */
+#define TABLE_MAX	1024 /* entries of a table of jumps */
+#define ROWS_SEEN	256
 #define WORDS(size)	(((size) + 63) / 64) /* of bits */
 
 static bool is_number(uint64_t v)
@@ -99,10 +100,11 @@ struct piece {
 	const struct derive_sink *sink;
 	struct derive_code code; /* of the piece alone */
 	uint16_t *flags;	 /* of each byte */
-	uint32_t *state_at;	 /* number of the state before it, from 1 */
+	uint32_t *state_at;	 /* place of the facts before it, from 1 */
 	uint32_t *row_at;	 /* number of the row, from 1 */
-	struct derive_state *states;
-	uint32_t nr_states, room_states;
+	uint64_t *facts;	 /* packed states */
+	uint32_t nr_facts, room_facts;
+	uint32_t nr_sure;    /* facts of the states that do not depend on guesses */
 	uint32_t start, end; /* of the function that was looked for last */
 	uint64_t *queued;    /* a bit for each byte: a block to visit begins */
 	uint32_t next;	     /* word of it: the ones before are 0 */
@@ -110,6 +112,7 @@ struct piece {
 	uint32_t nr_work, room_work;
 	struct derive_row *rows;
 	uint32_t nr_rows, room_rows;
+	uint32_t rows_seen[ROWS_SEEN]; /* numbers, by their hash */
 	uint64_t visits, visits_max;
 	bool again;  /* a new block begins inside a visited one */
 	bool guess;  /* blocks found now are guessed */
@@ -135,6 +138,58 @@ static void begin_state(const struct piece *p, struct derive_state *s)
 		return;
 	s->slot[0] = (struct derive_slot){ derive_value(DERIVE_CFA, -cpu->word), RETURN_ADDRESS };
 	s->nr_slots = 1;
+}
+
+/* A state in words: there are tens of thousands in a piece of code, most with few facts. */
+enum {
+	PACKED_REGS,  /* bits of the registers with a fact; above, of the ones as at the entry */
+	PACKED_SLOTS, /* their number; above, is_root */
+	PACKED_VALUES /* of the registers, then the slots */
+};
+
+#define PACKED_MAX (PACKED_VALUES + DERIVE_REGS + 2 * DERIVE_SLOTS)
+
+/* Return the words that @s takes at @out. */
+static uint32_t pack(const struct derive_state *s, uint64_t *out)
+{
+	uint32_t nr = PACKED_VALUES;
+
+	assert(s->nr_slots <= DERIVE_SLOTS);
+	out[PACKED_REGS] = 0;
+	out[PACKED_SLOTS] = s->nr_slots | (uint64_t)s->is_root << 32;
+	for (unsigned int r = 0; r < DERIVE_REGS; r++) {
+		if (s->reg[r] == derive_value(DERIVE_ENTRY, (int64_t)r))
+			out[PACKED_REGS] |= 1ULL << (32 + r);
+		else if (s->reg[r])
+			out[PACKED_REGS] |= 1ULL << r;
+		if (out[PACKED_REGS] >> r & 1)
+			out[nr++] = s->reg[r];
+	}
+	memcpy(out + nr, s->slot, s->nr_slots * sizeof(*s->slot));
+	return nr + s->nr_slots * 2;
+}
+
+/* Get the state before @off. */
+static void unpack(const struct piece *p, uint32_t off, struct derive_state *s)
+{
+	const uint64_t *from = p->facts + (p->state_at[off] - 1);
+	uint64_t regs = from[PACKED_REGS];
+
+	assert(p->state_at[off]);
+	s->word = p->cpu->word;
+	s->origin = p->code.vaddr;
+	s->changes = 0;
+	s->nr_slots = (uint32_t)from[PACKED_SLOTS];
+	s->is_root = from[PACKED_SLOTS] >> 32;
+	from += PACKED_VALUES;
+	for (unsigned int r = 0; r < DERIVE_REGS; r++) {
+		bool entry = regs >> (32 + r) & 1;
+
+		s->reg[r] = entry ? derive_value(DERIVE_ENTRY, (int64_t)r) : 0;
+		if (regs >> r & 1)
+			s->reg[r] = *from++;
+	}
+	memcpy(s->slot, from, s->nr_slots * sizeof(*s->slot));
 }
 
 static uint64_t at(const struct piece *p, uint32_t off)
@@ -440,7 +495,7 @@ static void queue(struct piece *p, uint32_t off)
 /* The state @s leads to @off. */
 static void enter(struct piece *p, uint32_t off, const struct derive_state *s)
 {
-	struct derive_state *to;
+	struct derive_state to;
 
 	/* Certain facts do not depend on guesses. */
 	if (is_known(p, off))
@@ -448,17 +503,18 @@ static void enter(struct piece *p, uint32_t off, const struct derive_state *s)
 	if (lead(p, off) || !(p->flags[off] & INSN))
 		discover(p, off);
 	if (p->state_at[off]) {
-		if (join(&p->states[p->state_at[off] - 1], s))
-			queue(p, off);
-		return;
-	}
-	if (!array_reserve(&p->states, &p->room_states, p->nr_states + 1u)) {
+		unpack(p, off, &to);
+		if (!join(&to, s))
+			return;
+		/* Fewer facts have room where more were. */
+		pack(&to, p->facts + (p->state_at[off] - 1));
+	} else if (array_reserve(&p->facts, &p->room_facts, p->nr_facts + PACKED_MAX)) {
+		p->state_at[off] = p->nr_facts + 1;
+		p->nr_facts += pack(s, p->facts + p->nr_facts);
+	} else {
 		p->failed = true;
 		return;
 	}
-	to = &p->states[p->nr_states++];
-	*to = *s;
-	p->state_at[off] = p->nr_states;
 	queue(p, off);
 }
 
@@ -781,11 +837,11 @@ static bool begins_behind_call(struct piece *p, uint32_t off, const struct deriv
 static void visit(struct piece *p, uint32_t off)
 {
 	bool padding = false;
-
-	assert(off < p->code.size);
-	struct derive_state s = p->states[p->state_at[off] - 1];
+	struct derive_state s;
 	uint32_t first = off;
 
+	assert(off < p->code.size);
+	unpack(p, off, &s);
 	while (off < p->code.size && spend(p)) {
 		struct derive_insn i;
 
@@ -885,7 +941,8 @@ static void reset(struct piece *p)
 	memset(p->queued, 0, WORDS(p->code.size) * sizeof(*p->queued));
 	p->next = 0;
 	if (!p->guess)
-		p->nr_states = p->nr_jumps = 0;
+		p->nr_sure = p->nr_jumps = 0;
+	p->nr_facts = p->nr_sure;
 	p->nr_work = 0;
 	p->asked_end = 0;
 	p->again = false;
@@ -1115,35 +1172,50 @@ static void add_saved(const struct piece *p, const struct derive_state *s, struc
 	}
 }
 
-/* Return the number of the row of @s, from 1; the last one again if it is equal. */
-static uint32_t number_of(struct piece *p, const struct derive_state *s, uint32_t last)
+/* Return the place that shows whether a row was seen. */
+static uint32_t *row_seen(struct piece *p, const struct derive_row *row)
+{
+	uint32_t words[sizeof(*row) / sizeof(uint32_t)];
+	uint64_t sum = 0;
+
+	memcpy(words, row, sizeof(words));
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		sum = sum * 31 + words[i];
+	return &p->rows_seen[hash_u64(sum) % ARRAY_SIZE(p->rows_seen)];
+}
+
+/* Return the number of the row of @s, from 1; mostly of an equal one before, if there is one. */
+static uint32_t number_of(struct piece *p, const struct derive_state *s)
 {
 	struct derive_row row;
+	uint32_t *seen;
 
-	assert(last <= p->nr_rows);
 	row_of(p, s, &row);
 	if (row.cfa != DERIVE_NO_CFA && row.cfa != DERIVE_END)
 		add_saved(p, s, &row);
 	for (unsigned int k = 0; k < p->cpu->nr_saved; k++)
 		if (p->cpu->saved[k] == p->cpu->link && row.saved[k].where == DERIVE_LOST)
 			memset(&row, 0, sizeof(row));
-	if (last && !memcmp(&p->rows[last - 1], &row, sizeof(row)))
-		return last;
+	seen = row_seen(p, &row);
+	if (*seen && !memcmp(&p->rows[*seen - 1], &row, sizeof(row)))
+		return *seen;
 	if (!array_reserve(&p->rows, &p->room_rows, p->nr_rows + 1u)) {
 		p->failed = true;
 		return 0;
 	}
 	p->rows[p->nr_rows++] = row;
+	*seen = p->nr_rows;
 	return p->nr_rows;
 }
 
 /* Number the rows of the block at @off. */
 static void number_block(struct piece *p, uint32_t off)
 {
-	struct derive_state s = p->states[p->state_at[off] - 1];
+	struct derive_state s;
 	uint32_t first = off, number = 0, changes = 0;
 
 	assert(off < p->code.size);
+	unpack(p, off, &s);
 	s.is_root |= begins_root(p, off, &s);
 	while (off < p->code.size && !p->failed) {
 		struct derive_insn i;
@@ -1151,7 +1223,7 @@ static void number_block(struct piece *p, uint32_t off)
 		if (off != first && p->flags[off] & LEADER)
 			return;
 		if (!number || s.changes != changes)
-			number = number_of(p, &s, number);
+			number = number_of(p, &s);
 		changes = s.changes;
 		step_on(p, off, &s, &i);
 		if (i.flow == DERIVE_BAD)
@@ -1201,6 +1273,7 @@ static void derive_piece(struct piece *p)
 	settle(p);
 	if (!p->failed && find_more(p, true))
 		settle(p);
+	p->nr_sure = p->nr_facts;
 	p->guess = true;
 	if (!p->failed && find_more(p, false))
 		settle(p);
@@ -1223,8 +1296,8 @@ static uint64_t run_piece(struct piece *p, uint64_t start, size_t size, uint64_t
 		.queued = memory.queued,
 		.state_at = memory.state_at,
 		.row_at = memory.row_at,
-		.states = memory.states,
-		.room_states = memory.room_states,
+		.facts = memory.facts,
+		.room_facts = memory.room_facts,
 		.work = memory.work,
 		.room_work = memory.room_work,
 		.rows = memory.rows,
@@ -1275,7 +1348,7 @@ uint64_t derive_rows(const struct derive_input *in, const struct derive_sink *si
 	free(p.queued);
 	free(p.state_at);
 	free(p.row_at);
-	free(p.states);
+	free(p.facts);
 	free(p.work);
 	free(p.rows);
 	free(p.jumps);

@@ -54,6 +54,7 @@ struct derive_elf {
 	uint64_t entry;	 /* of the program */
 	uint64_t visits; /* instructions looked at for starts and wrong tables */
 	uint32_t wrong;	 /* tables left out */
+	bool mapped;	 /* code and data are borrowed from the mapped file */
 	struct list starts, maybe, endless, marks;
 	struct derive_code *code; /* executable segments */
 	uint32_t nr_code;
@@ -168,13 +169,17 @@ static bool in_gap(const struct derive_elf *d, uint64_t vaddr)
 /* Read [@vaddr, @end), in one segment. */
 static bool load(struct derive_elf *d, uint64_t vaddr, uint64_t end, struct derive_code *out)
 {
+	const uint8_t *mapped;
 	uint64_t offset;
 	void *bytes;
 
-	if (!image_offset(d->image, vaddr, &offset) ||
-	    elffile_read_alloc(d->f, offset, end - vaddr, &bytes))
+	if (!image_offset(d->image, vaddr, &offset))
 		return false;
-	*out = (struct derive_code){ bytes, vaddr, end - vaddr };
+	mapped = elffile_mapped(d->f, offset, end - vaddr);
+	if (!mapped && elffile_read_alloc(d->f, offset, end - vaddr, &bytes))
+		return false;
+	*out = (struct derive_code){ mapped ? mapped : bytes, vaddr, end - vaddr };
+	d->mapped |= mapped != NULL;
 	return true;
 }
 
@@ -895,9 +900,9 @@ static void free_all(struct derive_elf *d)
 	struct list *lists[] = { &d->starts,  &d->maybe,      &d->marks,
 				 &d->endless, &d->sure.index, &d->guessed.index };
 
-	for (uint32_t i = 0; i < d->nr_code; i++)
+	for (uint32_t i = 0; !d->mapped && i < d->nr_code; i++)
 		free((void *)(uintptr_t)d->code[i].bytes);
-	for (uint32_t i = 0; i < d->nr_data; i++)
+	for (uint32_t i = 0; !d->mapped && i < d->nr_data; i++)
 		free((void *)(uintptr_t)d->data[i].bytes);
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
 		free(lists[i]->v);

@@ -12,6 +12,7 @@ int main(void)
 #else
 #include <elf.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "symbols/elf/internal.h"
@@ -558,6 +559,41 @@ TEST(test_budget)
 	memset(code, 0xc3, size);
 	derive_within(&r, code, code + size, 0, 0, 100000);
 	assert_in_range(r.visits, 1, 100000);
+	free(code);
+}
+
+static uint64_t data_bytes(void)
+{
+	unsigned long pages[6] = { 0 };
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%lu %lu %lu %lu %lu %lu", &pages[0], &pages[1], &pages[2],
+				&pages[3], &pages[4], &pages[5]),
+			 6);
+	fclose(f);
+	return pages[5] * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* 100,000 branches, each with the facts of the same few registers: 24 MiB for all of them. */
+TEST(test_memory)
+{
+	static const uint8_t branch[] = { 0x85, 0xc0, 0x74, 0x01, 0x90 };
+	const size_t size = 500000;
+	uint8_t *code = xcalloc(1, size + 1);
+	struct rlimit before, low;
+	struct rows r;
+
+	for (size_t i = 0; i < size; i++)
+		code[i] = branch[i % sizeof(branch)];
+	code[size] = 0xc3;
+	assert_int_equal(getrlimit(RLIMIT_DATA, &before), 0);
+	low = (struct rlimit){ data_bytes() + (24u << 20), before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_DATA, &low), 0);
+	derive(&r, code, code + size + 1, 0, 0);
+	assert_int_equal(setrlimit(RLIMIT_DATA, &before), 0);
+	assert_true(r.nr && r.v[0].start == (uintptr_t)code);
+	assert_true(r.v[r.nr - 1].end == (uintptr_t)code + size + 1);
 	free(code);
 }
 
