@@ -392,6 +392,31 @@ const Elf64_Shdr *elffile_section_of_type(const struct elffile *f, uint32_t type
 	return NULL;
 }
 
+bool elffile_constants(const struct elffile *f, uint32_t nr, Elf64_Shdr *out)
+{
+	const Elf64_Shdr *s = elffile_section(f, ".rodata");
+	uint32_t passed = 0;
+
+	assert(out);
+	if (s) {
+		*out = *s;
+		return !nr;
+	}
+	for (uint32_t i = 0; i < f->nr_phdrs; i++) {
+		const Elf64_Phdr *p = &f->phdrs[i];
+
+		if (p->p_type != PT_LOAD || p->p_flags & PF_W || passed++ < nr)
+			continue;
+		*out = (Elf64_Shdr){
+			.sh_addr = p->p_vaddr,
+			.sh_offset = p->p_offset,
+			.sh_size = p->p_filesz,
+		};
+		return true;
+	}
+	return false;
+}
+
 /* Return the number of symbols that a DT_GNU_HASH reaches, up to the end of its last chain; 0. */
 static uint64_t count_by_hash(const struct elffile *f, uint64_t table)
 {
@@ -420,6 +445,28 @@ static uint64_t count_by_hash(const struct elffile *f, uint64_t table)
 	return 0;
 }
 
+/* Return the number of symbols that the dynamic section leads to; 0: none. */
+static uint64_t count_symbols(const struct elffile *f, const struct elffile_dynamic *d)
+{
+	uint32_t head[2]; /* of DT_HASH: chains, symbols */
+
+	if (d->hash)
+		return count_by_hash(f, d->hash);
+	return d->old_hash && elffile_read_at(f, d->old_hash, head, sizeof(head)) &&
+			       head[1] <= ELFSYM_SYMBOLS_MAX
+		       ? head[1]
+		       : 0;
+}
+
+/* Return whether there are section headers: the bytes may be zeros. */
+static bool has_sections(const struct elffile *f)
+{
+	for (uint32_t i = 0; i < f->nr_shdrs; i++)
+		if (f->shdrs[i].sh_type != SHT_NULL)
+			return true;
+	return false;
+}
+
 /*
  * Without section headers (sstrip), make headers of the dynamic symbols and their names: the
  * loader of programs finds them by the dynamic section.
@@ -432,13 +479,13 @@ static void make_sections(struct elffile *f)
 			       .sh_entsize = sizeof(Elf64_Sym) };
 	Elf64_Shdr names = { .sh_type = SHT_STRTAB };
 
-	if (f->nr_shdrs)
+	if (has_sections(f))
 		return;
 	elffile_dynamic(f, &d);
-	if (!d.symbols || !d.names || !d.hash)
+	if (!d.symbols || !d.names)
 		return;
 	symbols.sh_addr = d.symbols;
-	symbols.sh_size = count_by_hash(f, d.hash) * sizeof(Elf64_Sym);
+	symbols.sh_size = count_symbols(f, &d) * sizeof(Elf64_Sym);
 	names.sh_size = d.names_size;
 	if (!symbols.sh_size ||
 	    !elffile_offset(f, d.symbols, symbols.sh_size, &symbols.sh_offset) ||
@@ -480,6 +527,8 @@ void elffile_dynamic(const struct elffile *f, struct elffile_dynamic *out)
 				out->names_size = entries[d].d_un.d_val;
 			if (entries[d].d_tag == DT_GNU_HASH)
 				out->hash = entries[d].d_un.d_ptr;
+			if (entries[d].d_tag == DT_HASH)
+				out->old_hash = entries[d].d_un.d_ptr;
 		}
 		free(entries);
 		return;

@@ -181,6 +181,11 @@ bool elffile_read_at(const struct elffile *f, uint64_t address, void *out, size_
 /* Find the first section with this name or type and with bytes in the file; NULL: none. */
 const Elf64_Shdr *elffile_section(const struct elffile *f, const char *name);
 const Elf64_Shdr *elffile_section_of_type(const struct elffile *f, uint32_t type);
+/*
+ * Get part @nr of the constants, address, offset and size: .rodata; in a file without such a
+ * section all segments that are not written. False: there are no more.
+ */
+bool elffile_constants(const struct elffile *f, uint32_t nr, Elf64_Shdr *out);
 
 /*
  * The separate debug file of a stripped object (GDB manual, "Debugging

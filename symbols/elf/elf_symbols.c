@@ -26,7 +26,8 @@
 
 static const char *const symbols[] = {
 	"_PyEval_EvalFrameDefault", "execute_ex",     "ruby_run_node", "Perl_runops_standard",
-	"_ZN4node5StartEiPPc",	    "luaJIT_setmode", "lua_newstate",  ELFLOOP_GO,
+	"_ZN4node5StartEiPPc",	    "luaJIT_setmode", "lua_newstate",  "enif_alloc",
+	"Rf_initEmbeddedR",	    ELFLOOP_GO,
 };
 
 /* Return the number of the interpreter that the function is of; 0: none. */

@@ -53,6 +53,7 @@ struct elffile_dynamic {
 	uint64_t rela;		       /* vaddr of its relocations */
 	uint64_t nr_relative;	       /* number of relative relocations, which are first */
 	uint64_t symbols, names, hash; /* vaddrs; hash: DT_GNU_HASH */
+	uint64_t old_hash;	       /* DT_HASH */
 	uint64_t names_size;
 };
 

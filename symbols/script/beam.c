@@ -797,8 +797,8 @@ static const uint8_t compared[] = { 25, 27, 29 };
 static int on_file(struct detect_search *search, const struct elffile *f)
 {
 	struct detect_file *out = search->out;
-	const Elf64_Shdr *rodata = elffile_section(f, ".rodata");
 	const char *text;
+	Elf64_Shdr s;
 	void *bytes;
 
 	/* The part that is zero in the file. */
@@ -809,17 +809,20 @@ static int on_file(struct detect_search *search, const struct elffile *f)
 			out->main[0] = (struct lang_range){ (h->p_vaddr + h->p_filesz) & ~7ULL,
 							    h->p_vaddr + h->p_memsz };
 	}
-	if (!rodata || rodata->sh_size > RODATA_MAX || !out->main[0].end)
+	if (!elffile_constants(f, 0, &s) || !out->main[0].end)
 		return -ENOENT;
 	out->nr_main = 1;
-	if (elffile_read_alloc(f, rodata->sh_offset, rodata->sh_size, &bytes))
-		return 1;
-	text = memmem(bytes, rodata->sh_size, VERSION_TEXT, sizeof(VERSION_TEXT) - 1);
-	/* The bytes end with a NUL. */
-	if (text)
-		out->version = (uint32_t)(strtoul(text + sizeof(VERSION_TEXT) - 1, NULL, 10) & 255)
-			       << 24;
-	free(bytes);
+	for (uint32_t i = 0; !out->version && elffile_constants(f, i, &s); i++) {
+		if (s.sh_size > RODATA_MAX || elffile_read_alloc(f, s.sh_offset, s.sh_size, &bytes))
+			continue;
+		text = memmem(bytes, s.sh_size, VERSION_TEXT, sizeof(VERSION_TEXT) - 1);
+		/* The bytes end with a NUL. */
+		if (text)
+			out->version =
+				(uint32_t)(strtoul(text + sizeof(VERSION_TEXT) - 1, NULL, 10) & 255)
+				<< 24;
+		free(bytes);
+	}
 	return 1;
 }
 
@@ -1004,6 +1007,7 @@ const struct language language_beam = {
 	.letter = 'E',
 	.program = "beam.smp",
 	.library = "beam.jit.smp",
+	.shown = "enif_alloc",
 	.on_file = on_file,
 	.detect = detect,
 	.stack = chain,

@@ -972,18 +972,18 @@ static void on_symbol(struct detect_search *search, const Elf64_Sym *s, const ch
 /* Find the version, a text: no symbol has its address. */
 static void find_version(struct detect_search *search, const struct elffile *f)
 {
-	for (uint32_t i = 0; i < f->nr_shdrs && !search->out->runtime; i++) {
-		const Elf64_Shdr *s = &f->shdrs[i];
+	Elf64_Shdr s;
+
+	for (uint32_t i = 0; !search->out->runtime && elffile_constants(f, i, &s); i++) {
 		const char *found;
 		void *bytes;
 
-		if (s->sh_type != SHT_PROGBITS || s->sh_size > STRINGS_SIZE || !s->sh_size ||
-		    (s->sh_flags & (SHF_ALLOC | SHF_WRITE | SHF_EXECINSTR)) != SHF_ALLOC ||
-		    elffile_read_alloc(f, s->sh_offset, s->sh_size, &bytes))
+		if (s.sh_size > STRINGS_SIZE ||
+		    elffile_read_alloc(f, s.sh_offset, s.sh_size, &bytes))
 			continue;
-		found = memmem(bytes, s->sh_size, IDENT, strlen(IDENT));
+		found = memmem(bytes, s.sh_size, IDENT, strlen(IDENT));
 		if (found)
-			search->out->runtime = s->sh_addr + (uint64_t)(found - (char *)bytes);
+			search->out->runtime = s.sh_addr + (uint64_t)(found - (char *)bytes);
 		free(bytes);
 	}
 }

@@ -270,33 +270,39 @@ const struct php_version *php_version(size_t i)
 	return i < ARRAY_SIZE(phps) ? &phps[i] : NULL;
 }
 
-/* Find the version of PHP, and the one that extensions are checked against: "API420220829,NTS". */
-static int on_file(struct detect_search *search, const struct elffile *f)
+/* Find the versions in @size bytes of constants, which end with a NUL. */
+static void find_versions(struct detect_file *out, const char *bytes, size_t size)
 {
-	struct detect_file *out = search->out;
 	static const char header[] = "X-Powered-By: PHP/";
-	const Elf64_Shdr *s = elffile_section(f, ".rodata");
+	const char *said = memmem(bytes, size, header, sizeof(header) - 1);
 	const struct php_version *row;
-	const char *said;
-	void *bytes;
 
-	if (!out->runtime || !out->nr_eval)
-		return -ENOENT;
-	if (!s || s->sh_size > RODATA_MAX ||
-	    elffile_read_alloc(f, s->sh_offset, s->sh_size, &bytes))
-		return 0;
-	/* The bytes end with a NUL. */
-	said = memmem(bytes, s->sh_size, header, sizeof(header) - 1);
-	if (said && said[18] >= '0' && said[18] <= '9' && said[19] == '.')
+	if (said && !out->php && said[18] >= '0' && said[18] <= '9' && said[19] == '.')
 		out->version = (uint32_t)(said[18] - '0') << 24 |
 			       (uint32_t)(strtoul(said + 20, NULL, 10) & 255) << 16;
 	for (size_t i = 0; (row = php_version(i)); i++) {
-		if (!memmem(bytes, s->sh_size, row->api, strlen(row->api) + 1))
+		if (!memmem(bytes, size, row->api, strlen(row->api) + 1))
 			continue;
 		out->version = row->version;
 		out->php = (uint32_t)i + 1;
 	}
-	free(bytes);
+}
+
+/* Find the version of PHP, and the one that extensions are checked against: "API420220829,NTS". */
+static int on_file(struct detect_search *search, const struct elffile *f)
+{
+	struct detect_file *out = search->out;
+	Elf64_Shdr s;
+	void *bytes;
+
+	if (!out->runtime || !out->nr_eval)
+		return -ENOENT;
+	for (uint32_t i = 0; elffile_constants(f, i, &s); i++) {
+		if (s.sh_size > RODATA_MAX || elffile_read_alloc(f, s.sh_offset, s.sh_size, &bytes))
+			continue;
+		find_versions(out, bytes, s.sh_size);
+		free(bytes);
+	}
 	return 0;
 }
 

@@ -386,18 +386,19 @@ static uint32_t find_version(const char *text, size_t size)
 static int on_file(struct detect_search *search, const struct elffile *f)
 {
 	struct detect_file *out = search->out;
-	const Elf64_Shdr *s = elffile_section(f, ".rodata");
+	Elf64_Shdr s;
 	void *bytes;
 
 	/* The program is a stub beside its library. */
 	if (!out->runtime || !out->code_type || !out->version_at || !out->nr_eval)
 		return -ENOENT;
-	if (!s || s->sh_size > RODATA_MAX ||
-	    elffile_read_alloc(f, s->sh_offset, s->sh_size, &bytes))
-		return 0;
-	/* The bytes end with a NUL. */
-	out->version = find_version(bytes, s->sh_size);
-	free(bytes);
+	for (uint32_t i = 0; !out->version && elffile_constants(f, i, &s); i++) {
+		if (s.sh_size > RODATA_MAX || elffile_read_alloc(f, s.sh_offset, s.sh_size, &bytes))
+			continue;
+		/* The bytes end with a NUL. */
+		out->version = find_version(bytes, s.sh_size);
+		free(bytes);
+	}
 	return 0;
 }
 
@@ -460,6 +461,7 @@ const struct language language_r = {
 	.letter = 'R',
 	.program = "R",
 	.library = "libR",
+	.shown = "Rf_initEmbeddedR",
 	.runtime = "R_GlobalContext",
 	.code_type = "Rf_begincontext",
 	.version = "R_NilValue",

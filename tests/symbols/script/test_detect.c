@@ -251,9 +251,11 @@ TEST(test_other_names)
 		{ "Rscript", 0, LANG_NONE },
 		{ "beam.smp", 0, LANG_BEAM },
 		{ "luajit-2.1", 0, LANG_LUAJIT },
-		{ "my-service", 8, LANG_GO },
-		{ "node-exporter", 8, LANG_GO },
-		{ "my-service", 9, LANG_NONE },
+		{ "emqx", 8, LANG_BEAM },
+		{ "my-statistics", 9, LANG_R },
+		{ "my-service", 10, LANG_GO },
+		{ "node-exporter", 10, LANG_GO },
+		{ "my-service", 11, LANG_NONE },
 		{ "my-service", 255, LANG_NONE },
 		{ "php8.2", 1, LANG_PHP },
 		{ "python", 1, LANG_PYTHON },
@@ -304,7 +306,10 @@ TEST(test_go)
 	assert_int_equal(read_made(LANG_GO, "my-service", table + 2, 1, &file), -ENOENT);
 }
 
-/* PHP by the version in its file; one that is not read has its version for the message. */
+/*
+ * PHP by the version in its file, also where no section has its name; one that is not read has its
+ * version for the message.
+ */
 TEST(test_php)
 {
 	static const char *const apis[] = { "API420220829,NTS", "API420240924,NTS",
@@ -314,7 +319,8 @@ TEST(test_php)
 					     0x08070000 };
 	static const uint16_t current[] = { 488, 488, 512, 0, 0 };
 
-	for (size_t i = 0; i < ARRAY_SIZE(apis); i++) {
+	for (size_t k = 0; k < 2 * ARRAY_SIZE(apis); k++) {
+		const size_t i = k / 2;
 		static const char header[] = "X-Powered-By: PHP/8.7.1";
 		static const Elf64_Sym syms[] = {
 			{ 0 },
@@ -332,9 +338,13 @@ TEST(test_php)
 		memcpy(bytes, header, sizeof(header));
 		memcpy(bytes + sizeof(header), apis[i], strlen(apis[i]));
 		elfmake_init(&m, EM_X86_64, BASE, CODE_SIZE);
-		elfmake_section(&m, ".rodata",
-				(Elf64_Shdr){ .sh_type = SHT_PROGBITS, .sh_size = sizeof(bytes) },
-				bytes);
+		if (k % 2)
+			elfmake_section(&m, ".rodata",
+					(Elf64_Shdr){ .sh_type = SHT_PROGBITS,
+						      .sh_size = sizeof(bytes) },
+					bytes);
+		else
+			memcpy(m.bytes + 0x1000, bytes, sizeof(bytes));
 		elfmake_symbols(&m, SHT_DYNSYM, syms, 3, names, sizeof(names));
 		elfmake_finish(&m);
 		assert_int_equal(elffile_open(&f, -1, m.bytes, m.size, &e), 0);
