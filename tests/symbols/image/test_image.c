@@ -1447,7 +1447,7 @@ TEST(test_debug_path)
  * file that becomes shorter is an end of its records, not of this process. A file of others is
  * copied.
  */
-/* Give the file another build ID: a debug file may be installed, whose names are not in it. */
+/* Give the file another build ID: a debug file that may be installed has more names. */
 static void change_build_id(struct whole *w)
 {
 	static const char note[16] = "\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU";
