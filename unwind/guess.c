@@ -206,6 +206,123 @@ void landing_pad_undo(const struct fp_input *in, const struct arch_frame *from,
 		to->reg[arch->fp] = undo_fp(in, from->reg[arch->sp], sp, to->reg[arch->fp]);
 }
 
+/*
+ * x86: libgcc's struct _Unwind_Context has one pointer more than __LIBGCC_DWARF_FRAME_REGS__, each
+ * to the slot of a register, by its DWARF number; then the CFA and the return address.
+ */
+#define CONTEXT_REGS 18u
+/*
+ * The most bytes of stack of uw_install_context_1(), which copies registers into the frame that has
+ * called it, last of all: 32 in libgcc 12, 68 with 32 bits. Functions before it that call others
+ * have 236 and more.
+ */
+#define INSTALL_MAX 96u
+
+struct context {
+	uint64_t cfa, ra;
+	uint64_t slot, fp_slot; /* of the return address and of the frame pointer */
+};
+
+/* Read the context that has its CFA at @at, none below @least but 0. */
+static bool read_context(const struct fp_input *in, uint64_t at, uint64_t least, struct context *c)
+{
+	uint64_t regs = at - CONTEXT_REGS * (uint64_t)in->word;
+
+	return read_word(in, at, &c->cfa) && (!c->cfa || c->cfa >= least) &&
+	       read_word(in, at + in->word, &c->ra) && fp_is_code(in, c->ra) &&
+	       read_word(in, regs + in->arch->pc * (uint64_t)in->word, &c->slot) &&
+	       read_word(in, regs + in->arch->fp * (uint64_t)in->word, &c->fp_slot);
+}
+
+/* Contexts in the frame of a function that may be rewritten. */
+struct contexts {
+	struct context own;    /* of its caller; cfa 0: not found */
+	struct context target; /* has led to the return address that is in the frame now */
+	struct context fp;     /* has led to the frame pointer that is there now */
+	bool chosen;	       /* the latter has a landing pad, not a return address */
+	bool begun;	       /* the own one returns into the function itself so far */
+	bool many;	       /* several of one kind, or the word that decides was not copied */
+};
+
+/* Keep @c as the only one: false if there is another one, or its caller has no usual frame. */
+static bool keep_context(const struct fp_input *in, struct context *kept, const struct context *c)
+{
+	bool alone = (!kept->cfa || kept->cfa == c->cfa) && c->slot == c->cfa - in->word;
+
+	*kept = *c;
+	return alone;
+}
+
+/* Take @c, of a frame above. @late: libgcc may have written the landing pad there. */
+static void take_context(const struct fp_input *in, const struct context *c,
+			 const struct arch_frame *to, bool late, struct contexts *all)
+{
+	uint64_t cfa = to->reg[in->arch->sp], back, fp;
+
+	if (!read_word(in, c->slot, &back))
+		all->many |= c->slot == c->cfa - in->word;
+	else if (back == to->reg[in->arch->pc] || (late && back == c->ra))
+		all->many |= !keep_context(in, &all->target, c);
+	else if (c->fp_slot >= cfa && arch_has(to, in->arch->fp) &&
+		 read_word(in, c->fp_slot, &fp) && fp == to->reg[in->arch->fp]) {
+		all->many |= !keep_context(in, &all->fp, c);
+		all->chosen |= back != c->ra;
+	}
+}
+
+static struct contexts find_contexts(const struct fp_input *in, const struct arch_frame *from,
+				     const struct arch_frame *to, bool late)
+{
+	const struct arch_ops *arch = in->arch;
+	uint64_t cfa = to->reg[arch->sp], at = from->reg[arch->sp];
+	struct contexts all = { .begun = false };
+	struct context c;
+
+	if (cfa - at > FRAME_MAX)
+		return all;
+	for (at += CONTEXT_REGS * (uint64_t)in->word; at + in->word < cfa; at += in->word) {
+		if (!read_context(in, at, cfa, &c))
+			continue;
+		all.begun |= (!c.cfa || c.cfa == cfa) && c.ra == from->reg[arch->pc];
+		if (c.cfa > cfa)
+			take_context(in, &c, to, late, &all);
+		else if (c.cfa == cfa && c.slot == cfa - in->word &&
+			 (!all.own.cfa || c.ra == to->reg[arch->pc]))
+			all.own = c;
+	}
+	return all;
+}
+
+bool landing_pad_target(const struct fp_input *in, enum cfi_doubt doubt, unsigned int depth,
+			const struct arch_frame *from, struct arch_frame *to)
+{
+	const struct arch_ops *arch = in->arch;
+	struct contexts all = find_contexts(in, from, to, doubt == CFI_REWRITING && depth == 1);
+	uint64_t fp = to->reg[arch->fp], pc;
+
+	if (all.begun)
+		return true;
+	if (!all.own.cfa)
+		return doubt == CFI_EARLY && !all.target.cfa && !all.many;
+	if (all.own.ra != to->reg[arch->pc]) {
+		/* If no context leads there, the own one is of an earlier call. */
+		if (all.target.cfa)
+			to->reg[arch->sp] = all.target.cfa;
+		return !all.many;
+	}
+	if (depth == 1 || !all.fp.cfa || from->reg[arch->sp] - in->copy->sp > INSTALL_MAX)
+		return true;
+	/* A landing pad may be at the return address: right behind a call that throws. */
+	if (depth > 2 || all.many || (!all.chosen && doubt != CFI_REWRITING) ||
+	    !read_word(in, all.fp.slot, &pc))
+		return false;
+	to->valid = 0;
+	arch_set(to, arch->pc, pc);
+	arch_set(to, arch->sp, all.fp.cfa);
+	arch_set(to, arch->fp, fp);
+	return true;
+}
+
 /* Find {CFA, return address} of struct _Unwind_Context in [@start, @cfa). 0: there is none. */
 static uint64_t find_context(const struct fp_input *in, uint64_t start, uint64_t cfa)
 {
@@ -237,15 +354,12 @@ bool landing_pad_check(const struct fp_input *in, enum cfi_doubt doubt,
 		return false;
 	}
 	ra = find_context(in, sp + 2u * in->word, cfa); /* above the frame record */
-	/* The context is being set up: it begins with the return to this very function. */
-	if (!ra || (!arch->nr_eh_data && ra == from->reg[arch->pc]))
+	if (!ra)
 		return doubt == CFI_EARLY;
 	if (ra == to->reg[arch->pc] && undo_fp(in, sp, cfa, to->reg[arch->fp]) == to->reg[arch->fp])
 		return true;
 	/* The link register is written right after the frame pointer. */
-	if (arch->nr_eh_data) {
-		arch_set(to, arch->pc, ra);
-		to->valid &= ~(1ULL << arch->fp);
-	}
+	arch_set(to, arch->pc, ra);
+	to->valid &= ~(1ULL << arch->fp);
 	return false;
 }

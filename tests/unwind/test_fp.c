@@ -307,36 +307,131 @@ TEST(test_rewritten_frame, set_up)
 	assert_int_equal(to.reg[arch_x86_64.sp], SP + 72);
 }
 
-/* libgcc's context in the frame has the caller that it had: that is compared with the slot. */
-TEST(test_context_of_libgcc, set_up)
-{
-	const struct fp_input in = {
-		.arch = &arch_x86_64, .copy = &copy, .space = &space, .word = 8
-	};
-	struct arch_frame from = frame(0), to = frame(SP + 112);
+/* libgcc 12 with 64 bits: the frame of a function has two contexts, of 18 pointers, CFA and
+ * address. */
+#define OWN_CONTEXT    2u
+#define TARGET_CONTEXT 24u
+#define FRAME_WORDS    48u
+#define FRAME_END      (SP + 8 * FRAME_WORDS)
+#define CATCHES	       (FRAME_END + 8 * 16) /* the CFA of the frame that catches */
 
-	arch_set(&to, arch_x86_64.pc, CODE + 0x20);
-	arch_set(&to, arch_x86_64.sp, SP + 64);
-	/* Not made yet. */
-	assert_true(landing_pad_check(&in, CFI_EARLY, &from, &to));
-	words[4] = SP + 64;
-	words[5] = CODE + 0x20;
-	assert_true(landing_pad_check(&in, CFI_EARLY, &from, &to));
-	/* The slot has the address in the function that catches. */
-	arch_set(&to, arch_x86_64.pc, CODE + 0x30);
-	assert_false(landing_pad_check(&in, CFI_EARLY, &from, &to));
+static uint64_t frame_words[FRAME_WORDS + 24];
+
+static void put_context(unsigned int at, uint64_t cfa, uint64_t ra, uint64_t fp_slot)
+{
+	frame_words[at + 6] = fp_slot;
+	frame_words[at + 16] = cfa - 8;
+	frame_words[at + 18] = cfa;
+	frame_words[at + 19] = ra;
+}
+
+static uint64_t *above(uint64_t addr)
+{
+	return &frame_words[(addr - SP) / 8];
+}
+
+/* Both contexts, with a landing pad; below the frame that catches one that has saved 77. */
+static void make_contexts(void)
+{
+	memset(frame_words, 0, sizeof(frame_words));
+	put_context(OWN_CONTEXT, FRAME_END, CODE + 0x20, FRAME_END - 16);
+	put_context(TARGET_CONTEXT, CATCHES, CODE + 0x80, CATCHES - 16);
+	*above(CATCHES - 8) = CODE + 0x30;
+	*above(CATCHES - 16) = 77;
+}
+
+/* The function at @depth, with @below bytes of stack of functions that it has called. */
+static bool target(enum cfi_doubt doubt, unsigned int depth, uint64_t below, struct arch_frame *to,
+		   uint64_t pc)
+{
+	struct stack_copy of = { SP - below, NULL, sizeof(frame_words) + below, true, { 0 }, NULL };
+	static uint8_t bytes[sizeof(frame_words) + 256];
+	const struct fp_input in = {
+		.arch = &arch_x86_64, .copy = &of, .space = &space, .word = 8
+	};
+	struct arch_frame from = frame(0);
+
+	memcpy(bytes + below, frame_words, sizeof(frame_words));
+	of.bytes = bytes;
+	arch_set(&from, arch_x86_64.pc, CODE + 0x50);
+	arch_set(to, arch_x86_64.pc, pc);
+	arch_set(to, arch_x86_64.sp, FRAME_END);
+	return landing_pad_target(&in, doubt, depth, &from, to);
+}
+
+/* The contexts have the caller that the frame had, and the frame that catches. */
+TEST(test_contexts_of_libgcc, set_up)
+{
+	struct arch_frame to = frame(5);
+
+	/* None yet: far in front of the call that rewrites, not near the end. */
+	memset(frame_words, 0, sizeof(frame_words));
+	assert_true(target(CFI_EARLY, 2, 32, &to, CODE + 0x20));
+	assert_false(target(CFI_REWRITING, 2, 32, &to, CODE + 0x20));
+	/* Being made: it returns to the function itself, with or without its CFA. */
+	put_context(OWN_CONTEXT, FRAME_END, CODE + 0x50, 0);
+	assert_true(target(CFI_REWRITING, 2, 32, &to, CODE + 0x20));
+	frame_words[OWN_CONTEXT + 18] = 0;
+	assert_true(target(CFI_REWRITING, 2, 32, &to, CODE + 0x20));
+	/* The slots are as they were. */
+	make_contexts();
+	assert_true(target(CFI_REWRITING, 2, 32, &to, CODE + 0x20));
+	assert_int_equal(to.reg[arch_x86_64.sp], FRAME_END);
+	/* Of an earlier call: no context leads to this address. */
+	assert_true(target(CFI_EARLY, 3, 400, &to, CODE + 0x70));
+	assert_int_equal(to.reg[arch_x86_64.sp], FRAME_END);
+	/* The return address is overwritten. */
+	assert_true(target(CFI_REWRITING, 2, 32, &to, CODE + 0x30));
 	assert_int_equal(to.reg[arch_x86_64.pc], CODE + 0x30);
-	/* The same near the end of the function, where there has to be a context. */
-	assert_false(landing_pad_check(&in, CFI_REWRITING, &from, &to));
+	assert_int_equal(to.reg[arch_x86_64.sp], CATCHES);
+	/* Last of all the landing pad is written above it, by the function itself. */
+	*above(CATCHES - 8) = CODE + 0x80;
+	assert_true(target(CFI_REWRITING, 1, 0, &to, CODE + 0x30));
+	assert_int_equal(to.reg[arch_x86_64.sp], CATCHES);
+	/* A frame without a usual slot, as that of a signal, and two frames that fit. */
+	make_contexts();
+	frame_words[TARGET_CONTEXT + 16] = CATCHES - 24;
+	*above(CATCHES - 24) = CODE + 0x30;
+	assert_false(target(CFI_REWRITING, 2, 32, &to, CODE + 0x30));
+	make_contexts();
+	put_context(TARGET_CONTEXT + 2, CATCHES + 16, CODE + 0x80, 0);
+	*above(CATCHES + 8) = CODE + 0x30;
+	assert_false(target(CFI_REWRITING, 2, 32, &to, CODE + 0x30));
+	/* Its slot is beyond the stack copy. */
+	make_contexts();
+	put_context(TARGET_CONTEXT, SP + (1u << 20), CODE + 0x80, 0);
+	assert_false(target(CFI_REWRITING, 2, 32, &to, CODE + 0x30));
+}
+
+/* The frame pointer is overwritten before the return address: the frame that catches is the caller.
+ */
+TEST(test_frame_pointer_of_libgcc, set_up)
+{
+	struct arch_frame to = frame(77);
+
+	make_contexts();
+	assert_true(target(CFI_EARLY, 2, 32, &to, CODE + 0x20));
 	assert_int_equal(to.reg[arch_x86_64.pc], CODE + 0x30);
-	arch_set(&to, arch_x86_64.pc, CODE + 0x20);
-	assert_true(landing_pad_check(&in, CFI_REWRITING, &from, &to));
-	/* It is being made: it returns to the function itself so far. */
-	words[5] = from.reg[arch_x86_64.pc] = CODE + 0x40;
-	assert_true(landing_pad_check(&in, CFI_EARLY, &from, &to));
-	assert_false(landing_pad_check(&in, CFI_REWRITING, &from, &to));
-	words[4] = 0;
-	assert_false(landing_pad_check(&in, CFI_REWRITING, &from, &to));
+	assert_int_equal(to.reg[arch_x86_64.sp], CATCHES);
+	assert_int_equal(to.reg[arch_x86_64.fp], 77);
+	/* Not before the call, and not in a function with a large frame, which only looks for it.
+	 */
+	to = frame(77);
+	assert_true(target(CFI_EARLY, 1, 0, &to, CODE + 0x20));
+	assert_int_equal(to.reg[arch_x86_64.pc], CODE + 0x20);
+	assert_true(target(CFI_EARLY, 2, 240, &to, CODE + 0x20));
+	assert_int_equal(to.reg[arch_x86_64.pc], CODE + 0x20);
+	/* A landing pad right behind the call looks as a frame that is searched. */
+	*above(CATCHES - 8) = CODE + 0x80;
+	assert_false(target(CFI_EARLY, 2, 32, &to, CODE + 0x20));
+	assert_int_equal(to.reg[arch_x86_64.pc], CODE + 0x20);
+	assert_true(target(CFI_REWRITING, 2, 32, &to, CODE + 0x20));
+	assert_int_equal(to.reg[arch_x86_64.pc], CODE + 0x80);
+	/* The function that copies calls another one. */
+	to = frame(77);
+	make_contexts();
+	assert_false(target(CFI_REWRITING, 3, 48, &to, CODE + 0x20));
+	assert_int_equal(to.reg[arch_x86_64.sp], FRAME_END);
 }
 
 /* A record of the last two words, and return addresses in them: no caller begins at address 0. */
