@@ -71,6 +71,7 @@ struct fresh {
 	struct sampler_recorded recorded; /* in the one before */
 	struct err record_err;
 	bool per_task; /* see struct target */
+	bool discards; /* the tick of the old events is not shown, it begins again */
 };
 
 /*
@@ -120,14 +121,20 @@ static int open_fresh(struct sampler *s, struct fresh *f, struct target *t, stru
 	return code ? err_set(e, code, "out of memory") : 0;
 }
 
-/* Handle all samples of the old events, end the tick, free the threads and the side-band. */
-static void end_old(struct sampler *s)
+/*
+ * Handle all samples of the old events, end the tick, or discard it, free the threads and the
+ * side-band.
+ */
+static void end_old(struct sampler *s, bool discard)
 {
 	counters_enable(s->live.counters, false);
 	rcu_thread_offline();
 	live_finish_threads(&s->live);
 	rcu_thread_online();
-	tick_end(s);
+	if (discard)
+		tick_discard(s);
+	else
+		tick_end(s);
 	live_stop_threads(&s->live);
 	sideband_free(s->live.sideband);
 	s->live.sideband = NULL;
@@ -232,7 +239,7 @@ static uint64_t replace(struct sampler *s, struct fresh *f, struct target *t, st
 
 	assert(f->counters && f->sideband);
 	if (s->live.nr_threads)
-		end_old(s);
+		end_old(s, f->discards);
 	else
 		sideband_free(s->live.sideband); /* no thread could be started */
 	s->live.opened_ns = f->opened_ns;
@@ -302,7 +309,7 @@ static int make_room(struct sampler *s, struct fresh *f, struct target *t, struc
 	if (code != -ENOLCK || !s->live.nr_threads)
 		return code;
 	f->ended_ns = time_now_ns();
-	end_old(s);
+	end_old(s, f->discards);
 	counters_unmap(s->live.counters);
 	code = open_fresh(s, f, t, e);
 	if (code)
@@ -342,6 +349,7 @@ static bool reopen_once(struct sampler *s, struct fresh *f, size_t more_than, ui
 		return false;
 	}
 	t.per_task = f->per_task;
+	t.brief = s->target.brief;
 	/* For larger rings alone nothing is closed first. */
 	if (more_than ? open_fresh(s, f, tasks ? &t : &s->target, e)
 		      : make_room(s, f, tasks ? &t : &s->target, e)) {
@@ -378,10 +386,11 @@ static void regrow(struct sampler *s, size_t before, uint64_t *gap_ns, struct er
 		*e = again;
 }
 
-/* Open the events of a name again: on tasks, or where permitted on whole CPUs. */
-static bool reopen_tasks(struct sampler *s, bool per_task)
+/* Open the events of a name, or of brief tasks, again: on tasks, or where permitted on whole CPUs.
+ */
+static bool reopen_tasks(struct sampler *s, bool per_task, bool discard)
 {
-	struct fresh f = { .config = s->config, .per_task = per_task };
+	struct fresh f = { .config = s->config, .per_task = per_task, .discards = discard };
 	uint64_t gap_ns = 0;
 	struct err e;
 
@@ -1256,7 +1265,9 @@ static void set_events(struct sampler *s, const struct control *c)
 {
 	struct event events[EVENTS_MAX];
 	uint32_t nr = MIN(c->events.nr, (uint32_t)EVENTS_MAX);
-	bool waited = s->target.kind == TARGET_NAME && config_wait_slot(&s->config) >= 0, waits;
+	bool waited = (s->target.kind == TARGET_NAME || s->target.brief) &&
+		      config_wait_slot(&s->config) >= 0;
+	bool waits;
 
 	if (nr == 0)
 		return;
@@ -1264,11 +1275,11 @@ static void set_events(struct sampler *s, const struct control *c)
 	tick_end(s);
 	waits = has_wait(events, nr);
 	/* Waits are of tasks. */
-	if (s->target.wide && waits && !reopen_tasks(s, true))
+	if (s->target.wide && waits && !reopen_tasks(s, true, false))
 		return;
 	if (open_events(s, events, nr)) {
 		if (s->target.per_task)
-			reopen_tasks(s, false);
+			reopen_tasks(s, false, false);
 		return;
 	}
 	recording_note(&s->recording, s->live.counters);
@@ -1290,7 +1301,7 @@ static void set_events(struct sampler *s, const struct control *c)
 	memcpy(s->rates.asked_hz, s->rates.hz, sizeof(s->rates.asked_hz));
 	reset_governor(s);
 	if (waited && !waits && !s->recording.recorder)
-		reopen_tasks(s, false);
+		reopen_tasks(s, false, false);
 	waiting_begin(s);
 	tick_discard(s);
 	say_events(s);
@@ -1546,6 +1557,9 @@ static void apply(struct sampler *s, const struct control *c)
 /* Longest wait: sampler threads wake the builder if there is something to do. */
 #define LOOK_MS 1000
 
+/* Looks at tasks that end soon, in the first seconds. */
+#define BRIEF_LOOKS 8
+
 /* Times of the first profiles after the start. */
 static const uint64_t early_ns[] = { 120000000, 250000000, 500000000 };
 
@@ -1629,6 +1643,29 @@ static void set_start(struct sampler *s, uint64_t now)
 				      memory_order_relaxed);
 }
 
+/*
+ * Sample whole CPUs if that is needed to see the tasks of the target. The first tick, which may be
+ * the only one, begins again. Returns whether events were opened again.
+ */
+static bool widen(struct sampler *s)
+{
+	const bool first = s->config.exact_ticks && s->ticks.last_ns == s->ticks.start_ns;
+
+	if (!target_is_brief(s))
+		return false;
+	s->target.brief = true;
+	if (!reopen_tasks(s, false, first))
+		return false;
+	if (first)
+		set_start(s, time_now_ns());
+	if (s->target.wide)
+		mailbox_add(&s->mailbox, "threads or processes end before their first samples: all "
+					 "CPUs are sampled, other processes left out");
+	else
+		mailbox_add_banner(s, TARGET_BRIEF_MISSED);
+	return true;
+}
+
 /* Note events that readers opened, and report a failure, or a file that was saved. */
 static void check_recording(struct sampler *s)
 {
@@ -1689,6 +1726,7 @@ static void warm_up(struct sampler *s)
 		poll(NULL, 0, WARM_MS);
 		rcu_thread_online();
 		nr_readers = s->live.readers.nr;
+		widen(s);
 		look_at_readers(s);
 		warm = tick_skip(s) && s->live.readers.nr == nr_readers;
 	}
@@ -1700,8 +1738,11 @@ static void warm_up(struct sampler *s)
 static bool wait_until(struct sampler *s, uint64_t next, uint64_t now)
 {
 	uint64_t due = MIN(MIN(next, s->collect.due_ns), waiting_due(s));
-	int wait_ms = due > now ? (int)MIN((due - now + 999999) / 1000000, (uint64_t)LOOK_MS) : 0;
+	int wait_ms;
 
+	if (now - s->live.opened_ns < BRIEF_LOOKS * TARGET_BRIEF_NS)
+		due = MIN(due, now + TARGET_BRIEF_NS);
+	wait_ms = due > now ? (int)MIN((due - now + 999999) / 1000000, (uint64_t)LOOK_MS) : 0;
 	bool ended = wait_for_control(s, MIN(wait_ms, s->annotate.waits ? CODE_MS : LOOK_MS));
 
 	now = time_now_ns();
@@ -1751,6 +1792,11 @@ void *builder_main(void *arg)
 		bool ended = wait_until(s, MIN(due, slice), now);
 
 		now = time_now_ns();
+		if (widen(s)) {
+			now = time_now_ns();
+			due = builder_next_tick(s, now);
+			slice = next_slice(s, s->ticks.slice_ns);
+		}
 		make_wanted_room(s);
 		if (atomic_load_explicit(&s->live.shared->waits_flood, memory_order_relaxed))
 			waiting_govern(s);

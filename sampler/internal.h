@@ -191,6 +191,11 @@ uint32_t event_states_get(struct event_states *es, struct sampler_event_state *o
  * note the ends of others.
  */
 void follow_target(struct sampler *s, uint64_t now_ns);
+/*
+ * Return whether a tenth of the time of the target's tasks, or more, is in tasks that end before a
+ * sample is due, as it seems: events of whole CPUs would see them.
+ */
+bool target_is_brief(struct sampler *s);
 
 /* A search for tasks without events: its input. */
 struct follow_search {
@@ -827,7 +832,10 @@ struct target {
 	/* TARGET_NAME; else NULL: the search, and the compiled expression */
 	struct process_names *names;
 	regex_t *pattern;
-	bool per_task;	/* its events are of tasks also where whole CPUs may be sampled */
+	bool per_task;	   /* its events are of tasks also where whole CPUs may be sampled */
+	bool brief;	   /* its tasks end before their samples: whole CPUs, where permitted */
+	uint64_t brief_ns; /* when that was last looked for, */
+	uint64_t ran_ns;   /* and their time in events then */
 	bool wide;	/* they are of whole CPUs, of which its processes are chosen; tids: NULL */
 	pid_t command;	/* child pid, 0: none */
 	pid_t leader;	/* pid of the command, once started; kept after its end */
@@ -844,6 +852,13 @@ struct target {
 /* A remark about TARGET_NAME without the right to whole CPUs. */
 #define TARGET_LONG_ONLY                                                                           \
 	"not permitted to see all CPUs: --name misses processes that end within a second"
+
+/* The same of other targets. */
+#define TARGET_BRIEF_MISSED                                                                        \
+	"not permitted to see all CPUs: threads and processes that end within a few ms are missed"
+
+/* How often the tasks of a target are looked at in its first seconds: see target_is_brief(). */
+#define TARGET_BRIEF_NS 250000000ULL
 
 /* Set @t to no target at all. */
 void target_init(struct target *t);

@@ -407,9 +407,10 @@ static int probe_rights(const struct sampler_config *c, struct err *e)
 }
 
 /*
- * Events on processes that are found by name miss the ones that end before the next search: with
- * the right to whole CPUs, all is sampled, and samples of other processes are left out. Waits are
- * measured of tasks: switches of whole CPUs are many.
+ * Events on processes that are found by name miss the ones that end before the next search, and a
+ * timer of a task that ends soon does not expire: with the right to whole CPUs, all is sampled,
+ * and samples of other processes are left out. Waits are measured of tasks: switches of whole CPUs
+ * are many.
  */
 int live_open_counters(const struct sampler_config *c, struct target *t, struct counters **out,
 		       struct err *e)
@@ -418,7 +419,7 @@ int live_open_counters(const struct sampler_config *c, struct target *t, struct 
 	int code;
 
 	t->wide = false;
-	if (t->kind == TARGET_NAME && !t->per_task && config_wait_slot(c) < 0) {
+	if ((t->kind == TARGET_NAME || t->brief) && !t->per_task && config_wait_slot(c) < 0) {
 		code = open_all(c, &all, out, e);
 		t->wide = !code;
 		if (code != -EACCES && code != -EPERM)

@@ -639,6 +639,8 @@ void target_replace(struct target *old, struct target *t)
 	old->names = t->names;
 	old->pattern = t->pattern;
 	old->per_task = t->per_task;
+	old->brief = t->brief;
+	old->ran_ns = 0;
 	old->wide = t->wide;
 	old->gone = false;
 	old->looked_ns = 0;
@@ -917,13 +919,28 @@ void target_choose(struct sampler *s)
 
 	ask_processes(s);
 	s->live.only_chosen = t->wide;
-	maps_choose_by(s->store.maps, t->wide ? has_name : NULL, t->pattern);
+	maps_choose_by(s->store.maps, t->wide && t->pattern ? has_name : NULL, t->pattern);
 	if (!t->wide)
 		return;
 	choose_all(s, t->tids, (int)t->nr_tids);
 	free(t->tids);
 	t->tids = NULL;
 	t->nr_tids = 0;
+}
+
+/* Of the processes of the target, choose the ones that were forked before their parent was chosen.
+ */
+static void choose_children(struct sampler *s)
+{
+	const struct target *t = &s->target;
+	const bool command = t->kind == TARGET_COMMAND;
+	pid_t *tids = NULL;
+	int nr = command && t->leader <= 0 ? 0
+					   : task_list_tree(command ? &t->leader : t->pids,
+							    command ? 1 : t->nr_pids, &tids);
+
+	choose_all(s, tids, nr);
+	free(tids);
 }
 
 /* Choose the processes that have the name in their command line, with their children. */
@@ -1061,8 +1078,10 @@ void follow_target(struct sampler *s, uint64_t now_ns)
 
 	if (now_ns - t->looked_ns >= FOLLOW_NS) {
 		t->looked_ns = now_ns;
-		if (t->wide)
+		if (t->wide && t->names)
 			choose_new(s);
+		else if (t->wide)
+			choose_children(s);
 		else if (t->kind == TARGET_USER || t->kind == TARGET_NAME)
 			add_tasks(s, now_ns);
 		if (t->names)
@@ -1071,4 +1090,44 @@ void follow_target(struct sampler *s, uint64_t now_ns)
 	}
 	say_busy(s);
 	target_check(t);
+}
+
+/* Less missed CPU time is not looked at. */
+#define BRIEF_MIN_NS 20000000ULL
+
+/* Return whether events of whole CPUs could be opened instead, and have not been. */
+static bool could_widen(const struct sampler *s)
+{
+	const struct target *t = &s->target;
+
+	return (t->kind == TARGET_PIDS || (t->kind == TARGET_COMMAND && t->release_fd < 0)) &&
+	       !t->brief && !t->wide && !t->per_task && !s->recording.recorder &&
+	       s->config.nr_events && config_wait_slot(&s->config) < 0 && s->rates.hz[0] > 0;
+}
+
+bool target_is_brief(struct sampler *s)
+{
+	struct sideband_parents *p = &s->live.parents;
+	uint64_t ran_ns = 0, before_ns = s->target.ran_ns, missed_ns;
+	const uint64_t now_ns = time_now_ns();
+	struct counters_value v;
+
+	if (!could_widen(s) || now_ns - s->target.brief_ns < TARGET_BRIEF_NS)
+		return false;
+	s->target.brief_ns = now_ns;
+	/* Relaxed: numbers. */
+	atomic_store_explicit(&p->half_ns, (uint64_t)(1e9 / s->rates.hz[0] / 2),
+			      memory_order_relaxed);
+	/* No thread drains the side-band while nothing is sampled. */
+	rcu_thread_offline();
+	sideband_drain(s->live.sideband);
+	rcu_thread_online();
+	missed_ns = atomic_exchange_explicit(&p->missed_ns, 0, memory_order_relaxed);
+	if (missed_ns < BRIEF_MIN_NS)
+		return false;
+	for (uint32_t i = 0; i < counters_nr_cpus(s->live.counters); i++)
+		if (!counters_read(s->live.counters, i, 0, &v))
+			ran_ns += v.running_ns;
+	s->target.ran_ns = ran_ns;
+	return ran_ns > before_ns && missed_ns >= (ran_ns - before_ns) / 10;
 }

@@ -1642,7 +1642,8 @@ static void add_cpu_times(struct sampler *s, struct count **counts, uint32_t *nr
 		pid_t pid =
 			atomic_exchange_explicit(&s->live.parents.pids[i], 0, memory_order_relaxed);
 
-		if (pid > 0)
+		/* Of whole CPUs, others fork as well. */
+		if (pid > 0 && (!s->target.wide || maps_is_chosen(s->store.maps, pid, now_ns)))
 			parents[in.nr_parents++] = pid;
 	}
 	cpu_times_add(s->cpu_times, &in, counts, nr);

@@ -170,13 +170,29 @@ struct pipeline_branch {
 
 /* Apply one side-band record to the maps; other records are ignored. Publish afterwards. */
 void sideband_apply(struct maps *maps, struct symbols *symbols, const struct record *r);
-/* Both are borrowed. 0 or -ENOMEM. */
-/* Processes that forked; 0: free. A pid has one slot, where the newest is. Any thread. */
-struct sideband_parents {
-	_Atomic pid_t pids[128];
+/* Slots of begins of tasks, by tid. */
+#define SIDEBAND_BIRTHS 4096U
+
+struct sideband_birth {
+	uint64_t time_ns;
+	pid_t tid;
 };
 
-/* @parents gets the processes that fork, if it is not NULL. */
+/* Begins and ends of tasks. */
+struct sideband_parents {
+	/* Processes that forked; 0: free. A pid has one slot, where the newest is. Any thread. */
+	_Atomic pid_t pids[128];
+	/* The newest begins. Under the lock of the side-band. */
+	struct sideband_birth births[SIDEBAND_BIRTHS];
+	/*
+	 * A task's timer begins with it: in the mean, half of the time between two samples is
+	 * missed at its end, or its life. Half of that time (0: not wanted), and the sum. Any
+	 * thread.
+	 */
+	atomic_ullong half_ns, missed_ns;
+};
+
+/* Both are borrowed. @parents: not NULL: it is filled. 0 or -ENOMEM. */
 int sideband_new(struct sideband **out, struct counters *counters, struct maps *maps,
 		 struct symbols *symbols, struct sideband_parents *parents);
 void sideband_free(struct sideband *sb);

@@ -248,6 +248,26 @@ void sideband_apply(struct maps *maps, struct symbols *symbols, const struct rec
 	}
 }
 
+/* Note the begin or the end of a task. */
+static void note_task(struct sideband_parents *p, const struct record *r)
+{
+	struct sideband_birth *b = &p->births[r->task.tid % SIDEBAND_BIRTHS];
+	/* Relaxed: numbers. */
+	uint64_t half_ns = atomic_load_explicit(&p->half_ns, memory_order_relaxed);
+
+	if (r->type == PERF_RECORD_FORK) {
+		*b = (struct sideband_birth){ r->task.time_ns, (pid_t)r->task.tid };
+		if (r->task.pid != r->task.ppid)
+			atomic_store_explicit(&p->pids[r->task.ppid % ARRAY_SIZE(p->pids)],
+					      (pid_t)r->task.ppid, memory_order_relaxed);
+	} else if (r->type == PERF_RECORD_EXIT && b->tid == (pid_t)r->task.tid &&
+		   r->task.time_ns > b->time_ns) {
+		atomic_fetch_add_explicit(&p->missed_ns, MIN(r->task.time_ns - b->time_ns, half_ns),
+					  memory_order_relaxed);
+		b->tid = 0;
+	}
+}
+
 /* Drain the ring of one CPU. True if it had records. */
 static bool drain_cpu(struct sideband *sb, struct counters_cpu *cpu)
 {
@@ -269,11 +289,8 @@ static bool drain_cpu(struct sideband *sb, struct counters_cpu *cpu)
 		}
 		if (!code)
 			sideband_apply(sb->maps, sb->symbols, &r);
-		/* Relaxed: a number. */
-		if (!code && sb->parents && r.type == PERF_RECORD_FORK && r.task.pid != r.task.ppid)
-			atomic_store_explicit(
-				&sb->parents->pids[r.task.ppid % ARRAY_SIZE(sb->parents->pids)],
-				(pid_t)r.task.ppid, memory_order_relaxed);
+		if (!code && sb->parents)
+			note_task(sb->parents, &r);
 		had = true;
 	}
 	ring_end(&cpu->side);

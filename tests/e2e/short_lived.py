@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Programs of 30 ms, one after the other, beside proftop --name: their samples are those of their CPU time; see
-short_lived.sh."""
+"""Programs of 30 ms, one after the other, beside proftop --name, and threads and children of 1 ms beside -p: their samples
+are those of their CPU time; see short_lived.sh."""
 import json
 import os
 import subprocess
@@ -35,6 +35,32 @@ def sample(name, *options):
     return json.loads(out.splitlines()[-1])
 
 
+def cpu_seconds(pid):
+    """Return the CPU time of a process, of its threads and of the children that it waited for."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+        return sum(map(int, f.read().rsplit(")", 1)[1].split()[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def check_pid(name, fork, work):
+    """Threads or children of a millisecond: with a timer for each of them hardly one would expire."""
+    env = dict(ENV, FORK=fork, WORK=work)
+    with subprocess.Popen([f"{TMP}/short-one"], env=env) as process:
+        time.sleep(0.2)
+        begin, before = time.monotonic(), cpu_seconds(process.pid)
+        out = subprocess.run([PROFTOP, "-b", "-n", "1", "-d", "3", "-e", "cpu-clock", "-F", str(HZ), "-p", str(process.pid),
+                              "--format=ndjson", "--rows=0"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        share = (cpu_seconds(process.pid) - before) / (time.monotonic() - begin)
+        process.kill()
+    tick = json.loads(out.splitlines()[-1])
+    taken, wanted = tick["account"]["taken"], share * tick["interval_ns"] / 1e9 * HZ
+    known = sum(p["pct"] for p in tick["cpu"]["processes"])
+    print(f"{name}: {taken} samples of {wanted:.0f}, {tick['cpu']['pct']:.0f} % of a CPU, {known:.0f} known", file=sys.stderr)
+    if not 0.5 * wanted <= taken <= 1.5 * wanted + 20:
+        bad.append(f"{name}: {taken} samples, wanted {wanted:.0f}")
+    if tick["cpu"]["pct"] > 1.5 * known + 10:
+        bad.append(f"{name}: {tick['cpu']['pct']} % of a CPU, {known} of them of processes")
+
+
 def check(name, *argv, options=()):
     loop = Loop([f"{TMP}/{argv[0]}", *argv[1:]])
     time.sleep(0.1)
@@ -67,6 +93,12 @@ rows = json.loads(replay.splitlines()[-1])["rows"]
 others = {r.get("comm") for r in rows} - {"short-one"}
 if not rows or others:
     bad.append(f"the recording has {len(rows)} functions, and samples of {others}")
+# Other processes whose children end.
+other = Loop(["/bin/sh", "-c", f"{TMP}/a-name-of-more-than-15-bytes"])
+check_pid("threads of 1 ms", "2", "1000")
+check_pid("children of 1 ms", "1", "1000")
+other.ends = True
+other.join()
 for message in bad:
     print(f"wrong: {message}")
 sys.exit(bool(bad))

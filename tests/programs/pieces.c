@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Runs in short pieces: WORK and SLEEP microseconds, one after the other, for LASTS seconds or
- * PIECES, in THREADS; FORK=1: each piece is a child that then ends. All are in the environment.
+ * PIECES, in THREADS; FORK=1: each piece is a child that then ends; FORK=2: a thread. All are in
+ * the environment.
  */
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,11 +40,25 @@ static void *pieces(void *arg)
 	return NULL;
 }
 
-static void children(void)
+static void *one_piece(void *arg)
+{
+	piece();
+	return arg;
+}
+
+static void children(bool threads)
 {
 	while (clock_ns(CLOCK_MONOTONIC) < end_ns) {
-		pid_t pid = fork();
+		pthread_t thread;
+		pid_t pid;
 
+		if (threads) {
+			if (pthread_create(&thread, NULL, one_piece, NULL))
+				exit(1);
+			pthread_join(thread, NULL);
+			continue;
+		}
+		pid = fork();
 		if (!pid) {
 			piece();
 			_exit(0);
@@ -67,7 +83,7 @@ int main(void)
 	nr_pieces = number("PIECES", UINT64_MAX);
 	sleep_ns = number("SLEEP", 60) * 1000;
 	if (number("FORK", 0)) {
-		children();
+		children(number("FORK", 0) == 2);
 		return 0;
 	}
 	for (uint64_t i = 1; i < nr; i++) {

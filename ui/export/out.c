@@ -224,7 +224,8 @@ static void add_account(struct facts_list *l, const struct snapshot *s)
 	add(l, "own", false, "%" PRIu64 " samples of proftop, not in the account", a->own);
 	if (a->filtered)
 		add(l, "filtered", false,
-		    "%" PRIu64 " samples of processes without the name, not in the account",
+		    "%" PRIu64 " samples of processes that are not of the target, not in the "
+		    "account",
 		    a->filtered);
 	if (p->banner[0])
 		add(l, "note", true, "%s", p->banner);

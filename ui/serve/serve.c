@@ -255,7 +255,7 @@ static void put_samples(const struct writing *w, const struct profile_account *a
 	put_value(w, (double)a->own);
 	if (!a->filtered)
 		return;
-	begin(w, "filtered_samples", true, "Samples of processes without the name of --name.");
+	begin(w, "filtered_samples", true, "Samples of processes that are not of the target.");
 	out_text(w->o, "proftop_filtered_samples_total");
 	put_value(w, (double)a->filtered);
 }
