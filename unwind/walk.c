@@ -1043,8 +1043,13 @@ static bool has_no_caller(const struct walk *w)
 	const struct fp_input in = guess_input(w);
 	uint64_t ra;
 
-	return !arch->ra_in_register && arch_has(&w->f, arch->sp) &&
-	       read_slot(arch, &w->copy, w->f.reg[arch->sp], &ra) && !fp_is_code(&in, ra);
+	if (arch->ra_in_register || !arch_has(&w->f, arch->sp))
+		return false;
+	if (!read_slot(arch, &w->copy, w->f.reg[arch->sp], &ra))
+		/* The last word before unused memory: a caller would have written above it. */
+		return w->f.reg[arch->sp] == w->copy.sp + w->copy.size &&
+		       stack_copy_gap(&w->copy, w->f.reg[arch->sp]);
+	return !fp_is_code(&in, ra);
 }
 
 /*

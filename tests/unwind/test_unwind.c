@@ -1177,13 +1177,11 @@ static void in_fiber(void)
 }
 
 /* A fiber's first function returns to __start_context(), which nothing called. */
-TEST(test_fiber_has_a_root, set_up)
+static void check_fiber(uint8_t *memory, size_t size, size_t readable)
 {
-	const size_t size = 64u << 10;
-	uint8_t *memory = xcalloc(1, size);
 	struct unwinder *u[] = { world.step, world.row, world.row };
 
-	shot.stack_end = (uint64_t)(uintptr_t)memory + size;
+	shot.stack_end = (uint64_t)(uintptr_t)memory + readable;
 	getcontext(&fiber);
 	fiber.uc_stack.ss_sp = memory;
 	fiber.uc_stack.ss_size = size;
@@ -1200,6 +1198,19 @@ TEST(test_fiber_has_a_root, set_up)
 		/* take, four times recurse, in_fiber, __start_context */
 		assert_true(result.nr >= 6 && same_as_truth(6));
 	}
+}
+
+/* The same where that address is the last word of the memory, as on stacks of PHP. */
+TEST(test_fiber_has_a_root, set_up)
+{
+	const size_t size = 64u << 10, above = 16; /* words above the address */
+	uint8_t *memory = aligned_alloc(4096, size + 4096);
+
+	assert_non_null(memory);
+	check_fiber(memory, size, size);
+#if defined(__x86_64__)
+	check_fiber(memory, size + above, size);
+#endif
 	free(memory);
 }
 
