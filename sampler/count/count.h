@@ -142,8 +142,8 @@ void counts_free(struct counts *c);
 struct counts_table *counts_begin(struct counts *c, uint32_t *tick);
 /*
  * Add a sample of the slice of its time (tables_slice(), or 0 where all that is swapped is of one
- * slice) to the table of the batch, or a larger one of its tick when *@t is full. False: that is
- * full as well (the sample is dropped), or the stack is STACK_NONE, or stack, task or event exceed
+ * slice) to the table of the batch, or a larger one of its tick when *@t is full. False: all are
+ * full (the sample is dropped), or the stack is STACK_NONE, or stack, task or event exceed
  * the limits of the table.
  */
 bool counts_add_to(struct counts *c, struct counts_table **t, uint32_t stack, uint32_t task,
@@ -151,8 +151,8 @@ bool counts_add_to(struct counts *c, struct counts_table **t, uint32_t stack, ui
 /*
  * Swap in an empty table for @tick, wait until the old one has no writer, and return its content:
  * malloc'ed array of *nr counts (never NULL). The new table holds four times the counts of this
- * tick, and shrinks again later. 0 or -ENOMEM (nothing swapped). Caller is a registered urcu-qsbr
- * thread.
+ * tick, and shrinks again later; behind it are larger ones, for the samples of the time in which
+ * the builder has no CPU. 0 or -ENOMEM (nothing swapped). Caller is a registered urcu-qsbr thread.
  */
 int counts_swap_for(struct counts *c, uint32_t tick, struct count **out, uint32_t *nr);
 /* Continue with this tick: of a new table, before another thread sees it. */

@@ -3,9 +3,14 @@
  * The tables that the hot loop counts into: stacks, counts, pairs; error bars of shares.
  *
  * Runs on: counts_add() on sampler threads, the rest on the builder. Invariant: a slot's key goes
- * from 0 to its value once while the table is in place; the table that is out of place is empty
- * (all zeroes) and seen by the builder alone, because a grace period has passed since it was taken
- * out.
+ * from 0 to its value once while the table is in place; the tables that are out of place are empty
+ * (all zeroes) and seen by the builder alone, because a grace period has passed since they were
+ * taken out.
+ *
+ * The builder may have no CPU for a minute. So each table has larger ones behind it, made with it
+ * (their memory is not resident until they are used): the thread that finds a table full puts the
+ * next one in its place, and the builder takes the counts of all of them. A late builder costs
+ * memory, up to the limit of slots, and no sample.
  */
 #include "sampler/count/internal.h"
 
@@ -46,8 +51,9 @@ struct counts_slot {
 };
 
 struct counts_table {
-	uint32_t mask; /* number of slots - 1 */
-	uint32_t tick; /* the tick that its counts are of */
+	uint32_t mask;		   /* number of slots - 1 */
+	uint32_t tick;		   /* the tick that its counts are of */
+	struct counts_table *next; /* when this one is full; fixed while in place; may be NULL */
 	char apart_from_mask[CACHELINE];
 	atomic_uint used; /* slots used: exact without writers */
 	char apart_from_used[CACHELINE];
@@ -55,9 +61,10 @@ struct counts_table {
 };
 
 struct counts {
-	_Atomic(struct counts_table *) table;
-	struct counts_table *spare; /* empty; may be NULL */
-	struct count *aside;	    /* of this tick, from tables that were too small */
+	_Atomic(struct counts_table *) table; /* the one that is filled */
+	struct counts_table *first;	      /* the builder's: the full ones before it, and it */
+	struct counts_table *spare;	      /* empty, with its next ones; may be NULL */
+	struct count *aside;		      /* of this tick, from tables that were too small */
 	uint32_t nr_aside;
 	uint32_t min_slots, max_slots;
 	atomic_uint crowded_at; /* used slots at which to wake the builder; relaxed */
@@ -97,10 +104,41 @@ static struct counts_table *table_new(uint32_t nr_slots)
 	return t;
 }
 
-static void table_free(struct counts_table *t)
+static void tables_free(struct counts_table *t)
 {
-	if (t)
+	struct counts_table *next;
+
+	for (; t; t = next) {
+		next = t->next;
 		free_sparse(t, table_size(t->mask + 1));
+	}
+}
+
+/*
+ * Make a table of @size slots, and behind it, as far as there is memory, larger ones with up to
+ * @max slots in all.
+ */
+static struct counts_table *tables_new(uint32_t size, uint32_t max)
+{
+	struct counts_table *first = table_new(size), *t = first;
+	uint32_t left = max - MIN(size, max);
+
+	for (; t && left >= size; left -= size, t = t->next) {
+		size *= left / size >= 4 ? 4 : left / size >= 2 ? 2 : 1;
+		t->next = table_new(size);
+	}
+	return first;
+}
+
+/* Return the used slots of all tables from @t on. */
+static uint32_t tables_used(const struct counts_table *t)
+{
+	uint32_t used = 0;
+
+	/* Relaxed: exact without writers. */
+	for (; t; t = t->next)
+		used += atomic_load_explicit(&t->used, memory_order_relaxed);
+	return used;
 }
 
 int counts_new(struct counts **out, uint32_t nr_slots, uint32_t max_slots)
@@ -108,17 +146,18 @@ int counts_new(struct counts **out, uint32_t nr_slots, uint32_t max_slots)
 	struct counts *c = calloc(1, sizeof(*c));
 	struct counts_table *t;
 
-	assert(c->min_slots <= c->max_slots);
 	if (!c)
 		return -ENOMEM;
 	c->min_slots = slots_round(nr_slots);
 	c->max_slots = MAX(slots_round(max_slots), c->min_slots);
-	t = table_new(c->min_slots);
+	assert(c->min_slots <= c->max_slots);
+	t = tables_new(c->min_slots, c->max_slots);
 	if (!t) {
 		free(c);
 		return -ENOMEM;
 	}
 	atomic_init(&c->table, t);
+	c->first = t;
 	set_crowded(c, t);
 	*out = c;
 	return 0;
@@ -128,8 +167,8 @@ void counts_free(struct counts *c)
 {
 	if (!c)
 		return;
-	table_free(atomic_load_explicit(&c->table, memory_order_relaxed));
-	table_free(c->spare);
+	tables_free(c->first);
+	tables_free(c->spare);
 	free(c->aside);
 	free(c);
 }
@@ -173,24 +212,37 @@ struct counts_table *counts_begin(struct counts *c, uint32_t *tick)
 	return t;
 }
 
+/*
+ * Return the table for a sample that has no slot in @t: the next one, or one that the builder has
+ * put in its place in the same tick. NULL: neither is there.
+ */
+static struct counts_table *table_after(struct counts *c, struct counts_table *t)
+{
+	struct counts_table *full = t, *now;
+	uint32_t tick;
+
+	if (t->next) {
+		/* For the batches that begin from now on. Release: passes on the zeroed table. */
+		atomic_compare_exchange_strong_explicit(&c->table, &full, t->next,
+							memory_order_release, memory_order_relaxed);
+		return t->next;
+	}
+	now = counts_begin(c, &tick);
+	return tick == t->tick && now != t ? now : NULL;
+}
+
 bool counts_add_to(struct counts *c, struct counts_table **t, uint32_t stack, uint32_t task,
 		   uint32_t event, uint64_t weight, uint32_t slice)
 {
 	uint64_t key = key_of(stack, task, event, slice & (COUNTS_SLICES - 1));
 	struct counts_slot *slot;
-	uint32_t tick;
+	struct counts_table *next;
 
 	if (stack >= COUNTS_TABLE_STACKS - 1 || task >= COUNTS_TABLE_TASKS ||
 	    event >= COUNTS_TABLE_EVENTS)
 		return false;
-	slot = slot_get(*t, key);
-	if (!slot) {
-		/* Full: a larger one may have taken its place since. */
-		struct counts_table *now = counts_begin(c, &tick);
-
-		if (tick == (*t)->tick && now != *t)
-			slot = slot_get(*t = now, key);
-	}
+	while (!(slot = slot_get(*t, key)) && (next = table_after(c, *t)))
+		*t = next;
 	if (slot) {
 		/* Relaxed: read after a grace period only. */
 		atomic_fetch_add_explicit(&slot->count, 1, memory_order_relaxed);
@@ -212,10 +264,10 @@ bool counts_crowded(const struct counts *c)
 /*
  * Return the size of the next table: four times the counts of this tick; it shrinks step by step.
  */
-static uint32_t next_size(const struct counts *c, const struct counts_table *t)
+static uint32_t next_size(const struct counts *c)
 {
-	uint32_t used = c->nr_aside + atomic_load_explicit(&t->used, memory_order_relaxed);
-	uint32_t size = t->mask + 1;
+	uint32_t used = c->nr_aside + tables_used(c->first);
+	uint32_t size = c->first->mask + 1;
 
 	if (used > size / 4)
 		return MIN(slots_round(MIN(used, SLOTS_MAX / 4) * 4), c->max_slots);
@@ -224,15 +276,15 @@ static uint32_t next_size(const struct counts *c, const struct counts_table *t)
 	return size;
 }
 
-/* Get an empty table of @size slots, or of another size without memory for that. */
-static struct counts_table *table_take(struct counts *c, uint32_t size)
+/* Get empty tables, the first of @size slots, or of another size without memory for that. */
+static struct counts_table *tables_take(struct counts *c, uint32_t size)
 {
 	struct counts_table *t = c->spare;
 
 	if (!t || t->mask + 1 != size)
-		t = table_new(size);
+		t = tables_new(size, c->max_slots);
 	if (t && t != c->spare)
-		table_free(c->spare);
+		tables_free(c->spare);
 	if (!t)
 		t = c->spare;
 	c->spare = NULL;
@@ -274,42 +326,71 @@ static struct count *aside_reserve(struct counts *c, uint32_t more)
 	return list;
 }
 
-/* Swap in an empty table of @size for @tick; set aside the counts of the old one. 0 or -ENOMEM. */
+/* Return the slots of the tables up to the one that is filled now, and of the next one. */
+static uint32_t slots_ahead(const struct counts *c)
+{
+	/* Relaxed: it may move on. */
+	const struct counts_table *now = atomic_load_explicit(&c->table, memory_order_relaxed);
+	uint32_t nr = 0;
+
+	for (const struct counts_table *t = c->first; t != now; t = t->next)
+		nr += t->mask + 1;
+	return nr + now->mask + 1 + (now->next ? now->next->mask + 1 : 0);
+}
+
+/* Set aside the counts of @old and its next tables, which have no writer, and keep or free them. */
+static void retire(struct counts *c, struct counts_table *old)
+{
+	bool one = !tables_used(old->next);
+
+	assert(!c->spare && old != c->first);
+	for (struct counts_table *t = old; t && tables_used(t); t = t->next)
+		c->nr_aside += table_drain(t, c->aside + c->nr_aside);
+	if (one) {
+		c->spare = old;
+		return;
+	}
+	/* Much was late: its memory would stay resident. */
+	tables_free(old->next);
+	old->next = NULL;
+	tables_free(old);
+}
+
+/*
+ * Swap in an empty table of @size for @tick; set aside the counts of the old ones. 0 or -ENOMEM.
+ */
 static int replace(struct counts *c, uint32_t size, uint32_t tick)
 {
-	/* Relaxed: only this thread writes it. */
-	struct counts_table *old = atomic_load_explicit(&c->table, memory_order_relaxed);
-	/* For a full table: it may still fill up. The caller returns unused memory. */
-	struct count *list = aside_reserve(c, old->mask + 1);
-	struct counts_table *new = list ? table_take(c, size) : NULL;
+	struct counts_table *old = c->first;
+	/* As if they were full: they may still fill up. The caller returns unused memory. */
+	uint32_t room = slots_ahead(c), used;
+	struct counts_table *new = aside_reserve(c, room) ? tables_take(c, size) : NULL;
 
 	if (!new)
 		return -ENOMEM;
-	new->tick = tick;
-	/* Release: the zeroed table; pairs with the acquire in counts_begin(). */
+	for (struct counts_table *t = new; t; t = t->next)
+		t->tick = tick;
+	c->first = new;
+	/* Release: the zeroed tables; pairs with the acquire in counts_begin(). */
 	atomic_store_explicit(&c->table, new, memory_order_release);
 	urcu_qsbr_synchronize_rcu();
 	grace_waited(c);
-	c->nr_aside += table_drain(old, list + c->nr_aside);
-	c->spare = old;
+	used = tables_used(old);
+	/* A whole table since: seldom. */
+	if (used > room)
+		c->aside = xrealloc_array(c->aside, (size_t)c->nr_aside + used, sizeof(*c->aside));
+	retire(c, old);
 	return 0;
-}
-
-static struct counts_table *table_of(const struct counts *c)
-{
-	/* Relaxed: only the builder writes it. */
-	return atomic_load_explicit(&c->table, memory_order_relaxed);
 }
 
 bool counts_grow(struct counts *c)
 {
-	struct counts_table *t = table_of(c);
-	bool more = c->nr_aside + t->mask + 1 < c->max_slots &&
-		    !replace(c, next_size(c, t), t->tick);
+	struct counts_table *t = c->first;
+	bool more = c->nr_aside + t->mask + 1 < c->max_slots && !replace(c, next_size(c), t->tick);
 
 	/* Without memory another try before the next tick is useless. */
 	if (more)
-		set_crowded(c, table_of(c));
+		set_crowded(c, c->first);
 	else
 		atomic_store_explicit(&c->crowded_at, UINT32_MAX, memory_order_relaxed);
 	return more;
@@ -317,7 +398,7 @@ bool counts_grow(struct counts *c)
 
 int counts_swap_for(struct counts *c, uint32_t tick, struct count **out, uint32_t *nr)
 {
-	int code = replace(c, next_size(c, table_of(c)), tick);
+	int code = replace(c, next_size(c), tick);
 	struct count *shrunk;
 
 	if (code)
@@ -327,14 +408,15 @@ int counts_swap_for(struct counts *c, uint32_t tick, struct count **out, uint32_
 	*out = shrunk ? shrunk : c->aside;
 	c->aside = NULL;
 	c->nr_aside = 0;
-	set_crowded(c, table_of(c));
+	set_crowded(c, c->first);
 	assert(!c->aside && !c->nr_aside);
 	return 0;
 }
 
 void counts_set_tick(struct counts *c, uint32_t tick)
 {
-	table_of(c)->tick = tick;
+	for (struct counts_table *t = c->first; t; t = t->next)
+		t->tick = tick;
 }
 
 /*

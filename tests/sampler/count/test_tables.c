@@ -290,6 +290,12 @@ static uint32_t fill(struct counts *c, uint32_t nr)
 	return added;
 }
 
+/* Return the slots of the table that is filled first. */
+static uint32_t first_size(const struct counts *c)
+{
+	return c->first->mask + 1;
+}
+
 /* Each full tick makes the table four times as large, up to its limit; quiet ticks shrink it again.
  */
 TEST(test_cells_grow_and_shrink)
@@ -300,7 +306,8 @@ TEST(test_cells_grow_and_shrink)
 
 	assert_int_equal(counts_new(&c, 64, 1024), 0);
 	for (uint32_t tick = 0; tick < 8; tick++) {
-		added = fill(c, 4000);
+		assert_int_equal(first_size(c), expect);
+		added = fill(c, expect);
 		assert_in_range(added, expect / 2 + 1, expect);
 		assert_int_equal(counts_swap(c, &counts, &nr), 0);
 		assert_int_equal(nr, added);
@@ -312,7 +319,49 @@ TEST(test_cells_grow_and_shrink)
 		assert_int_equal(nr, 0);
 		free(counts);
 	}
-	assert_in_range(fill(c, 4000), 33, 64);
+	assert_int_equal(first_size(c), 64);
+	counts_free(c);
+}
+
+/*
+ * Without CPU time for the builder, samples go on to the larger tables that it made before, up to
+ * the limit: each is in the sums of its tick, and the memory is free again afterwards.
+ */
+TEST(test_cells_without_a_builder)
+{
+	uint64_t sums[3000] = { 0 };
+	struct count *counts;
+	struct counts *c;
+	uint32_t nr, tick;
+
+	assert_int_equal(counts_new(&c, 64, 4096), 0);
+	for (uint32_t round = 0; round < 4; round++) {
+		struct counts_table *batch = counts_begin(c, &tick);
+
+		assert_int_equal(tick, round);
+		memset(sums, 0, sizeof(sums));
+		for (uint32_t i = 0; i < 3000; i++) {
+			assert_true(counts_add(c, i, 0, 0, 1, 0));
+			assert_true(counts_add_to(c, &batch, i / 2, 0, 0, 1, 0));
+		}
+		assert_true(counts_crowded(c));
+		assert_int_equal(counts_end_tick(c, &counts, &nr), 0);
+		for (uint32_t i = 0; i < nr; i++)
+			sums[counts[i].stack] += counts[i].count;
+		free(counts);
+		for (uint32_t i = 0; i < 3000; i++)
+			assert_int_equal(sums[i], i < 1500 ? 3 : 1);
+		assert_true(!c->spare || !tables_used(c->spare));
+		/* Small again: the next round is as late. */
+		for (uint32_t i = 0; i < 10; i++) {
+			assert_int_equal(counts_swap(c, &counts, &nr), 0);
+			assert_int_equal(nr, 0);
+			free(counts);
+		}
+		assert_int_equal(first_size(c), 64);
+	}
+	/* More than the limit is refused. */
+	assert_in_range(fill(c, 10000), 4096 / 2, 4096);
 	counts_free(c);
 }
 
