@@ -795,8 +795,8 @@ static unsigned int open_standard_fds(void)
  * Use few heaps instead of one per thread, each of which would keep freed
  * memory. Larger blocks, as the arrays of a profile, are mapped separately and
  * returned: among small blocks that stay, the holes they leave grow for hours.
- * Not the many slices of a long history, for maps have a limit. No sample
- * allocates memory, so no thread waits for a heap.
+ * Not the many slices of a long history, for maps have a limit. Sampler
+ * threads add to memory apart (urgent_alloc()), so that none waits for a heap.
  */
 static void set_up_heap(void)
 {

@@ -241,6 +241,177 @@ void free_sparse(void *p, size_t size)
 }
 
 /*
+ * Memory for threads that go before all others.
+ *
+ * The locks of malloc(3) have no priority inheritance: a thread that is preempted in it stops all
+ * others that need its heap, for as long as it has no CPU. Here is one lock, which has it. Pieces
+ * of one size are in slabs, so that the slab of a piece is found by its address; freed pieces are
+ * used before untouched ones. A slab without pieces is unmapped, unless it is the last of its size
+ * with room, and was small. A piece above PIECE_MAX has a slab for itself.
+ *
+ * Runs on: any thread.
+ */
+
+#define SLAB	  ((size_t)512 << 10)
+#define SLAB_HEAD 64u
+#define PIECE_MIN 64u
+#define PIECE_MAX ((size_t)64 << 10)
+#define NR_PIECES 41u /* four sizes from one power of two to the next */
+#define KEPT_MAX  ((size_t)64 << 10)
+#define ROUND	  ((size_t)64 << 10) /* a multiple of all sizes of pages */
+
+struct slab {
+	struct slab *next, **link; /* in the list of slabs with room; link NULL: not in it */
+	void *freed;		   /* a list through the pieces */
+	size_t size, piece;
+	uint32_t nr, nr_used, nr_touched;
+};
+
+_Static_assert(sizeof(struct slab) <= SLAB_HEAD, "the pieces follow");
+
+static struct {
+	pthread_once_t once;
+	pthread_mutex_t lock;
+	struct slab *slabs[NR_PIECES];
+} urgent = { .once = PTHREAD_ONCE_INIT };
+
+static void urgent_init(void)
+{
+	mutex_init_urgent(&urgent.lock);
+}
+
+static size_t piece_size(unsigned int kind)
+{
+	return (size_t)PIECE_MIN / 4 * (4 + kind % 4) << kind / 4;
+}
+
+/* Return the kind of the smallest piece of @size; NR_PIECES: it is larger than all. */
+static unsigned int piece_kind(size_t size)
+{
+	unsigned int kind = 0;
+
+	while (kind < NR_PIECES && piece_size(kind) < size)
+		kind++;
+	return kind;
+}
+
+/* Map a slab at a multiple of SLAB, for @nr pieces. */
+static struct slab *slab_new(size_t piece, uint32_t nr)
+{
+	size_t size = (SLAB_HEAD + nr * piece + ROUND - 1) / ROUND * ROUND, before;
+	char *p;
+	struct slab *s;
+
+	if (size < piece || size + SLAB < size)
+		return NULL;
+	p = mmap(NULL, size + SLAB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return NULL;
+	before = (SLAB - (uintptr_t)p % SLAB) % SLAB;
+	if (before)
+		munmap(p, before);
+	munmap(p + before + size, SLAB - before);
+	s = (struct slab *)(void *)(p + before);
+	*s = (struct slab){ .size = size, .piece = piece, .nr = nr };
+	return s;
+}
+
+static void slab_link(struct slab *s)
+{
+	struct slab **list = &urgent.slabs[piece_kind(s->piece)];
+
+	s->next = *list;
+	s->link = list;
+	if (s->next)
+		s->next->link = &s->next;
+	*list = s;
+}
+
+static void slab_unlink(struct slab *s)
+{
+	*s->link = s->next;
+	if (s->next)
+		s->next->link = s->link;
+	s->next = NULL;
+	s->link = NULL;
+}
+
+static void *piece_take(struct slab *s)
+{
+	void *p = s->freed;
+
+	assert(s->nr_used < s->nr);
+	if (p)
+		memcpy(&s->freed, p, sizeof(s->freed));
+	else
+		p = (char *)s + SLAB_HEAD + s->nr_touched++ * s->piece;
+	if (++s->nr_used == s->nr && s->link)
+		slab_unlink(s);
+	return p;
+}
+
+/* Give a piece back. Return its slab if that is to be unmapped. */
+static struct slab *piece_put(struct slab *s, void *p)
+{
+	assert(s->nr_used);
+	memcpy(p, &s->freed, sizeof(s->freed));
+	s->freed = p;
+	if (s->nr_used-- == s->nr && s->nr > 1)
+		slab_link(s);
+	if (s->nr_used)
+		return NULL;
+	/* The last one with room, unless it has been large. */
+	if (s->nr > 1 && !s->next && s->link == &urgent.slabs[piece_kind(s->piece)] &&
+	    s->nr_touched * s->piece <= KEPT_MAX)
+		return NULL;
+	if (s->link)
+		slab_unlink(s);
+	return s;
+}
+
+void *urgent_alloc(size_t size)
+{
+	unsigned int kind = piece_kind(size);
+	struct slab *s;
+	void *p;
+
+	if (SANITIZED)
+		return calloc(1, size);
+	pthread_once(&urgent.once, urgent_init);
+	if (kind == NR_PIECES) {
+		s = slab_new(size, 1);
+		return s ? piece_take(s) : NULL;
+	}
+	pthread_mutex_lock(&urgent.lock);
+	s = urgent.slabs[kind];
+	if (!s) {
+		size_t piece = piece_size(kind);
+
+		s = slab_new(piece, (uint32_t)((SLAB - SLAB_HEAD) / piece));
+		if (s)
+			slab_link(s);
+	}
+	p = s ? piece_take(s) : NULL;
+	pthread_mutex_unlock(&urgent.lock);
+	return p ? memset(p, 0, size) : NULL;
+}
+
+void urgent_free(void *p)
+{
+	struct slab *s = (struct slab *)(void *)((char *)p - (uintptr_t)p % SLAB);
+
+	if (SANITIZED || !p) {
+		free(p);
+		return;
+	}
+	pthread_mutex_lock(&urgent.lock);
+	s = piece_put(s, p);
+	pthread_mutex_unlock(&urgent.lock);
+	if (s)
+		munmap(s, s->size);
+}
+
+/*
  * Growable arrays. Runs on: any thread.
  */
 

@@ -111,6 +111,14 @@ void *alloc_sparse(size_t size) __attribute__((malloc));
 /* Free what alloc_sparse() returned for @size. */
 void free_sparse(void *p, size_t size);
 
+/*
+ * Allocate zeroed memory for sampler threads, and threads that share a lock with them:
+ * malloc(3) waits for a thread that is in it, and without CPU time on a busy machine. NULL: none.
+ */
+void *urgent_alloc(size_t size) __attribute__((malloc));
+/* Free it; any thread. @p may be NULL. */
+void urgent_free(void *p);
+
 /* Mix all bits of @x (the finaliser of splitmix64, Steele et al. 2014). */
 static inline uint64_t hash_u64(uint64_t x)
 {

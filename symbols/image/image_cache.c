@@ -250,7 +250,7 @@ static bool entry_texts(struct entry *entry, enum object_kind kind)
 	entry->texts = NULL;
 	if (has_path) {
 		path = text_sanitise(path_buf, sizeof(path_buf), entry->path, strlen(entry->path));
-		entry->texts = malloc(name.size + path.size + (size_t)2);
+		entry->texts = urgent_alloc(name.size + path.size + (size_t)2);
 		if (!entry->texts)
 			return false;
 		memcpy(entry->texts, name.str, name.size + (size_t)1);
@@ -269,7 +269,7 @@ static char memory_path[] = "//anon";
 static void free_path(struct entry *entry)
 {
 	if (entry->path != memory_path)
-		free(entry->path);
+		urgent_free(entry->path);
 }
 
 /* Copy the path of @key to @entry, in place of the one before. False when out of memory. */
@@ -278,17 +278,19 @@ static bool entry_path(struct objects *d, struct entry *entry, const struct obje
 	size_t size = key->path_size, before = entry->path ? strlen(entry->path) : 0;
 	bool is_cut = key->identity->ino && d->paths_size - before + size > PATHS_SIZE_MAX;
 	const char *from = key->path, *slash = is_cut ? memrchr(from, '/', size) : NULL;
-	char *path;
+	char *path = memory_path;
 
 	if (slash) {
 		size -= (size_t)(slash + 1 - from);
 		from = slash + 1;
 	}
-	path = size == strlen(memory_path) && !memcmp(from, memory_path, size)
-		       ? memory_path
-		       : strndup(from, is_cut ? MIN(size, NAME_SIZE_MAX) : size);
-	if (!path)
-		return false;
+	if (size != strlen(memory_path) || memcmp(from, memory_path, size)) {
+		size = strnlen(from, is_cut ? MIN(size, NAME_SIZE_MAX) : size);
+		path = urgent_alloc(size + 1);
+		if (!path)
+			return false;
+		memcpy(path, from, size);
+	}
 	free_path(entry);
 	entry->path = path;
 	entry->is_cut = is_cut;
@@ -345,7 +347,7 @@ static void entry_fini(struct objects *d, struct entry *entry)
 {
 	d->paths_size -= entry->path ? strlen(entry->path) : 0;
 	free_path(entry);
-	free(entry->texts);
+	urgent_free(entry->texts);
 	entry->path = entry->texts = NULL;
 	entry->object.name = entry->object.path = TEXT("[unknown]");
 }
@@ -468,7 +470,7 @@ void objects_free(struct objects *d)
 		image_free((struct image *)(uintptr_t)atomic_load_explicit(&entry->object.image,
 									   memory_order_relaxed));
 		free_path(entry);
-		free(entry->texts);
+		urgent_free(entry->texts);
 	}
 	chunked_fini(&d->entries);
 	hashset_fini(&d->set);

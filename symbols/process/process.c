@@ -161,7 +161,7 @@ static void free_process(struct reclaim *head)
 	lang_desc_put(p->unread);
 	for (size_t i = 0; i < ARRAY_SIZE(p->interpreters); i++)
 		object_put(p->interpreters[i].object);
-	free(p);
+	urgent_free(p);
 }
 
 static void free_thread(struct reclaim *head)
@@ -176,10 +176,10 @@ static void free_thread(struct reclaim *head)
 		struct thread_name *older = older_of(name);
 
 		if (name != &th->first)
-			free(name);
+			urgent_free(name);
 		name = older;
 	}
-	free(th);
+	urgent_free(th);
 }
 
 void process_mark_dirty(struct process *p, struct process **list)
@@ -247,7 +247,7 @@ static void count_refused(struct processes *t, bool room)
 struct process *process_new(struct processes *t, pid_t pid, uint64_t birth_ns)
 {
 	bool room = !is_full(t) || process_find(t, pid, birth_ns);
-	struct process *p = room ? calloc(1, sizeof(*p)) : NULL;
+	struct process *p = room ? urgent_alloc(sizeof(*p)) : NULL;
 
 	assert(pid >= 0);
 	if (!p) {
@@ -330,7 +330,7 @@ struct process_thread *process_thread_add(struct processes *t, struct process *p
 	_Atomic(struct process_thread *) *head = &t->threads[bucket(t, tid)];
 	struct process_thread *first = atomic_load_explicit(head, memory_order_relaxed);
 	bool room = !is_full(t) || process_thread_find(t, p->pid, tid, birth_ns);
-	struct process_thread *th = room ? calloc(1, sizeof(*th)) : NULL, *oldest = NULL;
+	struct process_thread *th = room ? urgent_alloc(sizeof(*th)) : NULL, *oldest = NULL;
 	uint32_t nr = 1;
 
 	if (!th) {
@@ -371,7 +371,7 @@ struct process_thread *process_thread_add(struct processes *t, struct process *p
 static void free_name(struct reclaim *head)
 {
 	reclaim_grace_over();
-	free((char *)head - offsetof(struct thread_name, rcu));
+	urgent_free((char *)head - offsetof(struct thread_name, rcu));
 }
 
 /* Take the name at @link out of the list of @th; readers at it find the older ones. */
@@ -429,7 +429,7 @@ static void names_insert(struct process_thread *th, struct thread_name *name)
 void process_thread_rename(struct processes *t, struct process_thread *th, uint64_t birth_ns,
 			   struct safe_text comm, uint64_t keep_ns)
 {
-	struct thread_name *name = calloc(1, sizeof(*name));
+	struct thread_name *name = urgent_alloc(sizeof(*name));
 
 	assert(!th->doomed.is_doomed && birth_ns >= th->birth_ns);
 	if (!name)

@@ -100,7 +100,7 @@ static struct space_node *node_new(struct space_tree *t, uint8_t level, uint32_t
 
 	while (head.room < nr)
 		head.room *= 2;
-	node = malloc(node_bytes(&head));
+	node = urgent_alloc(node_bytes(&head));
 	if (!node)
 		return NULL;
 	*node = head;
@@ -116,7 +116,7 @@ static void free_node(struct reclaim *head)
 	reclaim_grace_over();
 	for (uint32_t i = 0; !node->level && i < node->nr; i++)
 		object_put(space_node_mappings(node)[i].object);
-	free(node);
+	urgent_free(node);
 }
 
 /* Take and drop a reference; @node may be NULL. */
@@ -139,7 +139,7 @@ static void space_tree_put(struct space_node *node, atomic_ulong *bytes)
 	if (node->frozen)
 		reclaim_later(&node->rcu, free_node);
 	else
-		free(node);
+		urgent_free(node);
 }
 
 /* Return the index of the first item of @node that ends after @addr; nr: none. */
@@ -401,7 +401,7 @@ static void free_space(struct reclaim *head)
 	reclaim_grace_over();
 	for (uint32_t i = 0; i < s->nr_old; i++)
 		object_put(s->old[i].m.object);
-	free(s);
+	urgent_free(s);
 }
 
 struct space *space_get(struct space *s)
@@ -532,6 +532,7 @@ bool space_has_old(const struct space *s)
  */
 
 #define OLD_MAX 512u
+#define OLD_MIN 8u
 
 struct space_edit {
 	struct space_stats *stats;
@@ -542,9 +543,28 @@ struct space_edit {
 	uint32_t nr_old, max_old;
 };
 
+/* Make room for @nr mappings that have ended; false: out of memory. */
+static bool reserve_old(struct space_edit *d, uint32_t nr)
+{
+	uint32_t max = MAX(MAX(nr, 2 * d->max_old), OLD_MIN);
+	struct ended *old;
+
+	if (nr <= d->max_old)
+		return true;
+	old = urgent_alloc(max * sizeof(*old));
+	if (!old)
+		return false;
+	if (d->nr_old)
+		memcpy(old, d->old, d->nr_old * sizeof(*old));
+	urgent_free(d->old);
+	d->old = old;
+	d->max_old = max;
+	return true;
+}
+
 struct space_edit *space_edit_new(struct space *from, struct space_stats *stats)
 {
-	struct space_edit *d = calloc(1, sizeof(*d));
+	struct space_edit *d = urgent_alloc(sizeof(*d));
 
 	if (!d)
 		return NULL;
@@ -552,8 +572,8 @@ struct space_edit *space_edit_new(struct space *from, struct space_stats *stats)
 	d->tree.bytes = &stats->bytes;
 	if (!from)
 		return d;
-	if (!array_reserve(&d->old, &d->max_old, from->nr_old)) {
-		free(d);
+	if (!reserve_old(d, from->nr_old)) {
+		urgent_free(d);
 		return NULL;
 	}
 	if (from->nr_old)
@@ -570,8 +590,8 @@ void space_edit_free(struct space_edit *d)
 		return;
 	space_tree_put(d->tree.root, d->tree.bytes);
 	space_put(d->forked);
-	free(d->old);
-	free(d);
+	urgent_free(d->old);
+	urgent_free(d);
 }
 
 /* Find the first live mapping that overlaps [start, end); NULL: none. */
@@ -629,7 +649,7 @@ static void remember(struct space_edit *d, struct mapping m, uint64_t death_ns)
 		d->nr_old /= 2;
 		memmove(d->old, d->old + OLD_MAX - d->nr_old, d->nr_old * sizeof(*d->old));
 	}
-	if (array_reserve(&d->old, &d->max_old, d->nr_old + 1))
+	if (reserve_old(d, d->nr_old + 1))
 		d->old[d->nr_old++] = (struct ended){ m, death_ns };
 }
 
@@ -747,7 +767,7 @@ static struct space *make_space(struct space_edit *d, uint64_t first_ns)
 
 	for (uint32_t i = 0; i < d->nr_old; i++)
 		nr_old += d->old[i].death_ns >= first_ns;
-	s = malloc(space_size(nr_old));
+	s = urgent_alloc(space_size(nr_old));
 	if (!s)
 		return NULL;
 	space_tree_freeze(d->tree.root);

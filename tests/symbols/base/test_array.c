@@ -113,6 +113,45 @@ TEST(test_sparse)
 	assert_null(alloc_sparse(SIZE_MAX / 2));
 }
 
+/* Pieces of all sizes are zeroed, apart, and their memory goes back when all are freed. */
+TEST(test_urgent)
+{
+	enum { NR = 3000 };
+	static uint8_t *pieces[NR];
+	uint64_t random = 1;
+	long before_kb = resident_kb();
+
+	for (uint32_t round = 0; round < 40000; round++) {
+		uint32_t i = (uint32_t)((random = hash_u64(random + round)) % NR);
+		/* Mostly small; some beyond the slabs. */
+		size_t size = (random >> 20) % ((random >> 40) % 100 ? 700 : 200000) + 8;
+
+		if (pieces[i]) {
+			uint64_t end;
+
+			memcpy(&end, pieces[i], sizeof(end));
+			assert_int_equal(pieces[i][end], i % 251 + 1);
+			urgent_free(pieces[i]);
+		}
+		pieces[i] = urgent_alloc(size + 1);
+		assert_non_null(pieces[i]);
+		assert_int_equal((uintptr_t)pieces[i] % 16, 0);
+		for (size_t k = 0; k <= size; k++)
+			assert_true(!pieces[i][k]);
+		memset(pieces[i], 9, size);
+		memcpy(pieces[i], &size, sizeof(size));
+		pieces[i][size] = (uint8_t)(i % 251 + 1);
+	}
+	for (uint32_t i = 0; i < NR; i++)
+		urgent_free(pieces[i]);
+	/* Of each size the beginning of one slab remains. */
+	if (!SANITIZED)
+		assert_true(resident_kb() < before_kb + 2048);
+	urgent_free(NULL);
+	assert_null(urgent_alloc(SIZE_MAX / 2));
+	assert_null(urgent_alloc(SIZE_MAX - 10));
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);

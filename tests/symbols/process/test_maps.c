@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -1900,6 +1901,41 @@ TEST(test_choose_by_file, setup, teardown)
 	assert_true(is_chosen(80, 105));
 	assert_false(is_chosen(81, 105));
 	assert_false(is_chosen(82, 105));
+}
+
+/* Fork @nr processes from @first on, each with an exec, another name and another file. */
+static void fork_many(pid_t first, pid_t nr, uint64_t time)
+{
+	char name[64];
+
+	for (pid_t pid = first; pid < first + nr; pid++) {
+		maps_on_fork(maps, pid, 1, pid, 1, time);
+		tell_comm(pid, pid, "child", true, time + 1);
+		snprintf(name, sizeof(name), "/usr/bin/name-%d", pid);
+		tell_mmap(pid, 0x10000, 1, name, (uint64_t)pid, time + 2);
+		tell_mmap(pid, 0x20000, 1, "/usr/lib/common.so", 7, time + 2);
+		tell_mmap(pid, 0x10000, 1, "/usr/lib/common.so", 7, time + 3);
+	}
+	publish(time + 4);
+}
+
+/*
+ * What sampler threads add is not in the heap of malloc(3): they would wait there for a thread
+ * without CPU time, and samples would be lost.
+ */
+TEST(test_no_heap, setup, teardown)
+{
+	enum { NR = 300 };
+	struct mallinfo2 before, after;
+
+	tell_comm(1, 1, "parent", true, 1);
+	fork_many(1000, NR, 100);
+	before = mallinfo2();
+	fork_many(2000, NR, 200);
+	after = mallinfo2();
+	assert_string_equal(name_at(2000 + NR - 1, 0x20000, 250), "common.so");
+	/* A table that doubles, 27 bytes each. */
+	assert_true(after.uordblks < before.uordblks + NR * 40);
 }
 
 int main(void)
