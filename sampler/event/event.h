@@ -385,9 +385,6 @@ int event_probe(const struct event *ev, pid_t pid, int cpu);
 /* Return the meaning of an errno of perf_event_open in a few words. */
 const char *event_errno(int code);
 
-/* The type of a PMU; false if there is none of that name. */
-bool pmu_type(const char *root, const char *pmu, uint32_t *type);
-
 /*
  * The event of wake-ups, sched:sched_waking: with it the time from a wake-up to the switch in is
  * run-queue time, not sleep. Any thread; reads tracefs.

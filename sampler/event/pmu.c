@@ -76,7 +76,8 @@ static bool parse_number(const char *text, uint64_t *value)
 	return !errno && !*end;
 }
 
-bool pmu_type(const char *root, const char *pmu, uint32_t *type)
+/* Read the type of a PMU; false if there is none of that name. */
+static bool pmu_type(const char *root, const char *pmu, uint32_t *type)
 {
 	char path[512], line[32];
 	uint64_t value;
