@@ -42,12 +42,65 @@ static uint8_t loop_of(const struct elfsym *t, const struct image_symbol *s)
 	return 0;
 }
 
-const char *elfloop_symbol(uint8_t loop)
+/*
+ * Texts of the same interpreters, which no other program has; NULL: their functions always have
+ * names.
+ */
+static const char *const texts[ARRAY_SIZE(symbols)] = {
+	"Fatal Python error: ",
+	"zend_mm_heap corrupted",
+	NULL,
+	"panic: restartop in perl_run",
+	NULL,
+	"LuaJIT 2.",
+	"$LuaVersion: Lua 5.",
+};
+
+/* Constants of a program that are looked through. */
+#define TEXTS_MAX (16U << 20)
+
+/* Return whether the file is a program: it has a loader, or needs no other object. */
+static bool is_program(const struct elffile *f)
 {
-	return loop && loop <= ARRAY_SIZE(symbols) ? symbols[loop - 1] : NULL;
+	struct elffile_dynamic dynamic;
+
+	for (uint32_t i = 0; i < f->nr_phdrs; i++)
+		if (f->phdrs[i].p_type == PT_INTERP)
+			return true;
+	elffile_dynamic(f, &dynamic);
+	return f->nr_phdrs && !dynamic.needs_others;
 }
 
-uint8_t elfloop_find(const struct elfsym *t)
+const char *elfloop_symbol(uint8_t loop, const char **text)
+{
+	if (!loop || loop > ARRAY_SIZE(symbols))
+		return NULL;
+	if (text)
+		*text = texts[loop - 1];
+	return symbols[loop - 1];
+}
+
+/* Return the number of the interpreter that a program is, by a text; 0: none. */
+static uint8_t search_text(const struct elffile *f)
+{
+	uint8_t loop = 0;
+	Elf64_Shdr s;
+	void *bytes;
+
+	if (f->elf_class != ELFCLASS64 || !is_program(f))
+		return 0;
+	for (uint32_t i = 0; !loop && elffile_constants(f, i, &s); i++) {
+		if (s.sh_size > TEXTS_MAX || elffile_read_alloc(f, s.sh_offset, s.sh_size, &bytes))
+			continue;
+		for (size_t k = 0; k < ARRAY_SIZE(texts) && !loop; k++)
+			if (texts[k] && memmem(bytes, s.sh_size, texts[k], strlen(texts[k])))
+				loop = (uint8_t)(k + 1);
+		free(bytes);
+	}
+	return loop;
+}
+
+uint8_t elfloop_find(const struct elfsym *t, const struct elffile *f)
 {
 	uint8_t loop = 0;
 
@@ -60,7 +113,7 @@ uint8_t elfloop_find(const struct elfsym *t)
 
 		loop = found && (!loop || found < loop) ? found : loop;
 	}
-	return loop;
+	return loop || !f ? loop : search_text(f);
 }
 
 /* A row of an FDE, as far as the CFA: a register and an offset. */
@@ -255,13 +308,13 @@ int elfloop_add_parts(struct elfsym *t, const struct elffile *f, const struct eh
 		struct ehframe_fde fde, part;
 		char name[64];
 
-		if (!loop || loop == ARRAY_SIZE(symbols) || has_part(t, elfloop_symbol(loop)) ||
+		if (!loop || loop == ARRAY_SIZE(symbols) || has_part(t, symbols[loop - 1]) ||
 		    !ehframe_find(eh, t->symbols[i].vaddr, &fde) ||
 		    fde.start != t->symbols[i].vaddr || !find_part(f, eh, &fde, &part))
 			continue;
 		rc = elfsym_add_named(t, part.start, part.size, name,
 				      (size_t)snprintf(name, sizeof(name), "%s.cold",
-						       elfloop_symbol(loop)));
+						       symbols[loop - 1]));
 	}
 	return rc;
 }

@@ -787,7 +787,7 @@ static int collect_symbols(struct image_read_collect *c, const struct elffile *f
 	if (!image->complete)
 		elfv8_add(&c->t, f);
 	elfplt_add(&c->t, f);
-	image->loop = elfloop_find(&c->t);
+	image->loop = elfloop_find(&c->t, image->complete ? NULL : f);
 	image->dialect = dialect_of(&c->t);
 	rc = image->loop && image->eh.nr_fdes ? elfloop_add_parts(&c->t, f, &image->eh) : 0;
 	bound_by_fdes(&c->t, image);

@@ -60,7 +60,7 @@ static enum lang_kind detect_names_find(const char *name)
 enum lang_kind detect_kind(const struct object *object)
 {
 	uint32_t loop = atomic_load_explicit(&object->loop, memory_order_relaxed);
-	const char *symbol = elfloop_symbol((uint8_t)loop);
+	const char *symbol = elfloop_symbol((uint8_t)loop, NULL);
 	enum lang_kind kind = detect_names_find(object->name.str);
 
 	if (symbol && !strcmp(symbol, ELFLOOP_GO))
@@ -143,7 +143,10 @@ static int detect_process(struct detect *job, const struct detect_file *d)
 	p->program = l && runs_program(job->where.pid, l->program);
 	read_status(job->where.pid, p);
 	p->version = d->version;
-	again = l && l->detect(p, d, job->where.pid);
+	p->stripped = d->stripped;
+	if (p->stripped)
+		p->reason = "its interpreter has no symbols";
+	again = l && !p->stripped && l->detect(p, d, job->where.pid);
 	p->untried |= d->machine != EM_X86_64;
 	if (!again || ++job->tries == DETECT_TRIES)
 		return 0;
@@ -280,6 +283,10 @@ struct detect *detect_new(const struct detect_where *where)
  */
 
 #define SYMBOLS_MAX (1U << 20)
+
+/* Constants that are searched for a text. */
+#define TEXT_PART_MAX (32U << 20)
+
 static void add_eval(struct detect_file *d, uint64_t start, uint64_t size, bool first)
 {
 	for (uint32_t i = 0; i < d->nr_eval; i++)
@@ -424,8 +431,28 @@ static int find_go(struct detect_file *d, const struct elffile *f)
 	return d->nr_eval ? 0 : -ENOENT;
 }
 
+uint64_t detect_find_text(const struct elffile *f, const char *text)
+{
+	uint64_t found = 0;
+	Elf64_Shdr s;
+
+	for (uint32_t i = 0; !found && elffile_constants(f, i, &s); i++) {
+		const char *at;
+		void *bytes;
+
+		if (s.sh_size > TEXT_PART_MAX ||
+		    elffile_read_alloc(f, s.sh_offset, s.sh_size, &bytes))
+			continue;
+		at = memmem(bytes, s.sh_size, text, strlen(text));
+		if (at)
+			found = s.sh_addr + (uint64_t)(at - (const char *)bytes);
+		free(bytes);
+	}
+	return found;
+}
+
 /* Read the values of the symbols. 0 or -ENOENT: some symbols are missing. */
-static int read_symbol_values(struct detect_search *search, const struct elffile *f)
+static int take_values(struct detect_search *search, const struct elffile *f)
 {
 	struct detect_file *out = search->out;
 	const struct language *l = language_of(out->kind);
@@ -442,6 +469,29 @@ static int read_symbol_values(struct detect_search *search, const struct elffile
 	if (rc)
 		return rc < 0 ? rc : 0;
 	return out->runtime && out->nr_eval && (!l->code_type || out->code_type) ? 0 : -ENOENT;
+}
+
+/* Return the text by which interpreters of a language are known without symbols; NULL: none. */
+static const char *text_of(uint32_t kind)
+{
+	const struct language *l = language_of(kind);
+	const char *name, *text = NULL;
+
+	for (uint8_t i = 1; l && l->shown && (name = elfloop_symbol(i, &text)); i++)
+		if (!strcmp(name, l->shown))
+			return text;
+	return NULL;
+}
+
+/* The same; 0 also for an interpreter that has none of them, known by its text. */
+static int read_symbol_values(struct detect_search *search, const struct elffile *f)
+{
+	int rc = take_values(search, f);
+	const char *text = text_of(search->out->kind);
+
+	search->out->stripped = rc == -ENOENT && !search->out->runtime && text &&
+				detect_find_text(f, text);
+	return search->out->stripped ? 0 : rc;
 }
 
 int detect_read_file(struct detect_file *out, const struct elffile *f, enum lang_kind kind,

@@ -271,9 +271,10 @@ struct detect_file {
 	struct lang_range eval[LANG_EVAL_MAX];
 	struct lang_range main[LANG_MAIN_MAX];
 	uint32_t nr_eval, nr_main;
-	uint32_t kind;	  /* enum lang_kind */
-	uint32_t version; /* from the name of the file: 0x030b0000; PHP: from its bytes, or 0 */
-	uint32_t php;	  /* number of its row + 1; 0: none */
+	uint32_t kind;	   /* enum lang_kind */
+	uint32_t stripped; /* it is one, but its functions were not found */
+	uint32_t version;  /* from the name of the file: 0x030b0000; PHP: from its bytes, or 0 */
+	uint32_t php;	   /* number of its row + 1; 0: none */
 	uint32_t machine;
 	/* Of LANG_NODE. */
 	uint32_t v8_version;
@@ -310,6 +311,9 @@ struct detect_search {
 	uint64_t entry; /* rb_during_gc() of Ruby, which begins with its VM; lua_call() */
 	uint64_t code;	/* as in the request */
 };
+
+/* Return the address of a text among the constants of a file; 0: none. */
+uint64_t detect_find_text(const struct elffile *f, const char *text);
 
 struct language {
 	const char *name;     /* "python": for programs */

@@ -1054,7 +1054,8 @@ static void find_loop(struct detect_search *search, const struct elffile *f,
  * Return the register, as DWARF has it, in which the loop has its instruction: it stores that in
  * many places at @offset of the call or the state. PC_IN_NO_REGISTER: none.
  */
-static uint8_t find_register(const uint8_t *code, uint64_t size, uint32_t offset)
+static uint8_t find_register(const uint8_t *code, uint64_t size, uint32_t offset,
+			     uint32_t *nr_stores)
 {
 	static const uint8_t dwarf[16] = { 0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15 };
 	uint32_t nr[16] = { 0 }, most = 0, all = 0;
@@ -1072,7 +1073,68 @@ static uint8_t find_register(const uint8_t *code, uint64_t size, uint32_t offset
 	}
 	for (uint32_t i = 1; i < 16; i++)
 		most = nr[i] > nr[most] ? i : most;
+	*nr_stores = nr[most];
 	return nr[most] >= STORES_MIN && 4 * nr[most] >= 3 * all ? dwarf[most] : PC_IN_NO_REGISTER;
+}
+
+/* Return the version in "$LuaVersion: Lua 5.4.4  Copyright"; 0: it has none. */
+static uint32_t read_version(const char *said)
+{
+	static const char begin[] = "Lua 5.";
+	const char *at = strstr(said, begin);
+	uint32_t version;
+	char *end;
+
+	if (!at || at[6] < '0' || at[6] > '9')
+		return 0;
+	version = 5U << 24 | (uint32_t)(strtoul(at + 6, &end, 10) & 255) << 16;
+	return version | (*end == '.' ? (uint32_t)(strtoul(end + 1, NULL, 10) & 255) << 8 : 0);
+}
+
+/* Return the offset at which the loop stores its instruction. */
+static uint32_t pc_offset(const struct lua_layout *l)
+{
+	return l->state_pc == NONE ? l->ci_pc : l->state_pc;
+}
+
+/*
+ * Find the loop of a file without symbols: it stores one register at the place of the instruction
+ * by far most often.
+ */
+static void search_loop(struct detect_search *search, const struct elffile *f,
+			const struct ehframe *eh)
+{
+	char said[IDENT_SIZE + 1] = "";
+	const struct lua_version *row;
+	uint32_t most = 0, next = 0;
+
+	if (!elffile_read_at(f, search->out->runtime, said, IDENT_SIZE) || f->machine != EM_X86_64)
+		return;
+	row = version_of(read_version(said));
+	/* All are missed in one call, not piece by piece. */
+	for (uint32_t i = 0; i < f->nr_phdrs; i++)
+		if (f->phdrs[i].p_flags & PF_X &&
+		    elffile_expect(f, f->phdrs[i].p_offset, f->phdrs[i].p_filesz))
+			return;
+	for (uint32_t i = 0; row && !row->layout.keeps_pc && i < eh->nr_fdes; i++) {
+		struct ehframe_fde fde;
+		uint32_t nr = 0;
+		uint8_t *code;
+
+		if (!ehframe_find(eh, ehframe_start(eh, i), &fde) || fde.size < LOOP_SIZE ||
+		    fde.size > FUNCTION_SIZE || !(code = read_code(f, fde.start, fde.size)))
+			continue;
+		if (find_register(code, fde.size, pc_offset(&row->layout), &nr) ==
+		    PC_IN_NO_REGISTER)
+			nr = 0;
+		free(code);
+		if (nr > most)
+			search->out->eval[0] =
+				(struct lang_range){ fde.start, fde.start + fde.size };
+		next = MAX(next, MIN(nr, most));
+		most = MAX(nr, most);
+	}
+	search->out->nr_eval = most && most >= 2 * next;
 }
 
 static int on_file(struct detect_search *search, const struct elffile *f)
@@ -1080,13 +1142,22 @@ static int on_file(struct detect_search *search, const struct elffile *f)
 	struct detect_file *out = search->out;
 	struct image *image;
 
-	if (!out->runtime || (!out->nr_eval && !search->entry))
+	if (!out->runtime)
+		out->runtime = detect_find_text(f, "$LuaVersion: Lua 5.");
+	if (!out->runtime)
 		return -ENOENT;
-	if (out->nr_eval || image_build(&image, &(struct image_parts){ .file = f }) || !image)
+	if (!out->nr_eval && !image_build(&image, &(struct image_parts){ .file = f }) && image) {
+		if (search->entry)
+			find_loop(search, f, &image->eh);
+		else
+			search_loop(search, f, &image->eh);
+		image_free(image);
+	}
+	if (search->entry || out->nr_eval)
 		return 0;
-	find_loop(search, f, &image->eh);
-	image_free(image);
-	return 0;
+	/* The text alone is of no use. */
+	out->runtime = 0;
+	return -ENOENT;
 }
 
 /* Find the register by the code of the process, once the version is known. */
@@ -1094,34 +1165,26 @@ static void set_register(struct lang_process *p, const struct lua_layout *l, pid
 {
 	uint64_t size = p->eval[0].end - p->eval[0].start;
 	uint8_t *code = size <= FUNCTION_SIZE ? malloc(size) : NULL;
-	uint32_t offset = l->state_pc == NONE ? l->ci_pc : l->state_pc;
+	uint32_t nr;
 
 	p->pc_register = PC_IN_NO_REGISTER;
 	if (code && !l->keeps_pc && lang_memory_copy(pid, p->eval[0].start, code, size))
-		p->pc_register = find_register(code, size, offset);
+		p->pc_register = find_register(code, size, pc_offset(l), &nr);
 	free(code);
 }
 
 /* Set the version, from "$LuaVersion: Lua 5.4.4  Copyright", and its layout. */
 static bool detect(struct lang_process *p, const struct detect_file *d, pid_t pid)
 {
-	static const char begin[] = "Lua 5.";
 	const struct lua_version *row;
 	char said[IDENT_SIZE + 1] = "";
-	const char *at;
 
 	errno = 0;
 	if (!lang_memory_copy(pid, p->runtime, said, IDENT_SIZE)) {
 		lang_memory_refused(p);
 		return false;
 	}
-	at = strstr(said, begin);
-	if (at && at[6] >= '0' && at[6] <= '9') {
-		char *end;
-
-		p->version = 5U << 24 | (uint32_t)(strtoul(at + 6, &end, 10) & 255) << 16;
-		p->version |= *end == '.' ? (uint32_t)(strtoul(end + 1, NULL, 10) & 255) << 8 : 0;
-	}
+	p->version = read_version(said);
 	row = version_of(p->version);
 	if (!row) {
 		p->reason = "not supported (" LUA_READ ")";

@@ -945,11 +945,13 @@ static enum lang_status codes(struct lang_reader *r, const struct lang_process *
 
 /* ---- its files and processes ---- */
 
-#define IDENT	     "LuaJIT 2."
-#define IDENT_SIZE   32U
-#define CALLER_SIZE  (4U << 10)
-#define LOOP_SIZE    4096U
-#define STRINGS_SIZE (16UL << 20)
+#define IDENT	    "LuaJIT 2."
+#define IDENT_SIZE  32U
+#define CALLER_SIZE (4U << 10)
+#define LOOP_SIZE   4096U
+#define CODE_SIZE   (64UL << 20)
+#define CALLED_MAX  16U
+#define CALLS_MIN   4U
 
 static const struct luajit_version {
 	uint32_t release;
@@ -967,25 +969,6 @@ static void on_symbol(struct detect_search *search, const Elf64_Sym *s, const ch
 {
 	if (!strcmp(name, "lua_call"))
 		search->entry = s->st_value;
-}
-
-/* Find the version, a text: no symbol has its address. */
-static void find_version(struct detect_search *search, const struct elffile *f)
-{
-	Elf64_Shdr s;
-
-	for (uint32_t i = 0; !search->out->runtime && elffile_constants(f, i, &s); i++) {
-		const char *found;
-		void *bytes;
-
-		if (s.sh_size > STRINGS_SIZE ||
-		    elffile_read_alloc(f, s.sh_offset, s.sh_size, &bytes))
-			continue;
-		found = memmem(bytes, s.sh_size, IDENT, strlen(IDENT));
-		if (found)
-			search->out->runtime = s.sh_addr + (uint64_t)(found - (char *)bytes);
-		free(bytes);
-	}
 }
 
 /* Find the loop: lua_call() calls, or jumps, into its middle. */
@@ -1014,20 +997,82 @@ static void find_loop(struct detect_search *search, const struct elffile *f,
 	free(bytes);
 }
 
+/* Functions into whose middle others call. */
+struct called {
+	struct ehframe_fde functions[CALLED_MAX];
+	uint32_t nr_calls[CALLED_MAX], nr;
+};
+
+/* Note the calls in the @size bytes of @code at @vaddr. */
+static void note_calls(struct called *c, const struct ehframe *eh, const uint8_t *code,
+		       uint64_t vaddr, uint64_t size)
+{
+	struct ehframe_fde to;
+
+	for (uint64_t at = 0; at + 5 <= size; at++) {
+		uint64_t target =
+			vaddr + at + 5 + (uint64_t)(int64_t)(int32_t)bytes_u32(code + at + 1);
+		uint32_t i = 0;
+
+		if (code[at] != 0xe8 || target - vaddr >= size || !ehframe_find(eh, target, &to) ||
+		    to.start == target || to.size < LOOP_SIZE || vaddr + at - to.start < to.size)
+			continue;
+		while (i < c->nr && c->functions[i].start != to.start)
+			i++;
+		if (i == CALLED_MAX)
+			continue;
+		if (i == c->nr) {
+			c->functions[c->nr] = to;
+			c->nr_calls[c->nr++] = 0;
+		}
+		c->nr_calls[i]++;
+	}
+}
+
+/* Find the loop of a file without symbols: many functions call into its middle, and no other's. */
+static void search_loop(struct detect_search *search, const struct elffile *f,
+			const struct ehframe *eh)
+{
+	struct called c = { .nr = 0 };
+	uint32_t most = 0;
+	void *code;
+
+	for (uint32_t i = 0; i < f->nr_phdrs; i++) {
+		const Elf64_Phdr *p = &f->phdrs[i];
+
+		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || p->p_filesz > CODE_SIZE ||
+		    elffile_read_alloc(f, p->p_offset, p->p_filesz, &code))
+			continue;
+		note_calls(&c, eh, code, p->p_vaddr, p->p_filesz);
+		free(code);
+	}
+	for (uint32_t i = 1; i < c.nr; i++)
+		most = c.nr_calls[i] > c.nr_calls[most] ? i : most;
+	if (!c.nr || c.nr_calls[most] < CALLS_MIN)
+		return;
+	search->out->eval[0] =
+		(struct lang_range){ c.functions[most].start,
+				     c.functions[most].start + c.functions[most].size };
+	search->out->nr_eval = 1;
+}
+
 static int on_file(struct detect_search *search, const struct elffile *f)
 {
 	struct image *image;
 
-	/* The program is a stub beside its library. */
-	if (!search->entry)
+	search->out->runtime = detect_find_text(f, IDENT);
+	/* A stub beside its library has no loop. */
+	if (!search->entry && !search->out->runtime)
 		return -ENOENT;
-	find_version(search, f);
 	if (f->machine != EM_X86_64 || image_build(&image, &(struct image_parts){ .file = f }) ||
 	    !image)
-		return 1;
-	find_loop(search, f, &image->eh);
+		return search->entry ? 1 : -ENOENT;
+	if (search->entry)
+		find_loop(search, f, &image->eh);
+	else
+		search_loop(search, f, &image->eh);
 	image_free(image);
-	return 1;
+	return search->entry || search->out->nr_eval ? 1 : -ENOENT;
 }
 
 /* Set the version, from "LuaJIT 2.1.0-beta3" or "LuaJIT 2.1.1761786044", and its layout. */

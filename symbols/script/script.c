@@ -57,6 +57,8 @@ const char *lang_fix(const struct lang_process *p)
 {
 	const struct language *l = language_of(p->kind);
 
+	if (p->stripped)
+		return "link it with -rdynamic, or strip debug information only (strip -g)";
 	if (l && l->fix && p->version >= l->fix_since)
 		return l->fix;
 	return "none: proftop --check lists the versions that are read";

@@ -446,6 +446,7 @@ struct lang_process {
 	uint32_t version;   /* 0x030b02f0 */
 	const char *reason; /* static: why there are no frames; NULL: there are */
 	bool refused;	    /* the reason is a missing right */
+	bool stripped;	    /* the reason is a file without symbols */
 	bool untried;  /* a version that was never compared with the truth: frames are guesses */
 	bool nested;   /* it knows its threads by the ids of another pid namespace */
 	uint32_t user; /* its real uid; UINT32_MAX: unknown */

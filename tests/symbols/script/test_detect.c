@@ -17,6 +17,7 @@
 #include "symbols/script/internal.h"
 #include "symbols/elf/elf.h"
 #include "symbols/process/process.h"
+#include "tests/makers/eh_frame.h"
 #include "tests/makers/elf.h"
 #include "symbols/base/base.h"
 #include "symbols/image/image.h"
@@ -357,6 +358,92 @@ TEST(test_php)
 		assert_int_equal(!p.reason, current[i] != 0);
 		assert_int_equal(p.version, versions[i]);
 		assert_int_equal(p.php.current, current[i]);
+	}
+}
+
+/* The address of its code; unwind tables are at EH_VADDR. */
+#define STRIPPED_BASE (EH_VADDR - 0x3400)
+
+/* Make a program without symbols: @text, a function of 8 KiB and one behind it. */
+static void make_stripped(struct elfmake *m, const char *text)
+{
+	static struct eh_section eh;
+	uint32_t cie, to;
+
+	eh.size = 0;
+	cie = eh_cie(&eh, false, eh_usual, sizeof(eh_usual));
+	eh_fde(&eh, cie, STRIPPED_BASE + 0x1000, 0x2000, NULL, 0);
+	eh_fde(&eh, cie, STRIPPED_BASE + 0x3000, 0x100, NULL, 0);
+	elfmake_init(m, EM_X86_64, STRIPPED_BASE, 0x4000);
+	strcpy((char *)m->bytes + 0x1000, text);
+	for (uint32_t i = 0; i < 8; i++) {
+		uint8_t *store = m->bytes + 0x2000 + 0x100 + (size_t)16 * i;
+		uint8_t *call = m->bytes + 0x2000 + 0x2000 + (size_t)16 * i;
+
+		memcpy(store, "\x48\x89\x58\x20", 4); /* mov %rbx,32(%rax) */
+		call[0] = 0xe8;
+		to = 0x1000 + 0x40 - (0x3000 + 16 * i + 5);
+		memcpy(call + 1, &to, sizeof(to));
+	}
+	elfmake_section(m, ".eh_frame",
+			(Elf64_Shdr){ .sh_type = SHT_PROGBITS,
+				      .sh_flags = SHF_ALLOC,
+				      .sh_addr = EH_VADDR,
+				      .sh_offset = 0x1000 + 0x3400,
+				      .sh_size = eh.size },
+			eh.bytes);
+	elfmake_finish(m);
+}
+
+/* Interpreters without symbols: the loop by its code, or the reason why not; others are none. */
+TEST(test_stripped)
+{
+	static const struct {
+		const char *text, *name;
+		enum lang_kind kind;
+		uint8_t loop;
+		bool found, stripped;
+	} files[] = {
+		{ "$LuaVersion: Lua 5.4.4  Copyright", "lua", LANG_LUA, 7, true, false },
+		{ "$LuaVersion: Lua 5.1.5  Copyright", "lua", LANG_LUA, 7, false, true },
+		{ "LuaJIT 2.1.0-beta3", "luajit", LANG_LUAJIT, 6, true, false },
+		{ "panic: restartop in perl_run", "perl", LANG_PERL, 4, false, true },
+		{ "zend_mm_heap corrupted", "php", LANG_PHP, 2, false, true },
+		{ "Fatal Python error: x", "python3.11", LANG_PYTHON, 1, false, true },
+		{ "any text", "lua", LANG_LUA, 0, false, false },
+		{ "any text", "perl", LANG_PERL, 0, false, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		struct detect_file file;
+		struct lang_process p;
+		struct image *image;
+		struct elfmake m;
+		struct elffile f;
+		struct err e;
+
+		make_stripped(&m, files[i].text);
+		assert_int_equal(elffile_open(&f, -1, m.bytes, m.size, &e), 0);
+		assert_int_equal(image_build(&image, &(struct image_parts){ .file = &f }), 0);
+		assert_int_equal(image->loop, files[i].loop);
+		image_free(image);
+		assert_int_equal(detect_read_file(&file, &f, files[i].kind, "service", 0),
+				 files[i].loop ? 0 : -ENOENT);
+		elffile_close(&f);
+		elfmake_fini(&m);
+		assert_int_equal(file.nr_eval, files[i].found);
+		assert_int_equal(file.stripped, files[i].stripped);
+		if (files[i].found) {
+			assert_int_equal(file.eval[0].start, STRIPPED_BASE + 0x1000);
+			assert_int_equal(file.eval[0].end, STRIPPED_BASE + 0x3000);
+			assert_int_equal(file.runtime, STRIPPED_BASE);
+		}
+		if (!files[i].stripped)
+			continue;
+		*said = (struct said){ .file = file, .size = sizeof(file) };
+		assert_int_equal(detect(files[i].name, &p), 0);
+		assert_string_equal(p.reason, "its interpreter has no symbols");
+		assert_non_null(strstr(lang_fix(&p), "-rdynamic"));
 	}
 }
 
