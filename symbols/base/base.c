@@ -270,12 +270,12 @@ struct slab {
 _Static_assert(sizeof(struct slab) <= SLAB_HEAD, "the pieces follow");
 
 static struct {
-	pthread_once_t once;
 	pthread_mutex_t lock;
 	struct slab *slabs[NR_PIECES];
-} urgent = { .once = PTHREAD_ONCE_INIT };
+} urgent;
 
-static void urgent_init(void)
+/* Before main(): pthread_once() makes a system call that readers of interpreters may not make. */
+__attribute__((constructor)) static void urgent_init(void)
 {
 	mutex_init_urgent(&urgent.lock);
 }
@@ -377,7 +377,6 @@ void *urgent_alloc(size_t size)
 
 	if (SANITIZED)
 		return calloc(1, size);
-	pthread_once(&urgent.once, urgent_init);
 	if (kind == NR_PIECES) {
 		s = slab_new(size, 1);
 		return s ? piece_take(s) : NULL;
