@@ -293,8 +293,8 @@ static struct contexts find_contexts(const struct fp_input *in, const struct arc
 	return all;
 }
 
-bool landing_pad_target(const struct fp_input *in, enum cfi_doubt doubt, unsigned int depth,
-			const struct arch_frame *from, struct arch_frame *to)
+static bool check_by_contexts(const struct fp_input *in, enum cfi_doubt doubt, unsigned int depth,
+			      const struct arch_frame *from, struct arch_frame *to)
 {
 	const struct arch_ops *arch = in->arch;
 	struct contexts all = find_contexts(in, from, to, doubt == CFI_REWRITING && depth == 1);
@@ -306,7 +306,7 @@ bool landing_pad_target(const struct fp_input *in, enum cfi_doubt doubt, unsigne
 		return doubt == CFI_EARLY && !all.target.cfa && !all.many;
 	if (all.own.ra != to->reg[arch->pc]) {
 		/* If no context leads there, the own one is of an earlier call. */
-		if (all.target.cfa)
+		if (all.target.cfa && !all.many)
 			to->reg[arch->sp] = all.target.cfa;
 		return !all.many;
 	}
@@ -342,12 +342,14 @@ static uint64_t find_context(const struct fp_input *in, uint64_t start, uint64_t
 	return 0;
 }
 
-bool landing_pad_check(const struct fp_input *in, enum cfi_doubt doubt,
+bool landing_pad_check(const struct fp_input *in, enum cfi_doubt doubt, unsigned int depth,
 		       const struct arch_frame *from, struct arch_frame *to)
 {
 	const struct arch_ops *arch = in->arch;
 	uint64_t sp = from->reg[arch->sp], cfa = to->reg[arch->sp], ra;
 
+	if (!arch->nr_eh_data)
+		return check_by_contexts(in, doubt, depth, from, to);
 	if (doubt == CFI_LANDING || doubt == CFI_LEAVING || !arch_has(from, arch->sp)) {
 		if (doubt == CFI_LEAVING)
 			to->valid &= ~(1ULL << arch->sp);

@@ -663,21 +663,18 @@ enum step_result step_frame(struct step *s, const struct step_input *in, struct 
 void landing_pad_undo(const struct fp_input *in, const struct arch_frame *from,
 		      struct arch_frame *to);
 /*
- * AArch64, where a called function writes: libgcc keeps a context in the frame
- * with the original CFA and return address. Set @to to the caller in that
- * context; an fp that may be overwritten becomes unknown. Return true if the
- * frame was not rewritten: @to is certain.
+ * Return true if @to, the caller of @from at @depth (1: the innermost frame), is certain: by the
+ * contexts that libgcc keeps in the frame.
+ *
+ * AArch64, where a called function writes: one has the original CFA and return address. Set @to to
+ * that caller; an fp that may be overwritten becomes unknown.
+ *
+ * x86: they show whether the return address was overwritten, and of which frame it is then. It is
+ * overwritten last: where the frame pointer may be without it, and is the same in both frames or
+ * lost, @to becomes the frame that catches. If false, @to is not changed.
  */
-bool landing_pad_check(const struct fp_input *in, enum cfi_doubt doubt,
+bool landing_pad_check(const struct fp_input *in, enum cfi_doubt doubt, unsigned int depth,
 		       const struct arch_frame *from, struct arch_frame *to);
-/*
- * x86: libgcc's contexts in the frame show whether the return address was overwritten, and of which
- * frame it is then. @depth: of @from, 1 for the innermost frame. The return address is overwritten
- * last: where the frame pointer may be without it, and is the same in both frames or lost, @to is
- * the frame that catches. False: @to is not changed and not proven.
- */
-bool landing_pad_target(const struct fp_input *in, enum cfi_doubt doubt, unsigned int depth,
-			const struct arch_frame *from, struct arch_frame *to);
 
 #define WALK_TRIED 1024 /* a power of two */
 

@@ -830,13 +830,13 @@ static void after_rewrite(struct walk *w, enum cfi_doubt doubt, const struct arc
 	w->exact |= doubt == CFI_LANDING || doubt == CFI_LEAVING;
 	if (w->u->arch->nr_eh_data)
 		w->guessed = w->rewrites++ >= LANDING_PAD_FRAMES ||
-			     !landing_pad_check(&in, doubt, from, &w->f);
+			     !landing_pad_check(&in, doubt, w->out->nr, from, &w->f);
 	else if (doubt == CFI_LANDING)
 		w->guessed = w->out->nr != 1; /* sp is in a register */
 	else if (doubt != CFI_EARLY && doubt != CFI_REWRITING)
 		return;
 	else if ((doubt == CFI_EARLY && w->out->nr > LANDING_PAD_FRAMES) ||
-		 landing_pad_target(&in, doubt, w->out->nr, from, &w->f))
+		 landing_pad_check(&in, doubt, w->out->nr, from, &w->f))
 		w->guessed = false;
 	else if (w->out->nr <= LANDING_PAD_FRAMES)
 		landing_pad_undo(&in, from, &w->f);

@@ -356,7 +356,7 @@ static bool target(enum cfi_doubt doubt, unsigned int depth, uint64_t below, str
 	arch_set(&from, arch_x86_64.pc, CODE + 0x50);
 	arch_set(to, arch_x86_64.pc, pc);
 	arch_set(to, arch_x86_64.sp, FRAME_END);
-	return landing_pad_target(&in, doubt, depth, &from, to);
+	return landing_pad_check(&in, doubt, depth, &from, to);
 }
 
 /* The contexts have the caller that the frame had, and the frame that catches. */
@@ -397,6 +397,7 @@ TEST(test_contexts_of_libgcc, set_up)
 	put_context(TARGET_CONTEXT + 2, CATCHES + 16, CODE + 0x80, 0);
 	*above(CATCHES + 8) = CODE + 0x30;
 	assert_false(target(CFI_REWRITING, 2, 32, &to, CODE + 0x30));
+	assert_int_equal(to.reg[arch_x86_64.sp], FRAME_END);
 	/* Its slot is beyond the stack copy. */
 	make_contexts();
 	put_context(TARGET_CONTEXT, SP + (1u << 20), CODE + 0x80, 0);
