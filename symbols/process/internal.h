@@ -127,7 +127,8 @@ void space_put(struct space *s);
 enum space_change {
 	SPACE_SAME, /* known already, or full */
 	SPACE_CHANGED,
-	SPACE_COVERED, /* code of a file was lost to other code: the program may have moved it there
+	SPACE_COVERED, /* code of a file may be lost to other code, or the program has moved it
+			* there
 			*/
 };
 
@@ -140,6 +141,12 @@ void space_edit_free(struct space_edit *d);
  * with its end.
  */
 enum space_change space_edit_add(struct space_edit *d, const struct mapping *m);
+/*
+ * Add a mapping of the kernel's event. Memory without a file in the middle of the program's code is
+ * taken for its text, moved to huge pages: nothing changes, SPACE_COVERED. So is memory with a file
+ * on both sides.
+ */
+enum space_change space_edit_map(struct space_edit *d, const struct mapping *m);
 /*
  * Add a mapping of /proc/PID/maps read at @read_ns: in an unknown range it has
  * always been there, over an older mapping since @read_ns; mappings born after @read_ns are kept.

@@ -333,7 +333,7 @@ static void apply_mmap(struct maps *m, const struct maps_event *ev)
 		mapping.object = maps_anon(m, p, mapping.start, mapping.end);
 		maps_hold(m, mapping.object);
 	}
-	if (space_edit_add(edit, &mapping) == SPACE_COVERED)
+	if (space_edit_map(edit, &mapping) == SPACE_COVERED)
 		atomic_store_explicit(&p->covered_ns, ev->time_ns, memory_order_relaxed);
 	maps_note_interpreter(m, p, &mapping);
 }

@@ -734,6 +734,60 @@ enum space_change space_edit_add(struct space_edit *d, const struct mapping *m)
 	return changed;
 }
 
+#define BELOW_PROGRAM 16 /* executable mappings before the first of a file */
+
+/* Return whether @m is memory of no file on the disk. */
+static bool is_memory(const struct mapping *m)
+{
+	static const char memfd[] = "memfd:";
+
+	return m->object->identity.kind == OBJECT_ANON ||
+	       (m->object->identity.kind == OBJECT_FILE &&
+		!strncmp(m->object->name.str, memfd, sizeof(memfd) - 1));
+}
+
+/* Return whether memory @m covers code of the program's file only, which is never unmapped. */
+static bool is_in_program(const struct space_edit *d, const struct mapping *m)
+{
+	const struct mapping *at = first_overlap(d, m->start, m->end);
+	const struct mapping *first = first_overlap(d, 0, m->end);
+
+	for (int i = 0; i < BELOW_PROGRAM && first && is_memory(first); i++)
+		first = first_overlap(d, first->end, m->end);
+	return at && first && at->object == first->object && at->exec && !is_memory(at) &&
+	       at->start <= m->start && at->end >= m->end && at->birth_ns <= m->birth_ns;
+}
+
+/* Give memory right below @m its file, if the file is also below that: its text was moved there. */
+static void fill_text(struct space_edit *d, const struct mapping *m)
+{
+	const struct mapping *memory = m->start ? first_overlap(d, m->start - 1, m->start) : NULL;
+	const struct mapping *below = memory && memory->start && is_memory(memory)
+					      ? first_overlap(d, memory->start - 1, memory->start)
+					      : NULL;
+	struct mapping text;
+
+	if (!below || is_memory(below) || !congruent(below, m))
+		return;
+	text = *memory;
+	text.object = m->object;
+	text.offset = below->offset + (memory->start - below->start);
+	text.birth_ns = MAX(memory->birth_ns, m->birth_ns);
+	space_edit_add(d, &text);
+}
+
+enum space_change space_edit_map(struct space_edit *d, const struct mapping *m)
+{
+	enum space_change changed;
+
+	if (m->exec && is_memory(m) && is_in_program(d, m))
+		return SPACE_COVERED;
+	changed = space_edit_add(d, m);
+	if (changed != SPACE_SAME && m->exec && m->object->identity.kind == OBJECT_FILE)
+		fill_text(d, m);
+	return changed;
+}
+
 bool space_edit_merge(struct space_edit *d, const struct mapping *m, uint64_t read_ns)
 {
 	struct mapping rest = *m, piece;

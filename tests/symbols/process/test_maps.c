@@ -809,6 +809,49 @@ TEST(test_overlap, setup, teardown)
 	assert_string_equal(name_at(60, base + 4 * PAGE, 4999), "gen19.so");
 }
 
+/* Text that the program moves to other memory while it is watched, or recorded, is its file's. */
+TEST(test_text_moves, setup, teardown)
+{
+	const uint64_t lib = 0x7f0000000000;
+
+	tell_comm(61, 61, "p", true, 100);
+	tell_mmap(61, 0x400000, 10, "/p", 1, 101);
+	tell_mmap(61, lib, 10, "/lib.so", 2, 102);
+	tell_mmap(61, 0x402000, 4, "//anon", 0, 110);
+	tell_mmap(61, 0x407000, 1, "/memfd:text (deleted)", 0, 110);
+	/* A library may have been unmapped, and more than its code is not its code. */
+	tell_mmap(61, lib + PAGE, 2, "//anon", 0, 110);
+	tell_mmap(61, 0x409000, 2, "//anon", 0, 110);
+	publish(150);
+	assert_string_equal(name_at(61, 0x403000, 120), "p");
+	assert_int_equal(offset_at(61, 0x403008, 120), 4 * PAGE + 8);
+	assert_string_equal(name_at(61, 0x407000, 120), "p");
+	assert_string_equal(name_at(61, lib + PAGE, 120), "[anon]");
+	assert_string_equal(name_at(61, lib + PAGE, 105), "lib.so");
+	assert_string_equal(name_at(61, 0x409000, 120), "[anon]");
+	assert_true(find(61, 61, 120).ask); /* the maps file is read again */
+	/* It was moved long ago: the file is on both sides. */
+	tell_comm(62, 62, "q", true, 100);
+	tell_mmap(62, lib, 2, "/lib.so", 2, 101);
+	tell_mmap(62, lib + 2 * PAGE, 2, "//anon", 0, 101);
+	maps_on_mmap(maps, &(struct maps_mmap){ .pid = 62,
+						.tid = 62,
+						.start = lib + 4 * PAGE,
+						.size = 2 * PAGE,
+						.pgoff = 5 * PAGE,
+						.time_ns = 101,
+						.prot = PROT_READ | PROT_EXEC,
+						.filename = "/lib.so",
+						.filename_size = 8,
+						.identity = { .maj = 8, .min = 1, .ino = 2 } });
+	tell_mmap(62, lib + 6 * PAGE, 2, "//anon", 0, 101);
+	tell_mmap(62, lib + 8 * PAGE, 2, "/lib.so", 2, 101); /* another part */
+	publish(150);
+	assert_string_equal(name_at(62, lib + 3 * PAGE, 120), "lib.so");
+	assert_int_equal(offset_at(62, lib + 3 * PAGE, 120), 4 * PAGE);
+	assert_string_equal(name_at(62, lib + 6 * PAGE, 120), "[anon]");
+}
+
 TEST(test_kinds, setup, teardown)
 {
 	const struct mapping *m;
