@@ -339,13 +339,49 @@ static bool is_object(const struct procfs_map *map)
 	return map->path_size && map->path[0] == '/';
 }
 
+/* Return whether @map is memory of no file on the disk. */
+static bool is_memory(const struct procfs_map *map)
+{
+	static const char memfd[] = "/memfd:";
+
+	return !is_object(map) ||
+	       (map->path_size >= sizeof(memfd) && !memcmp(map->path, memfd, sizeof(memfd) - 1));
+}
+
+static bool continues(const struct procfs_map *file, const struct procfs_map *map)
+{
+	return map->maj == file->maj && map->min == file->min && map->ino == file->ino &&
+	       map->offset - file->offset == map->start - file->start;
+}
+
+/*
+ * Make @map, executable memory of no file, a mapping of @file, which is below it, if the lines
+ * behind it, @at, go on with that file: the program has moved its text there (huge pages).
+ */
+static void restore_text(struct procfs_map *map, const struct procfs_map *file,
+			 struct procfs_text at)
+{
+	struct procfs_map next = *map, text = *file;
+	uint64_t end = map->end;
+
+	while (procfs_next_map(&at, &next) && next.start == end && next.exec && is_memory(&next))
+		end = next.end;
+	if (next.start != end || is_memory(&next) || !continues(file, &next))
+		return;
+	text.offset += map->start - file->start;
+	text.start = map->start;
+	text.end = map->end;
+	text.exec = true;
+	*map = text;
+}
+
 static char *slow_reads_maps(struct slow_reads *r, const char *process, size_t *size);
 
 static void synth_maps(const struct synth *s, pid_t pid)
 {
 	char path[PATH_ROOM], *text;
 	struct procfs_text at = { 0 };
-	struct procfs_map map;
+	struct procfs_map map, file = { .end = 0 };
 	size_t size;
 
 	snprintf(path, sizeof(path), "%s/proc/%d", s->root, (int)pid);
@@ -354,9 +390,13 @@ static void synth_maps(const struct synth *s, pid_t pid)
 		return;
 	at.at = text;
 	at.end = text + size;
-	while (procfs_next_map(&at, &map))
+	while (procfs_next_map(&at, &map)) {
+		if (map.exec && is_memory(&map) && file.end && file.end == map.start)
+			restore_text(&map, &file, at);
+		file = is_memory(&map) ? (struct procfs_map){ .end = 0 } : map;
 		if (map.exec || is_object(&map))
 			synth_map(s, pid, &map);
+	}
 	free(text);
 }
 

@@ -373,6 +373,51 @@ TEST(test_what_was_there, setup, teardown)
 	perfdata_close(pd);
 }
 
+/* Text that the program has moved to other memory is its file's, if that is on both sides. */
+TEST(test_text_was_moved, setup, teardown)
+{
+	static const struct {
+		uint64_t start, pgoff;
+		const char *name;
+	} want[] = {
+		{ 0x1000, 0x1000, "/bin/a" },
+		{ 0x2000, 0x2000, "/bin/a" },
+		{ 0x3000, 0x3000, "/bin/a" },
+		{ 0x6000, 0x1000, "/bin/b" },
+		{ 0x7000, 0, "//anon" },
+		{ 0x9000, 0x1000, "/bin/b" },
+		{ 0xa000, 0, "/memfd:c (deleted)" },
+	};
+	struct fixture *f = *state;
+	struct recorder_stats stats;
+	struct perfdata *pd;
+	struct record r;
+
+	fill_proc(f);
+	write_text(f->root, "proc/42/maps",
+		   "1000-2000 r-xp 00001000 08:01 77 /bin/a\n"
+		   "2000-3000 r-xp 00000000 00:00 0 \n"
+		   "3000-4000 r-xp 00000000 00:01 9 /memfd:text (deleted)\n"
+		   "4000-5000 r--p 00004000 08:01 77 /bin/a\n"
+		   "6000-7000 r-xp 00001000 08:01 78 /bin/b\n"
+		   "7000-8000 r-xp 00000000 00:00 0 \n" /* another part of b goes on */
+		   "8000-9000 r--p 00001000 08:01 78 /bin/b\n"
+		   "9000-a000 r-xp 00001000 08:01 78 /bin/b\n"
+		   "a000-b000 r-xp 00000000 00:01 9 /memfd:c (deleted)\n");
+	t_start(f, 1, LANE_BYTES);
+	finish(f, 0, &stats);
+	pd = read_back(f);
+	assert_int_equal(count(pd).mmaps, 1 + ARRAY_SIZE(want));
+	for (uint32_t i = 0; i < ARRAY_SIZE(want); i++) {
+		find(pd, PERF_RECORD_MMAP2, i, &r);
+		assert_int_equal(r.mmap.start, want[i].start);
+		assert_int_equal(r.mmap.pgoff, want[i].pgoff);
+		assert_string_equal(r.mmap.filename, want[i].name);
+		assert_int_equal(r.mmap.prot, PROT_READ | PROT_EXEC);
+	}
+	perfdata_close(pd);
+}
+
 /* A task that is followed later: its mappings at that time. */
 TEST(test_task_added, setup, teardown)
 {
