@@ -34,6 +34,7 @@ struct interleave {
 	bool entering;	  /* the innermost C frame of the loop has only begun */
 	bool exact;	  /* no frame was left out on either side */
 	bool compiled;	  /* the sample is in code that a compiler made for the language */
+	bool begun;	  /* the first group has no C frame yet */
 	uint32_t eval[LANG_FRAMES_MAX];	 /* indices of native frames */
 	uint32_t begin[LANG_FRAMES_MAX]; /* of each group; its end is the next one's begin */
 	uint32_t group[LANG_FRAMES_MAX]; /* of each eval; UINT32_MAX: none */
@@ -44,16 +45,29 @@ static bool is_entering(const struct lang_process *p, const struct unwind_result
 	return native->ip[0] - p->eval[0].start < PROLOGUE;
 }
 
+/* Return whether a boundary is an address in the C frame. */
+static bool is_address(uint64_t boundary)
+{
+	return boundary > LANG_LOOPS_MAX;
+}
+
+/* Begin @nr groups with frame @frame; all but the last one have no frames. */
+static void begin_groups(struct interleave *m, uint32_t frame, uint64_t nr)
+{
+	for (; nr && m->nr_groups < LANG_FRAMES_MAX; nr--) {
+		m->nr_here += !m->slot->nr_here || frame < m->slot->nr_here;
+		m->begin[m->nr_groups++] = frame;
+	}
+}
+
 static void find_groups(struct interleave *m)
 {
-	bool begins = true;
+	uint64_t begins = m->slot->loops.nr + 1U;
 
 	for (uint32_t i = 0; i < m->nr; i++) {
-		if (begins) {
-			m->nr_here += !m->slot->nr_here || i < m->slot->nr_here;
-			m->begin[m->nr_groups++] = i;
-		}
+		begin_groups(m, i, begins);
 		begins = m->slot->frames[i].boundary;
+		begins = is_address(begins) ? 1 : begins;
 	}
 }
 
@@ -83,7 +97,9 @@ static uint32_t group_end(const struct interleave *m, uint32_t group)
 
 static uint64_t boundary_of(const struct interleave *m, uint32_t group)
 {
-	return m->slot->frames[group_end(m, group) - 1].boundary;
+	uint32_t end = group_end(m, group);
+
+	return end > m->begin[group] ? m->slot->frames[end - 1].boundary : 1;
 }
 
 /* Return whether the end of @group is in native frame @frame, by known addresses. */
@@ -93,7 +109,25 @@ static bool is_inside(const struct interleave *m, uint32_t group, uint32_t frame
 	uint64_t low = native->sp[frame], at = boundary_of(m, group);
 
 	assert(frame < native->nr);
-	return low && at > 1 && at >= low && frame + 1 < native->nr && at < native->sp[frame + 1];
+	return low && is_address(at) && at >= low && frame + 1 < native->nr &&
+	       at < native->sp[frame + 1];
+}
+
+/*
+ * Return whether native frame @frame, of the loop, goes on with the frames of the next one: its
+ * caller has the jump buffer of an eval {}. Others are of the main program.
+ */
+static bool is_inner(const struct interleave *m, const struct lang_process *p, uint32_t frame)
+{
+	const struct unwind_result *native = m->native;
+	bool inner = false;
+
+	if (frame + 2 >= native->nr || !native->sp[frame + 1])
+		return false;
+	for (uint32_t i = 0; i < LANG_INNER_MAX && m->slot->loops.inner[i]; i++)
+		inner |= m->slot->loops.inner[i] >= native->sp[frame + 1] &&
+			 m->slot->loops.inner[i] < native->sp[frame + 2];
+	return inner && !lang_is_main(p, LANG_MAIN_MAX, native->ip[frame + 1]);
 }
 
 /* Find the C frames of the loop. Any function of R's may run a call: it says which ones do.
@@ -112,6 +146,8 @@ static void find_evals(struct interleave *m, const struct lang_process *p)
 			is_eval = group < m->nr_groups && is_inside(m, group, i);
 			group += is_eval;
 		}
+		if (p->kind == LANG_PERL && is_eval)
+			is_eval = !is_inner(m, p, i);
 		if (is_eval)
 			m->eval[m->nr_evals++] = i;
 	}
@@ -124,7 +160,7 @@ static bool lies_in(const struct interleave *m, uint32_t group, uint32_t eval, b
 	uint32_t i = m->eval[eval];
 	uint64_t low = m->native->sp[i], high = i + 1 < m->native->nr ? m->native->sp[i + 1] : 0;
 
-	*known = at > 1 && low && high > low;
+	*known = is_address(at) && low && high > low;
 	return !*known || (at >= low && at < high);
 }
 
@@ -175,15 +211,43 @@ static bool align_from(struct interleave *m, uint32_t skip)
 }
 
 /*
+ * Return whether the first group alone has no C frame: its code does not run at present, or is
+ * about to.
+ */
+static bool lacks_loop(const struct interleave *m)
+{
+	return m->slot->loops.lack && m->native->stop == UNWIND_COMPLETE && !m->native->fiber &&
+	       !m->slot->deep && m->nr_evals && m->nr_evals + 1 == m->nr_groups &&
+	       m->nr_here == m->nr_groups;
+}
+
+/* Return whether the innermost C frame runs no frame yet: its caller's operation is about to. */
+static bool is_starting(const struct interleave *m)
+{
+	const struct unwind_result *native = m->native;
+	uint32_t caller = m->eval[0] + 1;
+
+	return m->slot->loops.call && caller + 1 < native->nr && native->sp[caller] &&
+	       m->slot->loops.call >= native->sp[caller] &&
+	       m->slot->loops.call < native->sp[caller + 1];
+}
+
+/*
  * One group for each C frame, in it as far as that is known. An innermost C frame that is about to
  * make its first frame, or has just removed it, has none. Of a deep stack the outermost C frames
  * have no groups.
  */
 static bool align_exactly(struct interleave *m)
 {
-	bool skip = m->nr_evals && !m->eval[0] && m->nr_evals > m->nr_here;
+	bool skip = m->nr_evals > m->nr_here && (!m->eval[0] || is_starting(m));
 	bool begun = skip && m->entering && !m->slot->settled;
 
+	if (lacks_loop(m)) {
+		m->begun = m->slot->loops.lack == LANG_LACK_BEGUN;
+		for (uint32_t e = 0; e < m->nr_evals; e++)
+			m->group[e] = e + 1;
+		return true;
+	}
 	if (m->slot->deep)
 		return m->nr_evals >= m->nr_here &&
 		       (align_from(m, begun) || (skip && align_from(m, !begun)));
@@ -273,6 +337,8 @@ static void put_all(struct interleave *m, bool cut)
 		if (m->group[i] != UINT32_MAX)
 			last = i + 1;
 	cut |= deep || m->nr_here < m->nr_groups;
+	if (m->begun)
+		put_group(m, 0);
 	for (uint32_t i = 0; i < m->native->nr; i++) {
 		put(m, i, 0);
 		if (e == m->nr_evals || m->eval[e] != i)
@@ -371,7 +437,7 @@ static bool align(struct interleave *m, const struct lang_process *p, bool *begi
 		m->exact = (p->kind == LANG_LUAJIT || p->kind == LANG_R) && is_placed(m);
 		return true;
 	}
-	if (boundary_of(m, 0) > 1)
+	if (is_address(boundary_of(m, 0)))
 		return false;
 	/* A chain that was cut has no root, nor one on a fiber: the first loops are elsewhere. */
 	align_by_number(m,
@@ -405,7 +471,7 @@ static bool is_beyond(const struct interleave *m, uint32_t nr)
 
 	assert(nr && nr <= native->nr);
 	return !m->slot->deep && m->nr_here == m->nr_groups && (!m->nr_evals || m->eval[0] >= nr) &&
-	       (!native->nr_guessed || native->guessed_by + 1 >= nr) && sp && group > 1 &&
+	       (!native->nr_guessed || native->guessed_by + 1 >= nr) && sp && is_address(group) &&
 	       group >= sp && m->slot->same > group;
 }
 
@@ -419,7 +485,7 @@ static bool is_compiled(const struct interleave *m)
 
 	if (native->nr_loop_guessed && !native->guessed_by)
 		return true;
-	if (boundary_of(m, 0) <= 1)
+	if (!is_address(boundary_of(m, 0)))
 		return false;
 	if (native->stop == UNWIND_NO_CFI && native->nr == 1)
 		return true;
@@ -477,6 +543,7 @@ void interleave_stacks(const struct lang_process *p, const struct unwind_result 
 	m.slot = slot;
 	m.out = out;
 	m.nr_evals = m.nr_groups = m.nr_here = 0;
+	m.begun = false;
 	m.entering = native->nr && p->nr_eval && is_entering(p, native);
 	out->nr = out->doubts = 0;
 	out->deep = slot->deep;
@@ -510,7 +577,7 @@ void interleave_stacks(const struct lang_process *p, const struct unwind_result 
 		else if (native->nr_guessed && is_of_thread(&m, p))
 			put_after(&m, p, MIN(native->guessed_by + 1, native->nr));
 		/* The loop's innermost frame is about to end, or has only begun. */
-		else if (native->stop == UNWIND_NO_CFI && boundary_of(&m, 0) > 1)
+		else if (native->stop == UNWIND_NO_CFI && is_address(boundary_of(&m, 0)))
 			put_after(&m, p, native->nr);
 		return;
 	}

@@ -47,8 +47,7 @@
 #include "unwind/unwind.h"
 
 struct script_functions;
-/* The descriptors that it gets: the event with the ring, the share, the sampler thread's eventfd.
- */
+/* The descriptors it gets: the event with the ring, the share, the sampler thread's eventfd. */
 enum { LANGREADER_DATA, LANGREADER_SHARE, LANGREADER_KICK };
 
 /*
@@ -1135,6 +1134,7 @@ static void put_slot(struct langreader_loop *r, const struct record_sample *s, u
 		.top = (uint8_t)c->top,
 		.rooted = c->rooted,
 		.deep = c->deep,
+		.loops = c->loops,
 		.nr = (uint16_t)c->nr,
 		.nr_here = (uint16_t)c->nr_here,
 		.process = process,

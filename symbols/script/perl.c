@@ -3,7 +3,10 @@
  * Perl 5.36 to 5.44 with threads: the contexts of subs on all stacks of the interpreter.
  *
  * Runs on: a reader. A sub without an op to return to was called from C, so
- * that it ends a Perl_runops_standard(). An interpreter that runs on a thread has its address on
+ * that it ends a Perl_runops_standard(). Three more kinds of loops are known: a block of sort(),
+ * and code in a regular expression, have one without a sub; eval {} in code that C calls has one
+ * that goes on with the frames of another; sort() and others leave the context of their code there
+ * between two calls. An interpreter that runs on a thread has its address on
  * the C stack of that: the first one of the process is known, those of other threads are found
  * among the words there. Offsets are from the headers, for 64-bit CPUs.
  */
@@ -26,20 +29,31 @@
 #define C_STACK_MAX	 (16ULL << 20)
 #define STACK_MAX	 (1ULL << 32) /* bytes of values */
 #define INTERP_SP	 0
+#define INTERP_OP	 8
 #define INTERP_BASE	 24
 #define INTERP_END	 32
 #define INTERP_CURCOP	 208
 #define INTERP_STACKINFO 224
+#define INTERP_ENVS	 704 /* the list of jump buffers begins behind it */
+#define INTERP_ENVS_SIZE 160U
+#define ENVS_MAX	 16U /* jump buffers */
 #define STACK_CONTEXTS	 8
 #define STACK_PREVIOUS	 16
 #define STACK_TOP	 32
-#define STACK_SIZE	 40
+#define STACK_TYPE	 44
+#define STACK_SIZE	 48
+#define TYPE_SORT	 3
+#define TYPE_MULTICALL	 10
 #define CONTEXT_SIZE	 104
 #define CONTEXT_OLDCOP	 16
 #define CONTEXT_RETOP	 48
 #define CONTEXT_CV	 72
+#define CONTEXT_TOP_ENV	 96
 #define CONTEXT_MASK	 15
+#define CONTEXT_NULL	 0
 #define CONTEXT_SUB	 9
+#define CONTEXT_FAKE	 0x80 /* of a sub: code in a regular expression of the sub that runs */
+#define CONTEXT_EVAL	 11
 #define COP_LINE	 36
 #define COP_FILE	 48
 #define COP_SIZE	 56
@@ -68,7 +82,12 @@ struct walk {
 	struct lang_memory *m;
 	struct lang_work *k;
 	struct lang_thread *t;
-	uint64_t cop; /* the statement that runs in the frame in hand */
+	uint64_t cop;	 /* the statement that runs in the frame in hand */
+	bool after_base; /* the context inside this one is of a sub that C called */
+	bool top_base;	 /* so is the innermost one */
+	bool called;	 /* by C, as at least one is */
+	uint32_t nr_caught;
+	uint64_t caught[ENVS_MAX]; /* by calls from C: what catches in front of them */
 };
 
 /* Return whether @word is on the copy of the C stack. */
@@ -174,6 +193,48 @@ static void add_frame(struct walk *w, uint64_t code, bool boundary)
 	k->address[k->nr] = code;
 	k->instr[k->nr] = w->cop;
 	k->boundary[k->nr++] = boundary;
+	w->called |= boundary;
+}
+
+/* End a loop behind the first @nr frames. */
+static void end_loop(struct walk *w, uint32_t nr)
+{
+	struct lang_work *k = w->k;
+
+	w->called = true;
+	if (!nr)
+		k->loops.nr = (uint8_t)MIN(k->loops.nr + 1U, LANG_LOOPS_MAX);
+	else
+		k->boundary[nr - 1] = MIN(k->boundary[nr - 1] + 1, LANG_LOOPS_MAX);
+}
+
+/* Take context @c, as of a sub, or of code that C runs. False: it is none. */
+static bool take_context(struct walk *w, const uint8_t *c)
+{
+	const unsigned int type = c[0] & CONTEXT_MASK;
+	uint64_t cv = bytes_u64(c + CONTEXT_CV);
+
+	/* A call from C that catches has a context of an eval in front of the sub's. */
+	if (w->after_base && type == CONTEXT_EVAL && !bytes_u64(c + CONTEXT_RETOP) &&
+	    w->nr_caught < ENVS_MAX)
+		w->caught[w->nr_caught++] = bytes_u64(c + CONTEXT_TOP_ENV);
+	w->after_base = false;
+	if (type == CONTEXT_NULL || (type == CONTEXT_SUB && c[0] & CONTEXT_FAKE)) {
+		end_loop(w, w->k->nr);
+		return true;
+	}
+	/* Being pushed, or popped. */
+	if (type != CONTEXT_SUB || !cv)
+		return true;
+	if (!lang_memory_is_pointer(cv))
+		return false;
+	w->k->deep = w->k->nr == LANG_FRAMES_MAX - 1;
+	if (w->k->deep)
+		return true;
+	w->after_base = !bytes_u64(c + CONTEXT_RETOP);
+	add_frame(w, cv, w->after_base);
+	w->cop = bytes_u64(c + CONTEXT_OLDCOP);
+	return true;
 }
 
 /* Add the subs of the stack of contexts @si, innermost first. */
@@ -198,26 +259,100 @@ static enum lang_status add_stack(struct walk *w, const uint8_t *si)
 		if (!contexts)
 			return LANG_BAD_CHAIN;
 		for (const uint8_t *c = contexts + size; c > contexts;) {
-			uint64_t cv;
-
 			c -= CONTEXT_SIZE;
-			if ((c[0] & CONTEXT_MASK) != CONTEXT_SUB)
-				continue;
-			cv = bytes_u64(c + CONTEXT_CV);
-			/* Being pushed, or popped. */
-			if (!cv)
-				continue;
-			if (!lang_memory_is_pointer(cv))
+			if (!take_context(w, c))
 				return LANG_BAD_CHAIN;
-			w->k->deep = w->k->nr == LANG_FRAMES_MAX - 1;
 			if (w->k->deep)
 				return LANG_OK;
-			add_frame(w, cv, !bytes_u64(c + CONTEXT_RETOP));
-			w->cop = bytes_u64(c + CONTEXT_OLDCOP);
+			if (end == top + 1 && c == contexts + size - CONTEXT_SIZE)
+				w->top_base = w->after_base;
 		}
 	}
+	w->after_base = false;
 	w->k->deep = last > 0;
 	return LANG_OK;
+}
+
+/*
+ * Set whether the innermost group may have no loop, of stack of contexts number @i, which has the
+ * frames from @first on. If two may lack it, it is not known which one does.
+ */
+static void set_lack(struct walk *w, int i, const uint8_t *si, uint32_t first)
+{
+	struct lang_work *k = w->k;
+	uint32_t type = bytes_u32(si + STACK_TYPE);
+	bool again = type == TYPE_SORT || type == TYPE_MULTICALL;
+
+	if (i) {
+		if (again && k->nr <= first + 1)
+			k->loops.lack = LANG_LACK_NONE;
+		return;
+	}
+	if (again && k->nr + k->loops.nr == 1)
+		k->loops.lack = LANG_LACK_IDLE;
+	else if (w->top_base && !k->loops.nr)
+		k->loops.lack = LANG_LACK_BEGUN;
+}
+
+/* Read a word of the C stack, or another one. */
+static uint64_t word_at(struct walk *w, const struct lang_sample *s, uint64_t addr)
+{
+	const uint8_t *bytes;
+
+	if (!(addr & 7) && addr >= s->sp && s->stack_size >= 8 && addr - s->sp <= s->stack_size - 8)
+		return bytes_u64(s->stack + (addr - s->sp));
+	bytes = bytes_at(w, addr, 8);
+	return bytes ? bytes_u64(bytes) : 0;
+}
+
+/* Read the jump buffers from @env on. Returns their number if the last one is @last, else 0. */
+static uint32_t read_envs(struct walk *w, const struct lang_sample *s, uint64_t env, uint64_t last,
+			  uint64_t envs[static ENVS_MAX + 1])
+{
+	uint32_t nr = 0;
+
+	for (; nr < ENVS_MAX && env && env != last; env = word_at(w, s, env))
+		envs[nr++] = env;
+	envs[nr] = last;
+	return env == last ? nr : 0;
+}
+
+/*
+ * Find the loops that eval {} began: in code that C calls, perl has a jump buffer for it on the C
+ * stack, and goes on in that loop after the eval. Other buffers are of calls from C that catch, by
+ * their contexts, and of functions that are no callers of a loop, or known. The list begins at a
+ * place that differs by version, in front of its last buffer, which has none behind it.
+ */
+static void find_inner(struct walk *w, const struct lang_sample *s, uint64_t interp)
+{
+	const uint8_t *bytes = bytes_at(w, interp + INTERP_ENVS, INTERP_ENVS_SIZE);
+	uint64_t words[INTERP_ENVS_SIZE / 8], envs[ENVS_MAX + 1];
+	struct lang_work *k = w->k;
+	uint32_t nr = 0, nr_inner = 0;
+
+	if (!bytes)
+		return;
+	memcpy(words, bytes, sizeof(words));
+	for (uint32_t i = 0; i + 1 < ARRAY_SIZE(words) && !nr; i++)
+		if (!words[i + 1] && words[i] - s->sp < s->stack_size)
+			nr = read_envs(w, s, words[i], interp + INTERP_ENVS + 8UL * (i + 1), envs);
+	for (uint32_t i = 0; i < nr && nr_inner < LANG_INNER_MAX; i++) {
+		bool caught = false;
+
+		for (uint32_t j = 0; j < w->nr_caught; j++)
+			caught |= w->caught[j] == envs[i + 1];
+		if (!caught)
+			k->loops.inner[nr_inner++] = envs[i];
+	}
+}
+
+/* C calls a sub by an operation on its stack, the first one of the loop. */
+static void find_call(struct walk *w, const struct lang_sample *s, uint64_t interp)
+{
+	uint64_t op = word_at(w, s, interp + INTERP_OP);
+
+	if (op - s->sp < s->stack_size)
+		w->k->loops.call = op;
 }
 
 static enum lang_status chain(struct lang_reader *r, const struct lang_process *p,
@@ -262,10 +397,16 @@ static enum lang_status chain(struct lang_reader *r, const struct lang_process *
 			return none;
 		if (w.k->deep)
 			return w.k->nr ? LANG_OK : LANG_NO_ROOM;
+		set_lack(&w, i, bytes, first);
 		si = bytes_u64(bytes + STACK_PREVIOUS);
+		w.called |= si != 0;
 		/* A loop for each stack, also for one that a block of sort() began. */
-		if (si && w.k->nr > first)
-			w.k->boundary[w.k->nr - 1] = true;
+		if (si && w.k->nr > first && !w.k->boundary[w.k->nr - 1])
+			w.k->boundary[w.k->nr - 1] = 1;
+	}
+	if (w.called) {
+		find_inner(&w, s, interp);
+		find_call(&w, s, interp);
 	}
 	add_frame(&w, interp, true); /* the main program, which has no sub */
 	return LANG_OK;

@@ -666,6 +666,7 @@ static bool read_chain(struct lang_reader *r, const struct lang_process *p,
 	r->work.v8.top = LANG_TOP_UNKNOWN;
 	r->work.rooted = r->work.deep = r->work.proven = false;
 	r->work.nr_here = 0;
+	r->work.loops = (struct lang_loops){ .nr = 0 };
 	r->work.first_read[0] = r->work.first_read[1] = NULL;
 	if (p->kind == LANG_GO) {
 		out->none = go_stack(r, p, s, out);
@@ -700,6 +701,7 @@ static bool read_chain(struct lang_reader *r, const struct lang_process *p,
 	out->deep = r->work.deep;
 	out->proven = r->work.proven;
 	out->nr_here = r->work.nr_here;
+	out->loops = r->work.loops;
 	out->same = prefetch_same_up_to(r, s, size);
 	prefetch_keep(r, t, size);
 	put_frames(r, p, out);
@@ -712,6 +714,7 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 	bool known = true;
 
 	out->nr = out->nr_here = out->other.size = 0;
+	out->loops = (struct lang_loops){ .nr = 0 };
 	out->none = LANG_NO_FRAMES;
 	if (p->kind == LANG_NONE)
 		lang_memory_begin(&r->memory);

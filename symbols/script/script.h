@@ -542,14 +542,33 @@ struct lang_compiled {
  * code that replaced a running loop, or was replaced. */
 #define LANG_COMPILED 3
 
+#define LANG_LOOPS_MAX 64U
+#define LANG_INNER_MAX 8
+
+/* C frames of Perl's loop that are not one for each group of frames. */
+struct lang_loops {
+	uint8_t nr; /* inside the first frame's: they run no frame */
+	/* The innermost group, or the only one of these, may have no C frame. */
+	enum lang_lack {
+		LANG_LACK_NONE,
+		LANG_LACK_IDLE,	 /* C calls code again and again, as sort() does: between two calls
+				  */
+		LANG_LACK_BEGUN, /* of a sub that C calls: its context is made before */
+	} lack;
+	uint64_t call; /* an address in the caller of one that runs no frame yet; 0: unknown */
+	/* Addresses in the callers of C frames that go on with the frames of another; 0: none. */
+	uint64_t inner[LANG_INNER_MAX];
+};
+
 /* A frame of the language, as it was read. */
 struct lang_frame {
 	uint32_t code;	   /* id in the table of codes */
 	uint32_t instr;	   /* Python: bytes from the first instruction on; Ruby: words; others: the
 			      line; LANG_NO_INSTR: not known */
 	uint64_t boundary; /* 0: the next frame is run by the same C frame of the loop; else this
-			      is the last one, and an address in that C frame, or 1: not known.
-			      V8: the frame pointer; 0: it has none yet */
+			      is the last one, and an address in that C frame, or not known: 1 and
+			      the number of C frames between the two that run no frame, below
+			      LANG_LOOPS_MAX. V8: the frame pointer; 0: it has none yet */
 	struct lang_compiled compiled[LANG_COMPILED];
 };
 
@@ -598,6 +617,7 @@ struct lang_slot {
 	uint32_t process; /* incarnation */
 	uint16_t nr_here; /* frames on the sampled C stack, others are of its resumers; 0: all */
 	uint8_t deep;	  /* the outermost frames were not read: there are too many */
+	struct lang_loops loops;
 	struct lang_other_stack other; /* its bytes are behind the frames */
 	struct lang_frame frames[];
 };
@@ -893,7 +913,8 @@ struct lang_reader {
 		bool rooted;  /* as in struct lang_slot */
 		bool deep;    /* as in struct lang_slot */
 		bool proven;  /* as in struct lang_chain */
-		uint32_t nr_here;		    /* as in struct lang_slot */
+		uint32_t nr_here; /* as in struct lang_slot */
+		struct lang_loops loops;
 		uint64_t base[LANG_FRAMES_MAX];	    /* of frames on that stack; 0: in a generator */
 		uint64_t address[LANG_FRAMES_MAX];  /* of each frame's code */
 		uint64_t function[LANG_FRAMES_MAX]; /* as in struct lang_known; CPython's */
@@ -949,7 +970,8 @@ struct lang_sample {
 struct lang_chain {
 	enum lang_status none; /* LANG_OK: there are frames */
 	uint32_t nr, nr_here;
-	uint64_t same;			    /* as in struct lang_slot */
+	uint64_t same; /* as in struct lang_slot */
+	struct lang_loops loops;
 	bool broken, settled, rooted, deep; /* as in struct lang_work */
 	bool proven;			    /* functions of an untried version */
 	enum lang_top top;

@@ -2,6 +2,7 @@
 # Work for tests of frames: truth_work.perl KIND SECONDS.
 use strict;
 use warnings;
+use List::Util qw(any first reduce);
 use Time::HiRes qw(time);
 
 sub leaf { return $_[0] + 1 }
@@ -104,6 +105,49 @@ sub churn {
 	}
 }
 
+# Code that C calls again and again: between two calls it has a context, and does not run.
+sub by_sum { $a + $a * 3 <=> $b + $b * 3 }
+
+sub blocks {
+	my @sorted = sort { my $x = $a * 3; my $y = $b * 3; $x <=> $y } map { $_ * 7 % 30 } 0 .. 29;
+	@sorted = sort by_sum @sorted;
+	my $n = first { my $x = $_ * 3; $x > 60 } @sorted;
+	$n += reduce { my $x = $a + $b; $x & 0xff } @sorted;
+	$n += any { small($_) > 50 } @sorted;
+	@sorted = sort { (reduce { $a + $b } $a, 1) <=> (reduce { $a + $b } $b, 1) } @sorted[0 .. 9];
+}
+
+sub patterns {
+	my $n = 0;
+	my $code = qr/b(?{ leaf($n) })/;
+	'abc' x 5 =~ /(?:a(?{ $n = $n * 3 & 0xff; $n++ })$code.)*/;
+}
+
+# eval {} has a loop in code that C calls, and in no other.
+sub caught {
+	my ($x, $deep) = @_;
+	my $r = eval {
+		my $y = $x * 3;
+		$y = eval { my $z = $y + 1; fail(2) if $z % 5 == 0; leaf($z) } // 0 if $deep;
+		$y + 1;
+	};
+	return $r;
+}
+
+sub by_caught {
+	return (eval { my $x = $a * 3; $x + 1 } // 0) <=> caught($b, 1);
+}
+
+sub catching {
+	caught($_, 1) for 0 .. 9;
+	my @sorted = sort by_caught map { $_ * 7 % 10 } 0 .. 9;
+	@sorted = sort { eval { my $x = $a * 3; $x + 1 } <=> eval { leaf($b) } } @sorted;
+	my $n = first { caught($_, $_ & 1) > 20 } @sorted;
+	local $SIG{__WARN__} = sub { caught(3, 1) };
+	warn "x";
+	(my $text = 'aabbc' x 3) =~ s/([ab]+)/caught(length $1, 1)/ge;
+}
+
 sub closures {
 	my @subs = map { my $n = $_; sub { return $n + leaf($n) } } 0 .. 9;
 	$_->() for @subs;
@@ -112,7 +156,7 @@ sub closures {
 
 sub work {
 	my ($kind, $seconds) = @ARGV;
-	my @work = qw(calls recursion callbacks methods exceptions churn closures);
+	my @work = qw(calls recursion callbacks methods exceptions blocks patterns catching churn closures);
 	@work = ($kind) if $kind !~ /^(all|begin|threads)$/;
 	$| = 1;
 	print "ready\n";

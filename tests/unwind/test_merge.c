@@ -178,6 +178,98 @@ TEST(test_embedded)
 	interpreter = &python;
 }
 
+/* Code that C calls again and again does not run between two calls; a sub has its context first. */
+TEST(test_lack)
+{
+	interpreter = &perl;
+	for (uint8_t lack = LANG_LACK_NONE; lack <= LANG_LACK_BEGUN; lack++) {
+		make_native("nnlnn");
+		native.ip[3] = MAIN + 8;
+		make_slot("??");
+		u.slot.loops.lack = lack;
+		expect(lack == LANG_LACK_BEGUN ? "a012b34" : "012b34",
+		       lack ? INTERLEAVE_CERTAIN : INTERLEAVE_GUESSED);
+		/* It runs: a C frame for each. */
+		make_native("nlnlnn");
+		native.ip[4] = MAIN + 8;
+		expect("01a23b45", INTERLEAVE_CERTAIN);
+		/* The rest of the stack is not known, or is a guess. */
+		make_native("nnlnn");
+		native.ip[3] = MAIN + 8;
+		native.nr_guessed = 1;
+		expect(lack == LANG_LACK_BEGUN ? "a012b34" : "012b34", INTERLEAVE_GUESSED);
+		native.nr_guessed = 0;
+		native.stop = UNWIND_TRUNCATED;
+		expect("012a34b", INTERLEAVE_GUESSED);
+	}
+	interpreter = &python;
+}
+
+/* C frames of the loop that run no frame, as for the block of a sort. */
+TEST(test_loops)
+{
+	interpreter = &perl;
+	make_native("nlnnlnn");
+	native.ip[5] = MAIN + 8;
+	make_slot(".?");
+	expect("01234ab56", INTERLEAVE_GUESSED);
+	u.slot.loops.nr = 1;
+	expect("01234ab56", INTERLEAVE_CERTAIN);
+	make_native("nnnlnn");
+	native.ip[4] = MAIN + 8;
+	expect("0123ab45", INTERLEAVE_GUESSED);
+	u.slot.loops.lack = LANG_LACK_IDLE;
+	expect("0123ab45", INTERLEAVE_CERTAIN);
+	make_native("nlnlnlnn");
+	native.ip[6] = MAIN + 8;
+	make_slot("??");
+	expect("0123a45b67", INTERLEAVE_GUESSED);
+	u.slot.frames[0].boundary = 2;
+	expect("01a2345b67", INTERLEAVE_CERTAIN);
+	/* More of them than can be. */
+	u.slot.loops.nr = UINT8_MAX;
+	for (uint32_t i = 0; i < 2; i++)
+		u.slot.frames[i].boundary = LANG_LOOPS_MAX;
+	expect("012345b67", INTERLEAVE_GUESSED);
+	interpreter = &python;
+}
+
+/* The loop of an eval {} goes on with the frames of the next one. */
+TEST(test_inner)
+{
+	interpreter = &perl;
+	make_native("nlnlnn");
+	native.ip[4] = MAIN + 8;
+	make_slot(".?");
+	expect("0123ab45", INTERLEAVE_GUESSED);
+	u.slot.loops.inner[0] = native.sp[2];
+	expect("0123ab45", INTERLEAVE_CERTAIN);
+	u.slot.loops.inner[1] = native.sp[4] + 8; /* that of perl_run() */
+	expect("0123ab45", INTERLEAVE_CERTAIN);
+	u.slot.loops.inner[0] = native.sp[3];
+	expect("0123ab45", INTERLEAVE_GUESSED);
+	interpreter = &python;
+}
+
+/* The operation by which C calls a sub is on its stack, and the loop has run no sub yet. */
+TEST(test_call)
+{
+	interpreter = &perl;
+	make_native("nlnlnn");
+	native.ip[4] = MAIN + 8;
+	make_slot(".?");
+	u.slot.loops.call = native.sp[2];
+	expect("0123ab45", INTERLEAVE_CERTAIN);
+	u.slot.loops.call = native.sp[3];
+	expect("0123ab45", INTERLEAVE_GUESSED);
+	u.slot.loops.call = native.sp[2] - 8;
+	expect("0123ab45", INTERLEAVE_GUESSED);
+	make_slot("??");
+	u.slot.loops.call = native.sp[2];
+	expect("01a23b45", INTERLEAVE_CERTAIN);
+	interpreter = &python;
+}
+
 /* Of a stack without its root, the program says whether Perl is embedded. */
 TEST(test_embedded_without_root)
 {
@@ -682,7 +774,7 @@ TEST(test_forged)
 	for (uint32_t nr = 100; nr <= LANG_FRAMES_MAX; nr += LANG_FRAMES_MAX - 100) {
 		slot->nr = (uint16_t)nr;
 		for (uint32_t g = 0; g < nr; g++)
-			slot->frames[g].boundary = 8;
+			slot->frames[g].boundary = 0x1000;
 		slot->frames[nr - 1].boundary = SP + 0x100ULL * 39 + 8;
 		interleave_stacks(&python, &native, slot, &out);
 		assert_int_equal(out.verdict, nr == 100 ? INTERLEAVE_GUESSED : INTERLEAVE_NONE);

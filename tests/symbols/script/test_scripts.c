@@ -944,6 +944,102 @@ TEST(test_perl, setup, teardown)
 }
 
 /* A path that goes on in the next page, and one that ends with the memory. */
+/* Code that C calls again and again; a block of sort() has no sub. */
+TEST(test_perl_again, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct perl p;
+
+	perl_begin(f, &p);
+	perl_push(f, &p, 9, perl_sub(f, "main", "main", false), 41, 8);
+	perl_stack(f, &p);
+	perl_push(f, &p, 9, perl_sub(f, "Cart", "by_price", false), 33, 0);
+	perl_push(f, &p, 2, 0, 1, 0);
+	for (uint32_t type = 0; type < 12; type++) {
+		pymake_u32(&f->m, p.stack + 44, type);
+		assert_int_equal(chain(f), LANG_OK);
+		assert_int_equal(f->chain.nr, 3);
+		assert_int_equal(f->chain.loops.lack,
+				 type == 3 || type == 10 ? LANG_LACK_IDLE : LANG_LACK_NONE);
+	}
+	pymake_u32(&f->m, p.stack + 32, 0);
+	assert_int_equal(chain(f), LANG_OK);
+	assert_int_equal(f->chain.loops.lack, LANG_LACK_BEGUN);
+	/* A sub that it has called runs. */
+	pymake_u32(&f->m, p.stack + 44, 3);
+	perl_push(f, &p, 9, perl_sub(f, "Cart", "price", false), 20, 8);
+	assert_int_equal(chain(f), LANG_OK);
+	assert_int_equal(f->chain.nr, 4);
+	assert_int_equal(f->chain.loops.lack, LANG_LACK_NONE);
+	/* A block: also if C has called the sub, so that it has a loop as well. */
+	*pymake_at(&f->m, p.contexts) = 0;
+	assert_int_equal(chain(f), LANG_OK);
+	assert_int_equal(f->chain.nr, 3);
+	expect_frame(f, 0, "Cart::price", "/srv/a.pl", 9, true);
+	pymake_u64(&f->m, p.contexts + 208 + 48, 0);
+	assert_int_equal(chain(f), LANG_OK);
+	assert_int_equal(f->chain.frames[0].boundary, 2);
+	assert_int_equal(f->chain.loops.nr, 0);
+	pymake_u32(&f->m, p.stack + 32, 0);
+	assert_int_equal(chain(f), LANG_OK);
+	assert_int_equal(f->chain.nr, 2);
+	assert_int_equal(f->chain.loops.nr, 1);
+	assert_int_equal(f->chain.loops.lack, LANG_LACK_IDLE);
+	/* Of two that may not run it is not known which one does. */
+	perl_stack(f, &p);
+	perl_push(f, &p, 9, perl_sub(f, "Cart", "bool", false), 35, 0);
+	assert_int_equal(chain(f), LANG_OK);
+	assert_int_equal(f->chain.frames[0].boundary, 2);
+	assert_int_equal(f->chain.loops.lack, LANG_LACK_NONE);
+}
+
+/* The jump buffers of eval {} in code that C calls, and of calls that catch. */
+TEST(test_perl_inner, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct perl p;
+	uint64_t first, run = f->sample.sp + 400, catching = f->sample.sp + 304, inner;
+
+	perl_begin(f, &p);
+	first = p.interp + 768;
+	inner = f->sample.sp + 200;
+	pymake_u64(&f->m, p.interp + 760, inner);
+	pymake_u64(&f->m, inner, catching);
+	pymake_u64(&f->m, catching, run);
+	pymake_u64(&f->m, run, first);
+	perl_push(f, &p, 9, perl_sub(f, "main", "main", false), 41, 8);
+	assert_int_equal(chain(f), LANG_OK);
+	assert_int_equal(f->chain.loops.inner[0], 0); /* C has called nothing */
+	perl_push(f, &p, 11, 0, 3, 0);
+	pymake_u64(&f->m, p.contexts + 104 + 96, run);
+	perl_push(f, &p, 9, perl_sub(f, "main", "called", false), 0, 0);
+	perl_push(f, &p, 2, 0, 1, 0);
+	assert_int_equal(chain(f), LANG_OK);
+	assert_int_equal(f->chain.loops.inner[0], inner);
+	assert_int_equal(f->chain.loops.inner[1], run);
+	assert_int_equal(f->chain.loops.inner[2], 0);
+	assert_int_equal(f->chain.loops.call, 0);
+	pymake_u64(&f->m, p.interp + 8, f->sample.sp + 104);
+	assert_int_equal(chain(f), LANG_OK);
+	assert_int_equal(f->chain.loops.call, f->sample.sp + 104);
+	/* Of another version. */
+	pymake_u64(&f->m, p.interp + 760, 0);
+	pymake_u64(&f->m, p.interp + 776, inner);
+	assert_int_equal(chain(f), LANG_OK);
+	assert_int_equal(f->chain.loops.inner[0], 0);
+	pymake_u64(&f->m, run, first + 16);
+	assert_int_equal(chain(f), LANG_OK);
+	assert_int_equal(f->chain.loops.inner[0], inner);
+	assert_int_equal(f->chain.loops.inner[1], run);
+	/* A ring of them, and one that ends elsewhere. */
+	pymake_u64(&f->m, run, inner);
+	assert_int_equal(chain(f), LANG_OK);
+	assert_int_equal(f->chain.loops.inner[0], 0);
+	pymake_u64(&f->m, inner, 7);
+	assert_int_equal(chain(f), LANG_OK);
+	assert_int_equal(f->chain.loops.inner[0], 0);
+}
+
 TEST(test_perl_page, setup, teardown)
 {
 	static const char path[] = "/srv/a/long/path.pl";
