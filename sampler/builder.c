@@ -116,9 +116,13 @@ static int open_fresh(struct sampler *s, struct fresh *f, struct target *t, stru
 		return code;
 	code = sideband_new(&f->sideband, f->counters, s->store.maps, s->store.symbols,
 			    &s->live.parents);
-	if (code)
+	if (code) {
 		counters_close(f->counters);
-	return code ? err_set(e, code, "out of memory") : 0;
+		return err_set(e, code, "out of memory");
+	}
+	/* The sentence is of an attempt before this one: a change with a sentence is not reported. */
+	e->text[0] = '\0';
+	return 0;
 }
 
 /*

@@ -2,6 +2,8 @@
 /*
  * Handlers on a made-up kernel: messages about rates are true.
  */
+#define live_open_counters open_for_test
+
 #include "sampler/builder.c"
 
 #include "tests/prelude.h"
@@ -75,6 +77,44 @@ TEST(test_high_rate_in_steps)
 	r.asked_hz[0] = 997;
 	rates_govern(&r, &config);
 	assert_false(r.governor.climbs);
+}
+
+static struct counters *to_open;
+
+/* Locked memory is too little, or enough after an attempt with a sentence. */
+int open_for_test(const struct sampler_config *c, struct target *t, struct counters **out,
+		  struct err *e)
+{
+	(void)c;
+	(void)t;
+	err_set(e, -ENOLCK, "cannot map the rings");
+	*out = to_open;
+	return to_open ? 0 : -ENOLCK;
+}
+
+/* A change that succeeds in its second attempt is none that was refused: it is reported. */
+TEST(test_opened_after_a_refusal)
+{
+	struct sampler *s = xcalloc(1, sizeof(*s));
+	struct fake *f = fake_new();
+	struct counters_config config;
+	struct fresh fresh = { .config = { .nr_events = 1 } };
+	struct err e = { "" };
+
+	s->config.events[0] = parse("cpu-clock");
+	config = system_config(s->config.events, 1);
+	config.hz = 1000;
+	assert_int_equal(procstat_new(&s->rates.procstat, "", &e), 0);
+	assert_int_equal(open_fresh(s, &fresh, &s->target, &e), -ENOLCK);
+	assert_string_equal(e.text, "cannot map the rings");
+	to_open = open_fake(f, &config);
+	assert_int_equal(open_fresh(s, &fresh, &s->target, &e), 0);
+	assert_string_equal(e.text, "");
+	sideband_free(fresh.sideband);
+	counters_close(fresh.counters);
+	procstat_free(s->rates.procstat);
+	free(f);
+	free(s);
 }
 
 int main(void)
