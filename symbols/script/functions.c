@@ -1018,7 +1018,7 @@ void script_functions_free(struct script_functions *c)
 		while (c->texts[i]) {
 			struct kept *next = c->texts[i]->next;
 
-			urgent_free(c->texts[i]);
+			free(c->texts[i]);
 			c->texts[i] = next;
 		}
 	}
@@ -1224,7 +1224,7 @@ static uint32_t keep_text(struct script_functions *c, uint32_t process, const st
 		    SCRIPT_FUNCTIONS_MEMORY_MAX ||
 	    id >= SCRIPT_FUNCTIONS_MAX || !reserve(c, id))
 		return CODE_NONE;
-	k = urgent_alloc(size);
+	k = malloc(size);
 	if (!k)
 		return CODE_NONE;
 	part->nr++;
