@@ -81,7 +81,8 @@ static bool is_main_idle(const struct interleave *m, const struct lang_process *
 	const struct unwind_result *native = m->native;
 	uint32_t nr = m->nr_groups < 2 ? LANG_MAIN_MAX : LANG_MAIN_EVAL;
 
-	if (!p->nr_main || m->begin[m->nr_groups - 1] != m->nr - 1 || m->slot->deep)
+	if (!p->nr_main || m->begin[m->nr_groups - 1] != m->nr - 1 ||
+	    (m->slot->deep && !m->slot->rooted))
 		return false;
 	for (uint32_t i = 0; i < native->nr; i++)
 		if (lang_is_main(p, nr, native->ip[i]))

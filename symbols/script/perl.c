@@ -19,6 +19,9 @@
 #define STACKS_MAX   32
 #define CONTEXTS_MAX 2048
 
+/* Outermost contexts of a deep stack that are kept. */
+#define OUTER_CONTEXTS 64
+
 /* Lines of the innermost frames are read; others have none. */
 #define LINES_MAX 256
 
@@ -86,6 +89,8 @@ struct walk {
 	bool after_base; /* the context inside this one is of a sub that C called */
 	bool top_base;	 /* so is the innermost one */
 	bool called;	 /* by C, as at least one is */
+	bool cut;	 /* frames in the middle were left out */
+	uint32_t room;	 /* for frames in front of these */
 	uint32_t nr_caught;
 	uint64_t caught[ENVS_MAX]; /* by calls from C: what catches in front of them */
 };
@@ -237,6 +242,19 @@ static bool take_context(struct walk *w, const uint8_t *c)
 	return true;
 }
 
+/*
+ * Return how many of the outermost contexts are to be read: @left, or fewer if there is no room.
+ */
+static int32_t leave_out(struct walk *w, int32_t left, int32_t last)
+{
+	if (left <= OUTER_CONTEXTS || (left > last && w->k->nr < w->room))
+		return left;
+	w->room = LANG_FRAMES_MAX;
+	w->cut = true;
+	w->cop = 0;
+	return OUTER_CONTEXTS;
+}
+
 /* Add the subs of the stack of contexts @si, innermost first. */
 static enum lang_status add_stack(struct walk *w, const uint8_t *si)
 {
@@ -249,10 +267,11 @@ static enum lang_status add_stack(struct walk *w, const uint8_t *si)
 		return LANG_BAD_CHAIN;
 	/* Pieces begin at the same places whatever the depth is: they were read ahead then. */
 	last = MAX(top + 1 - CONTEXTS_MAX, 0) / step * step;
-	for (int32_t end = top + 1; end > last; end = begin) {
+	for (int32_t end = top + 1; end > 0; end = begin) {
 		const uint8_t *contexts;
 		uint32_t size;
 
+		end = leave_out(w, end, last);
 		begin = (end - 1) / step * step;
 		size = (uint32_t)(end - begin) * CONTEXT_SIZE;
 		contexts = bytes_at(w, base + (uint64_t)begin * CONTEXT_SIZE, size);
@@ -266,10 +285,13 @@ static enum lang_status add_stack(struct walk *w, const uint8_t *si)
 				return LANG_OK;
 			if (end == top + 1 && c == contexts + size - CONTEXT_SIZE)
 				w->top_base = w->after_base;
+			if (w->k->nr == w->room) {
+				begin += (int32_t)((c - contexts) / CONTEXT_SIZE);
+				break;
+			}
 		}
 	}
 	w->after_base = false;
-	w->k->deep = last > 0;
 	return LANG_OK;
 }
 
@@ -365,6 +387,7 @@ static enum lang_status chain(struct lang_reader *r, const struct lang_process *
 
 	w.k->broken = false;
 	w.k->settled = true;
+	w.room = LANG_FRAMES_MAX - 1 - OUTER_CONTEXTS;
 	prefetch_want(r, t, s);
 	if (!lang_memory_fetch(w.m) || !(bytes = lang_memory_piece(w.m, current)))
 		return LANG_NO_THREAD;
@@ -409,6 +432,7 @@ static enum lang_status chain(struct lang_reader *r, const struct lang_process *
 		find_call(&w, s, interp);
 	}
 	add_frame(&w, interp, true); /* the main program, which has no sub */
+	w.k->deep = w.k->rooted = w.cut;
 	return LANG_OK;
 }
 
@@ -482,11 +506,16 @@ static uint64_t set_hek(const struct lang_memory *m, struct lang_text *t, uint64
 	return s;
 }
 
-/* Return the number of codes that are subs: the main program is the last code, and the last frame.
+/* Return whether the last code, and the last frame, is the main program: not if there was no room.
  */
+static bool has_main(const struct lang_work *w)
+{
+	return !w->deep || w->rooted;
+}
+
 static uint32_t subs_nr(const struct lang_work *w)
 {
-	return w->deep ? w->nr_codes : w->nr_codes - 1;
+	return w->nr_codes - has_main(w);
 }
 
 /* Set the name of the main program, and its file: that of the statement @cop. */
@@ -494,7 +523,7 @@ static bool set_main(struct lang_memory *m, struct lang_work *w, const uint8_t *
 {
 	struct lang_function *f = &w->functions[w->nr_codes - 1];
 
-	if (w->deep)
+	if (!has_main(w))
 		return true;
 	if (!cop)
 		return false;

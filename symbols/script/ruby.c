@@ -32,17 +32,24 @@
 #define FILE_MAX      (16U << 20) /* bytes around the loop that are surely no compiled code */
 #define PUSH_CODE     48U	  /* bytes of code from a frame that is made to its function */
 
-/* Read the frames from @cfp to @end, with their flags: pieces of script_functions_of are set later.
+#define OUTER_FRAMES 64U /* of a deep stack, that are kept */
+
+/*
+ * Read the @nr frames from @cfp on, with their flags: pieces of script_functions_of are set later.
+ * @left_out: more, in front of the outermost ones.
  */
 static enum lang_status add_frames(struct lang_memory *m, const struct ruby_layout *l,
-				   struct lang_work *k, uint64_t cfp, uint32_t nr)
+				   struct lang_work *k, uint64_t cfp, uint32_t nr,
+				   uint64_t left_out)
 {
 	uint32_t part = LANG_PIECE_MAX / l->frame_size; /* frames in one piece */
+	uint32_t inner = left_out ? (nr - OUTER_FRAMES) / part * part : nr;
 	int flags[LANG_FRAMES_MAX], parts[LANG_FRAMES_MAX / (LANG_PIECE_MAX / RUBY_FRAME_MAX) + 1];
 
 	for (uint32_t i = 0; i < nr; i += part)
-		parts[i / part] = lang_memory_want(m, cfp + (uint64_t)i * l->frame_size,
-						   MIN(nr - i, part) * l->frame_size);
+		parts[i / part] =
+			lang_memory_want(m, cfp + (i < inner ? i : i + left_out) * l->frame_size,
+					 MIN(nr - i, part) * l->frame_size);
 	if (!lang_memory_fetch(m))
 		return LANG_BAD_CHAIN;
 	for (uint32_t i = 0; i < nr; i++) {
@@ -190,7 +197,8 @@ static enum lang_status stack_of(struct lang_reader *r, const struct lang_proces
 		return LANG_BAD_CHAIN;
 	nr = (end - cfp) / l->frame_size;
 	k->deep = nr > LANG_FRAMES_MAX;
-	return add_frames(m, l, k, cfp, (uint32_t)MIN(nr, LANG_FRAMES_MAX));
+	return add_frames(m, l, k, cfp, (uint32_t)MIN(nr, LANG_FRAMES_MAX),
+			  nr - MIN(nr, LANG_FRAMES_MAX));
 }
 
 /*

@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Of a stack with more frames of a language than there is room for, the innermost ones are shown, and it is counted as
-# too deep, live and in the replay: nothing beyond them is called their caller.
+# Of a stack with more frames of a language than there is room for, the innermost ones are shown, of Perl and Ruby the
+# outermost ones also, and it is counted as too deep, live and in the replay: no C function beyond them is called their caller.
 . "$(dirname "$0")/lib"
 need_perf
 [ "$(uname -m)" = x86_64 ] || skip "not on this machine: the layouts are known for x86-64 only"
 
 # deep LANGUAGE COMMAND...
 deep() {
-	language=$1
-	shift
+	language=$1 outermost=$2
+	shift 2
 	start "$@" 90 >/dev/null
 	rm -f "$TMP/out.data"
 	run_until 'sum(t["account"]["broken_by"].get("too_deep", 0) for t in ticks) >= 100' \
@@ -28,20 +28,20 @@ import json, sys
 tick = json.loads(open(sys.argv[1]).readline())
 deep = tick["account"]["broken_by"].get("too_deep", 0)
 rows = {r["symbol"].rpartition(":")[2]: r["total"] for r in tick["rows"]}
-beyond = {n: t for n, t in rows.items() if n in ("<module>", "{main}", "_start", "main")}
+beyond = {n: t for n, t in rows.items() if n in ("<module>", "_start", "main")}
 first = tick["account"]["taken"] - deep  # before the interpreter was known
 # Some samples are between two calls of leaf().
-bad = [n for n in ("leaf", "down") if rows.get(n, 0) < 0.9 * deep]
+bad = [n for n in ("leaf", "down", *sys.argv[2:]) if rows.get(n, 0) < 0.9 * deep]
 if bad or deep < 20 or any(t > first for t in beyond.values()):
-    sys.exit("%d too deep of %s; %s" % (deep, tick["account"], rows))' "$TMP/$of" 2>"$TMP/why" ||
+    sys.exit("%d too deep of %s; %s" % (deep, tick["account"], rows))' "$TMP/$of" $outermost 2>"$TMP/why" ||
 			wrong "$language, $of: $(tail -n 3 "$TMP/why" | cut -c 1-2000)"
 	done
 }
 
-deep python python3 "$HERE/../programs/deep.py" 800
+deep python "" python3 "$HERE/../programs/deep.py" 800
 # More contexts than are read.
 if perl -e 'use Config; exit !($^V =~ /^v5\.36\./ && $Config{useithreads})' 2>/dev/null; then
-	deep perl perl "$HERE/../programs/deep.perl" 3000
+	deep perl "{main}" perl "$HERE/../programs/deep.perl" 3000
 else
 	echo "skipped: not installed: Perl 5.36 with threads"
 fi

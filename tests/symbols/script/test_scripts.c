@@ -769,7 +769,7 @@ TEST(test_ruby_hostile, setup, teardown)
 	pymake_u64(&f->m, r.ec + 16, r.cfp - 8);
 	assert_int_equal(chain(f), LANG_BAD_CHAIN);
 	pymake_u64(&f->m, r.ec + 8, UINT64_MAX / 16);
-	assert_int_equal(chain(f), LANG_NO_ROOM);
+	assert_int_equal(chain(f), LANG_BAD_CHAIN);
 	pymake_u64(&f->m, r.ec + 8, RUBY_STACK_WORDS);
 	/* Threads in a circle that leaves out the head. */
 	f->sample.tid = TID + 1;
@@ -787,14 +787,16 @@ TEST(test_ruby_deep, setup, teardown)
 
 	ruby_begin(f, &r);
 	iseq = ruby_iseq(f, "f", "/srv/a.rb", 3);
-	for (int i = 0; i < 512; i++)
+	ruby_call(f, &r, ruby_iseq(f, "first", "/srv/a.rb", 1), 0x11110003);
+	for (int i = 0; i < 511; i++)
 		ruby_call(f, &r, iseq, 0x11110003);
 	ruby_call(f, &r, ruby_iseq(f, "leaf", "/srv/a.rb", 7), 0x11110003);
 	assert_int_equal(chain(f), LANG_OK);
 	assert_true(f->chain.deep);
-	assert_int_equal(f->chain.nr, LANG_FRAMES_MAX);
+	assert_int_equal(f->chain.nr, LANG_FRAMES_MAX - 1); /* the root has no function */
 	expect_frame(f, 0, "leaf", "/srv/a.rb", LANG_NO_INSTR, false);
-	expect_frame(f, LANG_FRAMES_MAX - 1, "f", "/srv/a.rb", LANG_NO_INSTR, false);
+	expect_frame(f, LANG_FRAMES_MAX - 3, "f", "/srv/a.rb", LANG_NO_INSTR, false);
+	expect_frame(f, LANG_FRAMES_MAX - 2, "first", "/srv/a.rb", LANG_NO_INSTR, false);
 }
 
 TEST(test_ruby_wild, setup, teardown)
@@ -1137,30 +1139,40 @@ TEST(test_perl_hostile, setup, teardown)
 	assert_int_equal(chain(f), LANG_NO_ROOM);
 }
 
-/* Of more frames than have room the innermost ones are kept; the main program is not among them. */
+/* Of more frames than have room some in the middle are left out. */
 TEST(test_perl_deep, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct perl p;
-	uint64_t cv, caller;
+	uint64_t cv, caller, first, cop;
 
 	perl_begin(f, &p);
+	cop = perl_cop(f, 30);
 	cv = perl_sub(f, "main", "leaf", false);
 	caller = perl_sub(f, "main", "f", false);
-	pymake_u64(&f->m, p.stack + 8, pymake_take(&f->m, 104 * 600));
+	first = perl_sub(f, "main", "first", false);
+	pymake_u64(&f->m, p.stack + 8, pymake_take(&f->m, 104 * 700));
 	p.contexts = bytes_u64(pymake_at(&f->m, p.stack + 8));
-	for (int i = 0; i < 600; i++) {
+	for (int i = 0; i < 700; i++) {
 		*pymake_at(&f->m, p.contexts + 104UL * i) = 9;
+		pymake_u64(&f->m, p.contexts + 104UL * i + 16, cop);
 		pymake_u64(&f->m, p.contexts + 104UL * i + 48, 8);
-		pymake_u64(&f->m, p.contexts + 104UL * i + 72, i < 599 ? caller : cv);
+		pymake_u64(&f->m, p.contexts + 104UL * i + 72, i ? caller : first);
 	}
-	pymake_u32(&f->m, p.stack + 32, 599);
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 4; i++) {
+		static const uint32_t nr[] = { 600, 700, 511, 512 };
+
+		pymake_u32(&f->m, p.stack + 32, nr[i] - 1);
+		pymake_u64(&f->m, p.contexts + 104UL * (nr[i] - 1) + 72, cv);
 		assert_int_equal(chain(f), LANG_OK);
-		assert_true(f->chain.deep);
-		assert_int_equal(f->chain.nr, LANG_FRAMES_MAX - 1);
+		assert_int_equal(f->chain.deep, nr[i] > 511);
+		assert_int_equal(f->chain.nr, LANG_FRAMES_MAX);
 		expect_frame(f, 0, "main::leaf", "/srv/a.pl", 9, false);
-		expect_frame(f, LANG_FRAMES_MAX - 2, "main::f", "/srv/a.pl", LANG_NO_INSTR, false);
+		expect_frame(f, LANG_FRAMES_MAX - 3, "main::f", "/srv/a.pl", LANG_NO_INSTR, false);
+		expect_frame(f, LANG_FRAMES_MAX - 2, "main::first", "/srv/a.pl", LANG_NO_INSTR,
+			     false);
+		expect_frame(f, LANG_FRAMES_MAX - 1, "{main}", "/srv/main.pl", LANG_NO_INSTR, true);
+		pymake_u64(&f->m, p.contexts + 104UL * (nr[i] - 1) + 72, caller);
 	}
 }
 
