@@ -1647,6 +1647,51 @@ static void set_start(struct sampler *s, uint64_t now)
 				      memory_order_relaxed);
 }
 
+/* Less missed CPU time is not looked at. */
+#define BRIEF_MIN_NS 20000000ULL
+
+/* Return whether events of whole CPUs could be opened instead, and have not been. */
+static bool could_widen(const struct sampler *s)
+{
+	const struct target *t = &s->target;
+
+	return (t->kind == TARGET_PIDS || t->kind == TARGET_USER ||
+		(t->kind == TARGET_COMMAND && t->release_fd < 0)) &&
+	       !t->brief && !t->wide && !t->per_task && !s->recording.recorder &&
+	       s->config.nr_events && config_wait_slot(&s->config) < 0 && s->rates.hz[0] > 0;
+}
+
+/*
+ * Return whether a tenth of the time of the target's tasks, or more, is in tasks that end before a
+ * sample is due, as it seems: events of whole CPUs would see them.
+ */
+static bool is_brief(struct sampler *s)
+{
+	struct sideband_parents *p = &s->live.parents;
+	uint64_t ran_ns = 0, before_ns = s->target.ran_ns, missed_ns;
+	const uint64_t now_ns = time_now_ns();
+	struct counters_value v;
+
+	if (!could_widen(s) || now_ns - s->target.brief_ns < TARGET_BRIEF_NS)
+		return false;
+	s->target.brief_ns = now_ns;
+	/* Relaxed: numbers. */
+	atomic_store_explicit(&p->half_ns, (uint64_t)(1e9 / s->rates.hz[0] / 2),
+			      memory_order_relaxed);
+	/* No thread drains the side-band while nothing is sampled. */
+	rcu_thread_offline();
+	sideband_drain(s->live.sideband);
+	rcu_thread_online();
+	missed_ns = atomic_exchange_explicit(&p->missed_ns, 0, memory_order_relaxed);
+	if (missed_ns < BRIEF_MIN_NS)
+		return false;
+	for (uint32_t i = 0; i < counters_nr_cpus(s->live.counters); i++)
+		if (!counters_read(s->live.counters, i, 0, &v))
+			ran_ns += v.running_ns;
+	s->target.ran_ns = ran_ns;
+	return ran_ns > before_ns && missed_ns >= (ran_ns - before_ns) / 10;
+}
+
 /*
  * Sample whole CPUs if that is needed to see the tasks of the target. The first tick, which may be
  * the only one, begins again. Returns whether events were opened again.
@@ -1655,7 +1700,7 @@ static bool widen(struct sampler *s)
 {
 	const bool first = s->config.exact_ticks && s->ticks.last_ns == s->ticks.start_ns;
 
-	if (!target_is_brief(s))
+	if (!is_brief(s))
 		return false;
 	s->target.brief = true;
 	if (!reopen_tasks(s, false, first))

@@ -191,11 +191,6 @@ uint32_t event_states_get(struct event_states *es, struct sampler_event_state *o
  * note the ends of others.
  */
 void follow_target(struct sampler *s, uint64_t now_ns);
-/*
- * Return whether a tenth of the time of the target's tasks, or more, is in tasks that end before a
- * sample is due, as it seems: events of whole CPUs would see them.
- */
-bool target_is_brief(struct sampler *s);
 
 /* A search for tasks without events: its input. */
 struct follow_search {
@@ -857,7 +852,8 @@ struct target {
 #define TARGET_BRIEF_MISSED                                                                        \
 	"not permitted to see all CPUs: threads and processes that end within a few ms are missed"
 
-/* How often the tasks of a target are looked at in its first seconds: see target_is_brief(). */
+/* How often the tasks of a target are looked at in its first seconds: see is_brief() in builder.c.
+ */
 #define TARGET_BRIEF_NS 250000000ULL
 
 /* Set @t to no target at all. */

@@ -191,7 +191,8 @@ void mailbox_take_past(struct mailbox *m, struct profile **p, struct strip **s)
 }
 
 /* Write the first line of the text, made clean, to the status from its byte @at on. */
-static void write_status(struct mailbox *m, size_t at, const char *fmt, va_list ap)
+__attribute__((format(printf, 3, 0))) static void write_status(struct mailbox *m, size_t at,
+							       const char *fmt, va_list ap)
 {
 	char text[1024], *line;
 

@@ -933,12 +933,15 @@ void target_choose(struct sampler *s)
 static void choose_children(struct sampler *s)
 {
 	const struct target *t = &s->target;
-	const bool command = t->kind == TARGET_COMMAND;
 	pid_t *tids = NULL;
-	int nr = command && t->leader <= 0 ? 0
-					   : task_list_tree(command ? &t->leader : t->pids,
-							    command ? 1 : t->nr_pids, &tids);
+	int nr = 0;
 
+	if (t->kind == TARGET_USER)
+		nr = target_list(t, &s->config, &tids);
+	else if (t->kind == TARGET_PIDS)
+		nr = task_list_tree(t->pids, t->nr_pids, &tids);
+	else if (t->leader > 0)
+		nr = task_list_tree(&t->leader, 1, &tids);
 	choose_all(s, tids, nr);
 	free(tids);
 }
@@ -1090,44 +1093,4 @@ void follow_target(struct sampler *s, uint64_t now_ns)
 	}
 	say_busy(s);
 	target_check(t);
-}
-
-/* Less missed CPU time is not looked at. */
-#define BRIEF_MIN_NS 20000000ULL
-
-/* Return whether events of whole CPUs could be opened instead, and have not been. */
-static bool could_widen(const struct sampler *s)
-{
-	const struct target *t = &s->target;
-
-	return (t->kind == TARGET_PIDS || (t->kind == TARGET_COMMAND && t->release_fd < 0)) &&
-	       !t->brief && !t->wide && !t->per_task && !s->recording.recorder &&
-	       s->config.nr_events && config_wait_slot(&s->config) < 0 && s->rates.hz[0] > 0;
-}
-
-bool target_is_brief(struct sampler *s)
-{
-	struct sideband_parents *p = &s->live.parents;
-	uint64_t ran_ns = 0, before_ns = s->target.ran_ns, missed_ns;
-	const uint64_t now_ns = time_now_ns();
-	struct counters_value v;
-
-	if (!could_widen(s) || now_ns - s->target.brief_ns < TARGET_BRIEF_NS)
-		return false;
-	s->target.brief_ns = now_ns;
-	/* Relaxed: numbers. */
-	atomic_store_explicit(&p->half_ns, (uint64_t)(1e9 / s->rates.hz[0] / 2),
-			      memory_order_relaxed);
-	/* No thread drains the side-band while nothing is sampled. */
-	rcu_thread_offline();
-	sideband_drain(s->live.sideband);
-	rcu_thread_online();
-	missed_ns = atomic_exchange_explicit(&p->missed_ns, 0, memory_order_relaxed);
-	if (missed_ns < BRIEF_MIN_NS)
-		return false;
-	for (uint32_t i = 0; i < counters_nr_cpus(s->live.counters); i++)
-		if (!counters_read(s->live.counters, i, 0, &v))
-			ran_ns += v.running_ns;
-	s->target.ran_ns = ran_ns;
-	return ran_ns > before_ns && missed_ns >= (ran_ns - before_ns) / 10;
 }
