@@ -67,7 +67,7 @@ void pipeline_set_reader(struct pipeline *p, struct langreader *reader);
 
 /*
  * Count @s; @event is its slot, or one of the above. @regs_mask as in the record's layout.
- * @may_wait: do not count it, and return false, if it ends in code that is being read.
+ * @may_wait: do not count it, and return false, if its process or its code is being read.
  */
 bool pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 		     const struct record_sample *s, int event, uint64_t regs_mask, bool may_wait);

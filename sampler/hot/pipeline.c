@@ -401,6 +401,9 @@ bool pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 	if (may_wait && p->lang == PIPELINE_LANG_NO && p->stop == UNWIND_COMPLETE &&
 	    p->user.asked && p->user.nr_guessed)
 		return false;
+	/* The process or an object is being read; frames of a language would be lost. */
+	if (may_wait && p->lang == PIPELINE_LANG_NO && p->stop == UNWIND_PENDING)
+		return false;
 	pipeline_count(p, stats, s, event);
 	return true;
 }

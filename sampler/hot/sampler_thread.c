@@ -164,9 +164,9 @@ static void on_waking(struct sampler_thread *t, const struct record_sample *s)
 }
 
 /*
- * Records of samples that wait: for JIT code that is being read, a caller that is being proven, a
- * deferred chain. Copied out of the ring, one behind the other, the oldest first, each with the
- * second copy of its stack, to be handled again. Their room is fixed.
+ * Records of samples that wait: for a process, an object or JIT code that is being read, a caller
+ * that is being proven, a deferred chain. Copied out of the ring, one behind the other, the oldest
+ * first, each with the second copy of its stack, to be handled again. Their room is fixed.
  */
 
 /* Not touched, and so not resident, without such samples. */

@@ -368,24 +368,26 @@ TEST(test_wait_without_root, setup, teardown)
 	assert_int_not_equal(places[2], kinds[WAIT_CUT]);
 }
 
-/* Handle a sample in user code of a process that nothing is known of. */
-static void sample_unknown(struct fixture *f)
+/* Handle a sample in user code of a process that nothing is known of. Return whether it counts. */
+static bool sample_unknown(struct fixture *f, bool may_wait)
 {
 	const uint64_t chain[] = { (uint64_t)PERF_CONTEXT_USER, 0x401000 };
 	struct record_sample s = { .ip = 0x401000, .time_ns = TIME_NS, .pid = 77, .tid = 77 };
 
 	s.chain = (const uint8_t *)chain;
 	s.nr_chain = 2;
-	pipeline_sample(f->pipeline, &f->stats, &s, 0, 0, false);
+	return pipeline_sample(f->pipeline, &f->stats, &s, 0, 0, may_wait);
 }
 
-/* It is in the account, but no row: its process is unknown yet. */
+/* While its process is being read it waits; then it is in the account, but no row. */
 TEST(test_pending_is_no_row, setup, teardown)
 {
 	struct fixture *f = *state;
 	const uint32_t *places;
 
-	sample_unknown(f);
+	assert_false(sample_unknown(f, true));
+	assert_int_equal(f->stats.taken, 0);
+	assert_true(sample_unknown(f, false));
 	assert_int_equal(f->stats.taken, 1);
 	assert_int_equal(f->stats.pending, 1);
 	assert_int_equal(f->stats.by_event[0], 1);
@@ -399,7 +401,7 @@ TEST(test_unknown_of_a_recording_is_a_row, setup, teardown)
 	const uint32_t *places;
 
 	f->tables.recorded = true;
-	sample_unknown(f);
+	sample_unknown(f, false);
 	assert_int_equal(f->stats.pending, 1);
 	assert_int_equal(only_stack(f, &places), 1);
 }
