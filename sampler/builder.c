@@ -120,7 +120,7 @@ static int open_fresh(struct sampler *s, struct fresh *f, struct target *t, stru
 		counters_close(f->counters);
 		return err_set(e, code, "out of memory");
 	}
-	/* The sentence is of an attempt before this one: a change with a sentence is not reported. */
+	/* The sentence is of an attempt before this one: with one, a change is not reported. */
 	e->text[0] = '\0';
 	return 0;
 }
