@@ -67,13 +67,52 @@ static void undo(const struct pymake *image, const uint8_t *data, size_t size)
 	made_end(&memory, image);
 }
 
+/* Merge, and check that the frames of both are in order, and there. */
+static void merge(const struct lang_process *p, const struct lang_slot *slot)
+{
+	uint32_t next[2] = { 0, 0 };
+
+	interleave_stacks(p, &native, slot, &merged);
+	if (merged.nr > INTERLEAVE_FRAMES_MAX || merged.verdict > INTERLEAVE_NONE)
+		abort();
+	for (uint32_t i = 0; i < merged.nr; i++) {
+		bool lang = merged.frame[i] & INTERLEAVE_LANG;
+		uint32_t index = merged.frame[i] & ~INTERLEAVE_LANG;
+
+		if (index >= (lang ? slot->nr : native.nr) || index < next[lang])
+			abort();
+		next[lang] = index + 1;
+	}
+}
+
+/* The same frames as Perl's, with its loops that are not one for each group. */
+static void merge_perl(struct lang_slot *slot, const uint8_t *data, size_t size)
+{
+	static const struct lang_process perl = { .kind = LANG_PERL,
+						  .eval = { { 0x500000, 0x502000 } },
+						  .nr_eval = 1,
+						  .main = { { 0x503000, 0x503800 } },
+						  .nr_main = LANG_MAIN_MAX };
+
+	slot->loops = (struct lang_loops){ .nr = data[0] >> (data[1] & 7) };
+	slot->loops.lack = (enum lang_lack)(data[1] % (LANG_LACK_BEGUN + 1));
+	slot->loops.call = PYMAKE_BASE + PYMAKE_STACK + data[0] * 64ULL;
+	for (uint32_t i = 0; i < LANG_INNER_MAX && i < size; i++)
+		slot->loops.inner[i] = PYMAKE_BASE + PYMAKE_STACK + data[i] * 64ULL;
+	for (uint32_t i = 0; i < slot->nr; i++)
+		slot->frames[i].boundary = data[i % size] & 3 ? data[i % size] >> 6
+							      : data[i % size];
+	slot->deep = data[1] >> 7;
+	slot->rooted = data[1] >> 6 & 1;
+	merge(&perl, slot);
+}
+
 static void check_merge(const uint8_t *data, size_t size)
 {
 	static union {
 		struct lang_slot slot;
 		uint8_t bytes[sizeof(struct lang_slot) + sizeof(chain.frames)];
 	} u;
-	uint32_t next[2] = { 0, 0 };
 
 	u.slot = (struct lang_slot){ .same = chain.same, .checked = 1, .settled = 1 };
 	u.slot.nr = (uint16_t)chain.nr;
@@ -84,17 +123,8 @@ static void check_merge(const uint8_t *data, size_t size)
 		native.ip[native.nr] = data[i] & 3 ? 0x500000 + data[i] * 64U : 0x700000;
 		native.sp[native.nr] = PYMAKE_BASE + PYMAKE_STACK + native.nr * 0x100ULL;
 	}
-	interleave_stacks(&memory.process, &native, &u.slot, &merged);
-	if (merged.nr > INTERLEAVE_FRAMES_MAX || merged.verdict > INTERLEAVE_NONE)
-		abort();
-	for (uint32_t i = 0; i < merged.nr; i++) {
-		bool lang = merged.frame[i] & INTERLEAVE_LANG;
-		uint32_t index = merged.frame[i] & ~INTERLEAVE_LANG;
-
-		if (index >= (lang ? chain.nr : native.nr) || index < next[lang])
-			abort();
-		next[lang] = index + 1;
-	}
+	merge(&memory.process, &u.slot);
+	merge_perl(&u.slot, data, size);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
