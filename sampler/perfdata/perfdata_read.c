@@ -1208,7 +1208,8 @@ struct perfdata_source {
 };
 
 /* Note the first damage, for the user, and read no further. */
-static void perfdata_damage(struct perfdata_scan *s, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void perfdata_damage(struct perfdata_scan *s,
+								  const char *fmt, ...)
 {
 	va_list ap;
 

@@ -49,7 +49,8 @@ static struct profile_message *entry_of(struct messages *n, const char *key)
 	return e;
 }
 
-static void clean(char *dst, size_t size, const char *fmt, va_list ap)
+__attribute__((format(printf, 3, 0))) static void clean(char *dst, size_t size, const char *fmt,
+							va_list ap)
 {
 	char text[512];
 
@@ -71,9 +72,9 @@ static const char *messages_share(char buf[static 16], double share)
  * Note @key now, @count more times; @fmt: the brief, and the detail until messages_detail(). Never
  * NULL; a full table gives a spare that is thrown away.
  */
-static struct profile_message *messages_note(struct messages *n, const char *key,
-					     enum message_severity severity, uint64_t count,
-					     const char *fmt, ...)
+__attribute__((format(printf, 5, 6))) static struct profile_message *
+messages_note(struct messages *n, const char *key, enum message_severity severity, uint64_t count,
+	      const char *fmt, ...)
 {
 	struct profile_message *e = entry_of(n, key);
 	va_list ap;
@@ -117,7 +118,8 @@ static void messages_remove(struct messages *n, const char *key)
 }
 
 /* Set the whole sentence of @e. */
-static void messages_detail(struct profile_message *e, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void messages_detail(struct profile_message *e,
+								  const char *fmt, ...)
 {
 	va_list ap;
 
@@ -136,8 +138,10 @@ static uint64_t messages_begins(const struct messages *n, const char *key)
 }
 
 /* Set the fix of @e: its text, and the action of its key. */
-static void messages_fix(struct messages *n, struct profile_message *e,
-			 enum message_control control, double value, const char *fmt, ...)
+__attribute__((format(printf, 5, 6))) static void messages_fix(struct messages *n,
+							       struct profile_message *e,
+							       enum message_control control,
+							       double value, const char *fmt, ...)
 {
 	va_list ap;
 
