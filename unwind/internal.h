@@ -282,9 +282,9 @@ static inline bool stack_copy_gap(const struct stack_copy *d, uint64_t addr)
 static inline const uint8_t *stack_copy_second(const struct unwind_interrupted *in, uint64_t addr,
 					       uint64_t size)
 {
-	struct lang_other_part part = { in->sp, in->size - in->rest };
+	struct lang_other_part part = { in->sp, in->size - MIN(in->rest, in->size) };
 	const uint8_t *bytes = in->bytes;
-	uint64_t left = in->rest;
+	uint64_t left = MIN(in->rest, in->size);
 
 	for (uint32_t i = 0; i < LANG_OTHER_PARTS; i++) {
 		if (size <= part.size && addr - part.sp <= part.size - size)

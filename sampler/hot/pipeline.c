@@ -745,7 +745,7 @@ static enum unwind_stop user_frames(struct pipeline *p, const struct record_samp
 	p->user.nr = 0;
 	p->user.nr_guessed = p->user.nr_loop_guessed = p->user.nr_java = 0;
 	p->far = p->user.asked = false;
-	p->other.size = 0;
+	p->other = (struct unwind_interrupted){ 0 };
 	p->user.new_code = p->user.unread_code = false;
 	if ((pid_t)s->pid < 0) /* ended and unhashed: its process is unknown */
 		return UNWIND_NO_USER;

@@ -394,6 +394,28 @@ TEST(test_pending_is_no_row, setup, teardown)
 	assert_int_equal(only_stack(f, &places), 0);
 }
 
+/* A sample that waits is held with the second copy of its stack, not of the one before it. */
+TEST(test_pending_has_no_second_copy, setup, teardown)
+{
+	static const uint64_t chain[] = { IN_USER, USER_LEAF };
+	static const uint8_t bytes[64];
+	const struct unwind_interrupted more = { .bytes = bytes, .size = 64, .rest = 32 };
+	struct fixture *f = *state;
+	struct record_sample s = sample_in(PERF_RECORD_MISC_USER, USER_LEAF, chain, 2);
+
+	map_program(f);
+	s.regs = s.stack = bytes;
+	s.stack_size = sizeof(bytes);
+	s.regs_abi = PERF_SAMPLE_REGS_ABI_32;
+	pipeline_set_slot(f->pipeline, NULL, &more);
+	pipeline_sample(f->pipeline, &f->stats, &s, 0, 1, false);
+	assert_int_equal(pipeline_other(f->pipeline)->rest, 32);
+	pipeline_set_slot(f->pipeline, NULL, NULL);
+	assert_false(sample_unknown(f, true));
+	assert_int_equal(pipeline_other(f->pipeline)->size, 0);
+	assert_int_equal(pipeline_other(f->pipeline)->rest, 0);
+}
+
 /* In a recording nothing will be known later: [unknown]. */
 TEST(test_unknown_of_a_recording_is_a_row, setup, teardown)
 {
