@@ -14,6 +14,7 @@
 
 #define PIECE_MAX	(512u << 10) /* bytes analysed together */
 #define PASSES_MAX	8	     /* over a piece: each new jump table needs another one */
+#define ROUNDS_MAX	3	     /* in search of functions */
 #define VISITS_BYTE	48	     /* instructions visited for each byte of a piece */
 #define JUMPS_MAX	1024	     /* of a piece, to where no table is known */
 #define RETURN_INSNS	48	     /* looked at for a return, on one way */
@@ -74,11 +75,11 @@ static uint8_t dwarf_of(const struct derive_cpu *cpu, unsigned int reg)
 
 enum {
 	LEADER = 1,	/* a block begins */
-	INSN = 2,	/* an instruction that was visited begins */
+	INSN = 2,	/* an instruction that was discovered begins */
 	COVERED = 4,	/* a byte of one */
 	START = 8,	/* a function begins */
 	NUMBERED = 16,	/* its row is known */
-	DOUBTED = 32,	/* reached by a guess only */
+	DOUBTED = 32,	/* a byte of one that is reached by a guess only */
 	REACHED = 64,	/* perhaps by a jump to where no table is known */
 	ENDLESS = 128,	/* a function that never returns begins */
 	RETURNS = 256,	/* one that may return */
@@ -86,6 +87,7 @@ enum {
 	PADDED = 1024,	/* no jump leads to it behind the padding of a call */
 	OPEN = 2048,	/* a jump to an address that something may have is before it */
 	IN_LINE = 4096, /* an instruction begins, if the function has nothing else in between */
+	VISITED = 8192, /* a byte of one that is reached, not by a guess */
 };
 
 /* A jump to where no table is known. */
@@ -122,6 +124,8 @@ struct piece {
 	uint32_t asked_start, asked_end; /* the function that join_jumps() was called for last */
 	bool asked_result;
 	struct derive_state asked_state;
+	uint64_t *endless; /* functions of the pieces before that never return, ascending */
+	uint32_t nr_endless, room_endless;
 };
 
 static void begin_state(const struct piece *p, struct derive_state *s)
@@ -230,13 +234,19 @@ static bool lead(struct piece *p, uint32_t off)
 
 static void cover(struct piece *p, uint32_t off, uint8_t size)
 {
-	uint16_t flag = COVERED | (p->guess ? DOUBTED : 0);
-
-	assert(off < p->code.size);
+	assert(off + size <= p->code.size);
 	p->flags[off] |= INSN;
 	for (uint32_t i = off; i < off + size; i++)
-		if (!(p->flags[i] & COVERED))
-			p->flags[i] |= flag;
+		p->flags[i] |= COVERED;
+}
+
+/* Note that the instruction at @off is reached. */
+static void reach(struct piece *p, uint32_t off, uint8_t size)
+{
+	assert(off + size <= p->code.size);
+	for (uint32_t i = off; i < off + size; i++)
+		if (!(p->flags[i] & VISITED))
+			p->flags[i] |= p->guess ? DOUBTED : VISITED;
 }
 
 /* Note that a function begins at @off. */
@@ -277,7 +287,9 @@ struct search {
 	uint32_t nr_todo, nr_seen;
 };
 
-static bool returns(struct piece *p, uint64_t pc, int depth);
+enum { NEVER, PERHAPS, DOES }; /* return */
+
+static int may_return(struct piece *p, uint64_t pc, int depth);
 
 /* Note another way. False: there are too many. */
 static bool search_also(struct search *s, uint64_t pc)
@@ -292,56 +304,63 @@ static bool search_also(struct search *s, uint64_t pc)
 	return true;
 }
 
-/* Follow one way. Return true if it may lead to a return. */
-static bool way_returns(struct piece *p, struct search *s, uint64_t pc, int depth)
+/* Follow one way. PERHAPS: it is too long, or leads to other code. */
+static int way_returns(struct piece *p, struct search *s, uint64_t pc, int depth)
 {
 	for (int nr = 0; nr < RETURN_INSNS; nr++) {
 		struct derive_insn i;
 
 		if (!inside(p, pc) || !spend(p))
-			return true;
+			return PERHAPS;
 		p->cpu->step(&p->code, pc, NULL, &i);
 		switch (i.flow) {
 		case DERIVE_STOP:
-			return false;
+			return NEVER;
 		case DERIVE_RETURN:
 		case DERIVE_JUMP_TO:
 		case DERIVE_BAD:
-			return true;
+			return DOES;
 		case DERIVE_CALL:
-			if (i.target != pc + i.size && !returns(p, i.target, depth + 1))
-				return false;
+			if (i.target != pc + i.size && may_return(p, i.target, depth + 1) == NEVER)
+				return NEVER;
 			break;
 		case DERIVE_JUMP:
-			return !search_also(s, i.target);
+			return search_also(s, i.target) ? NEVER : PERHAPS;
 		case DERIVE_BRANCH:
 			if (!search_also(s, i.target))
-				return true;
+				return PERHAPS;
 		}
 		pc += i.size;
 	}
-	return true;
+	return PERHAPS;
 }
 
 /* Return whether the function at @pc may return: abort() and its like do not. */
-static bool returns(struct piece *p, uint64_t pc, int depth)
+static int may_return(struct piece *p, uint64_t pc, int depth)
 {
 	struct search s = { .nr_todo = 0 };
-	uint16_t *flags = inside(p, pc) ? &p->flags[pc - p->code.vaddr] : NULL;
-	bool result = depth > RETURN_DEPTH;
+	int result = depth > RETURN_DEPTH ? PERHAPS : NEVER;
+	uint16_t *flags;
 
-	if (has(p->in->endless, p->in->nr_endless, pc))
-		return false;
-	if (!flags || *flags & RETURNS)
-		return true;
-	if (*flags & ENDLESS)
-		return false;
-	search_also(&s, pc);
-	while (s.nr_todo && !result)
+	if (has(p->in->endless, p->in->nr_endless, pc) || has(p->endless, p->nr_endless, pc))
+		return NEVER;
+	if (!inside(p, pc))
+		return PERHAPS;
+	flags = &p->flags[pc - p->code.vaddr];
+	if (*flags & (RETURNS | ENDLESS))
+		return *flags & RETURNS ? DOES : NEVER;
+	if (!result)
+		search_also(&s, pc);
+	while (s.nr_todo && result == NEVER)
 		result = way_returns(p, &s, s.todo[--s.nr_todo], depth);
-	if (!depth || !result)
+	if (!depth || result != PERHAPS)
 		*flags |= result ? RETURNS : ENDLESS;
 	return result;
+}
+
+static bool returns(struct piece *p, uint64_t pc)
+{
+	return may_return(p, pc, 0) != NEVER;
 }
 
 static bool is_padding(const struct piece *p, uint32_t off, uint8_t *size)
@@ -409,7 +428,7 @@ static bool goes_on(struct piece *p, uint32_t off, const struct derive_insn *i)
 {
 	uint32_t next = off + i->size;
 
-	if (i->flow == DERIVE_CALL && i->target != at(p, next) && !returns(p, i->target, 0))
+	if (i->flow == DERIVE_CALL && i->target != at(p, next) && !returns(p, i->target))
 		return false;
 	/* A function that begins behind a call is not reached by it. */
 	if (i->flow == DERIVE_CALL || i->flow == DERIVE_CALL_TO)
@@ -422,7 +441,7 @@ static bool goes_on(struct piece *p, uint32_t off, const struct derive_insn *i)
 static bool is_known(const struct piece *p, uint32_t off)
 {
 	assert(off < p->code.size);
-	return p->guess && (p->flags[off] & (COVERED | DOUBTED)) == COVERED;
+	return p->guess && p->flags[off] & VISITED;
 }
 
 /* Note where @i leads to, if a block begins there. */
@@ -564,6 +583,30 @@ static void mark_line(struct piece *p, uint32_t off, uint32_t end)
 	}
 }
 
+#define COLD_INSNS 32
+
+/*
+ * Return whether the code at @off, outside of the function in [@lo, @hi), is a part of it that is
+ * rarely executed, which compilers put elsewhere: it jumps back there, or calls a function that
+ * never returns.
+ */
+static bool is_cold_part(struct piece *p, uint32_t off, uint64_t lo, uint64_t hi)
+{
+	struct derive_insn i;
+
+	for (int nr = 0; nr < COLD_INSNS && off < p->code.size && spend(p); nr++, off += i.size) {
+		p->cpu->step(&p->code, at(p, off), NULL, &i);
+		if ((i.flow == DERIVE_JUMP || i.flow == DERIVE_BRANCH) && i.target >= lo &&
+		    i.target < hi)
+			return true;
+		if (i.flow == DERIVE_CALL && !returns(p, i.target))
+			return true;
+		if (i.flow != DERIVE_ON && i.flow != DERIVE_BRANCH && i.flow != DERIVE_CALL)
+			return false;
+	}
+	return false;
+}
+
 /* Entries of 16 bits before the ones that are used, as the least index is not 0. */
 #define SHORTS_BEFORE 3
 
@@ -600,7 +643,9 @@ static bool follow_table(struct piece *p, uint32_t off, uint64_t value,
 		if (!read_data(p, table + (uint64_t)nr * size, &to, size))
 			break;
 		to = base + (size == 4 ? (uint64_t)(int64_t)(int32_t)to : to);
-		if (to < lo || to >= hi || !inside(p, to) ||
+		if (!inside(p, to) ||
+		    ((to < lo || to >= hi) &&
+		     (size == 2 || !is_cold_part(p, (uint32_t)(to - p->code.vaddr), lo, hi))) ||
 		    (size == 2 && !(p->flags[to - p->code.vaddr] & IN_LINE))) {
 			if (size == 2 && nr < SHORTS_BEFORE && !any)
 				continue;
@@ -852,6 +897,8 @@ static void visit(struct piece *p, uint32_t off)
 			return;
 		}
 		step_on(p, off, &s, &i);
+		if (i.flow != DERIVE_BAD)
+			reach(p, off, i.size);
 		follow(p, off, &i, &s);
 		if ((i.flow == DERIVE_CALL || i.flow == DERIVE_CALL_TO) &&
 		    begins_behind_call(p, off + i.size, &s))
@@ -935,9 +982,11 @@ static void mark_starts(struct piece *p)
 /* Forget the states of this phase. */
 static void reset(struct piece *p)
 {
-	for (uint32_t off = 0; off < p->code.size; off++)
+	for (uint32_t off = 0; off < p->code.size; off++) {
+		p->flags[off] &= (uint16_t) ~(p->guess ? DOUBTED : VISITED);
 		if (!is_known(p, off))
 			p->state_at[off] = 0;
+	}
 	memset(p->queued, 0, WORDS(p->code.size) * sizeof(*p->queued));
 	p->next = 0;
 	if (!p->guess)
@@ -961,6 +1010,14 @@ static void settle(struct piece *p)
 	p->failed = true;
 }
 
+/* Forget the code that was discovered by a jump that leads nowhere now. */
+static void uncover(struct piece *p)
+{
+	for (uint32_t off = 0; off < p->code.size; off++)
+		if (p->flags[off] & COVERED && !(p->flags[off] & VISITED))
+			p->flags[off] &= (uint16_t) ~(COVERED | INSN | LEADER);
+}
+
 /*
  * Return whether something shows that a function begins at @off, behind the end of other code if
  * @ended. Labels of a jump to a computed address, as of one before it (@open), look like it.
@@ -974,7 +1031,7 @@ static bool is_shown(struct piece *p, uint32_t off, const struct derive_insn *i,
 
 	assert(off < p->code.size);
 	/* An address for the end of a stack: the last function of a fiber returns to it. */
-	if (p->flags[off] & LABEL && !returns(p, at(p, off), 0))
+	if (p->flags[off] & LABEL && !returns(p, at(p, off)))
 		return true;
 	/* Without a frame the jump is a tail call. */
 	if (open || (jump && jump->reg[p->cpu->sp] != entry))
@@ -1269,9 +1326,16 @@ static void emit(struct piece *p)
 
 static void derive_piece(struct piece *p)
 {
+	bool more = true;
+
 	mark_starts(p);
-	settle(p);
-	if (!p->failed && find_more(p, true))
+	/* A new function may be the end of another one, whose table of jumps went on into it. */
+	for (int round = 0; round < ROUNDS_MAX && more && !p->failed; round++) {
+		settle(p);
+		uncover(p);
+		more = !p->failed && find_more(p, true);
+	}
+	if (more && !p->failed)
 		settle(p);
 	p->nr_sure = p->nr_facts;
 	p->guess = true;
@@ -1304,11 +1368,18 @@ static uint64_t run_piece(struct piece *p, uint64_t start, size_t size, uint64_t
 		.room_rows = memory.room_rows,
 		.jumps = memory.jumps,
 		.room_jumps = memory.room_jumps,
+		.endless = memory.endless,
+		.nr_endless = memory.nr_endless,
+		.room_endless = memory.room_endless,
 	};
 	memset(p->flags, 0, size * sizeof(*p->flags));
 	memset(p->state_at, 0, size * sizeof(*p->state_at));
 	memset(p->row_at, 0, size * sizeof(*p->row_at));
 	derive_piece(p);
+	for (uint32_t off = 0; off < size; off++)
+		if (p->flags[off] & ENDLESS &&
+		    array_reserve(&p->endless, &p->room_endless, p->nr_endless + 1u))
+			p->endless[p->nr_endless++] = at(p, off);
 	return p->visits;
 }
 
@@ -1352,5 +1423,6 @@ uint64_t derive_rows(const struct derive_input *in, const struct derive_sink *si
 	free(p.work);
 	free(p.rows);
 	free(p.jumps);
+	free(p.endless);
 	return visits;
 }

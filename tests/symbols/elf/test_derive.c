@@ -59,6 +59,19 @@ FUNCTION(d_table,
 	"jmp *%rcx\n"
 	".p2align 2\n 3: .long 4f-3b, 5f-3b\n 4: add $8, %rsp\n ret\n"
 	"5:" LABEL(d_table_second) "push %rbx" LABEL(d_table_pushed) "pop %rbx\n jmp 4b");
+/* The first entry leads to a cold part behind another function. */
+FUNCTION(d_cold,
+	"sub $24, %rsp\n call 8f\n lea 3f(%rip), %rax\n movslq (%rax,%rdi,4), %rcx\n"
+	"add %rax, %rcx\n jmp *%rcx\n .p2align 2\n 3: .long 9f-3b, 4f-3b, 5f-3b\n"
+	"4: add $24, %rsp\n ret\n 5:" LABEL(d_cold_case) "push %rbx" LABEL(d_cold_pushed)
+	"pop %rbx\n jmp 4b\n .p2align 4\n 8: xor %eax, %eax\n ret\n"
+	"9:" LABEL(d_cold_part) "inc %eax\n jmp 4b");
+/* A table that leads to the last of three functions, of which the second one is found later. */
+FUNCTION(d_split,
+	"lea 3f(%rip), %rax\n movslq (%rax,%rdi,4), %rcx\n add %rax, %rcx\n jmp *%rcx\n"
+	".p2align 2\n 3: .long 5f-3b, 6f-3b\n 5: ret\n .p2align 4\n"
+	"endbr64\n push %rbx" LABEL(d_split_second) "call *%rsi\n pop %rbx\n ret\n .p2align 4\n"
+	"6: endbr64\n push %rbx" LABEL(d_split_third) "call *%rsi\n pop %rbx\n ret");
 FUNCTION(d_short,
 	"sub $8, %rsp\n lea 2f(%rip), %r10\n movzwl 3f-2f(%r10,%rdi,2), %ecx\n"
 	"test %esi, %esi\n jnz 2f\n xor %esi, %esi\n 2: add %r10, %rcx\n jmp *%rcx\n"
@@ -409,6 +422,26 @@ TEST(test_table)
 
 /* Offsets of 16 bits from another address than the table's; the first and the last one are others'.
  */
+TEST(test_cold_part)
+{
+	struct rows r;
+
+	DERIVE(&r, d_cold);
+	assert_cfa(&r, AT(d_cold_case), DERIVE_BY_REG, 7, 32, 0);
+	assert_cfa(&r, AT(d_cold_pushed), DERIVE_BY_REG, 7, 40, 0);
+	assert_cfa(&r, AT(d_cold_part), DERIVE_BY_REG, 7, 32, 0);
+}
+
+/* Code that was reached by a table is looked at again when the function ends before it. */
+TEST(test_found_later)
+{
+	struct rows r;
+
+	DERIVE(&r, d_split);
+	assert_cfa(&r, AT(d_split_second), DERIVE_BY_REG, 7, 16, 0);
+	assert_cfa(&r, AT(d_split_third), DERIVE_BY_REG, 7, 16, 0);
+}
+
 TEST(test_short_table)
 {
 	struct rows r;
