@@ -586,9 +586,8 @@ static void mark_line(struct piece *p, uint32_t off, uint32_t end)
 #define COLD_INSNS 32
 
 /*
- * Return whether the code at @off, outside of the function in [@lo, @hi), is a part of it that is
- * rarely executed, which compilers put elsewhere: it jumps back there, or calls a function that
- * never returns.
+ * Return whether the code at @off is a rarely executed part of the function in [@lo, @hi), which
+ * compilers put elsewhere: it jumps back there, or calls a function that never returns.
  */
 static bool is_cold_part(struct piece *p, uint32_t off, uint64_t lo, uint64_t hi)
 {
@@ -1329,7 +1328,7 @@ static void derive_piece(struct piece *p)
 	bool more = true;
 
 	mark_starts(p);
-	/* A new function may be the end of another one, whose table of jumps went on into it. */
+	/* A table of jumps seems to end where the next function begins, once that is found. */
 	for (int round = 0; round < ROUNDS_MAX && more && !p->failed; round++) {
 		settle(p);
 		uncover(p);
