@@ -1328,7 +1328,7 @@ static void derive_piece(struct piece *p)
 	bool more = true;
 
 	mark_starts(p);
-	/* A table of jumps seems to end where the next function begins, once that is found. */
+	/* A table of jumps ends at the next function, which may be found later. */
 	for (int round = 0; round < ROUNDS_MAX && more && !p->failed; round++) {
 		settle(p);
 		uncover(p);
