@@ -223,11 +223,14 @@ static bool take_context(struct walk *w, const uint8_t *c)
 	if (w->after_base && type == CONTEXT_EVAL && !bytes_u64(c + CONTEXT_RETOP) &&
 	    w->nr_caught < ENVS_MAX)
 		w->caught[w->nr_caught++] = bytes_u64(c + CONTEXT_TOP_ENV);
-	w->after_base = false;
 	if (type == CONTEXT_NULL || (type == CONTEXT_SUB && c[0] & CONTEXT_FAKE)) {
-		end_loop(w, w->k->nr);
+		/* A sub that is called last in a block has no op to return to either. */
+		if (!w->after_base)
+			end_loop(w, w->k->nr);
+		w->after_base = false;
 		return true;
 	}
+	w->after_base = false;
 	/* Being pushed, or popped. */
 	if (type != CONTEXT_SUB || !cv)
 		return true;

@@ -995,6 +995,22 @@ TEST(test_perl_again, setup, teardown)
 	assert_int_equal(f->chain.loops.lack, LANG_LACK_NONE);
 }
 
+/* The last operation of a block calls a sub: both are in the loop of the block. */
+TEST(test_perl_last_call, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct perl p;
+
+	perl_begin(f, &p);
+	perl_push(f, &p, 9, perl_sub(f, "main", "main", false), 41, 8);
+	perl_stack(f, &p);
+	perl_push(f, &p, 0, 0, 33, 0);
+	perl_push(f, &p, 9, perl_sub(f, "Cart", "by_price", false), 20, 0);
+	assert_int_equal(chain(f), LANG_OK);
+	assert_int_equal(f->chain.nr, 3);
+	assert_int_equal(f->chain.frames[0].boundary, 1);
+}
+
 /* The jump buffers of eval {} in code that C calls, and of calls that catch. */
 TEST(test_perl_inner, setup, teardown)
 {
