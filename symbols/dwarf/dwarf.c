@@ -405,7 +405,8 @@ static const Elf_Data *dwarf_open_section(Dwarf *dw, const char *name)
 #define RANGES_MAX     (4U << 20)
 #define LINE_SIZE_MAX  (4U << 20)  /* of one unit's line program: a byte can be a row */
 #define LINES_SUM_MAX  (8U << 20)  /* of the units read since libdw opened the file */
-#define HEAP_MAX       (8U << 20)  /* with idle files; without them it may be more */
+#define HEAP_MAX       (24U << 20) /* with idle files; without them it may be more */
+#define LARGE_FILE     (1U << 20)
 #define LOOK_BACK      16U	   /* ranges that a look-up steps over */
 #define SPLITS_MAX     128U	   /* split units that are open at a time */
 #define SPLITS_SUM_MAX (64U << 20) /* bytes of them */
@@ -1941,7 +1942,7 @@ static void give_pages_back(const struct dwarf_opened *d)
 	char *at = d->image ? NULL : elf_rawfile(d->elf, &size);
 
 	/* One that could not be mapped is behind the head of a block. */
-	if (size > HEAP_MAX / 8 && !((uintptr_t)at % (uintptr_t)sysconf(_SC_PAGESIZE)))
+	if (size > LARGE_FILE && !((uintptr_t)at % (uintptr_t)sysconf(_SC_PAGESIZE)))
 		madvise(at, size, MADV_DONTNEED);
 }
 
