@@ -77,27 +77,27 @@ static void end(int sig)
 	ended = sig;
 }
 
-static long now(void)
+static long long now(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return t.tv_sec * 1000000000L + t.tv_nsec;
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
 static __attribute__((noinline)) void run(void)
 {
 	void (*const all[])(void) = { six, three, one };
-	long had[3] = { 0 };
+	long long had[3] = { 0 };
 
 	while (!ended)
 		for (int i = 0; i < 3; i++) {
-			long before = now();
+			long long before = now();
 
 			all[i]();
 			had[i] += now() - before;
 		}
-	printf("six %ld three %ld one %ld\n", had[0], had[1], had[2]);
+	printf("six %lld three %lld one %lld\n", had[0], had[1], had[2]);
 }
 
 int main(void)
