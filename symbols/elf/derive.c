@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define PIECE_MAX	(512u << 10) /* bytes analysed together */
-#define PASSES_MAX	8	     /* over a piece: each new jump table needs another one */
+#define PASSES_MAX	64	     /* over a piece: each new jump table needs another one */
 #define ROUNDS_MAX	3	     /* in search of functions */
 #define VISITS_BYTE	48	     /* instructions visited for each byte of a piece */
 #define JUMPS_MAX	1024	     /* of a piece, to where no table is known */
