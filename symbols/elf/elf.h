@@ -680,16 +680,19 @@ int elfgo_frames(const struct elffile *f, uint8_t **out, size_t *size);
 /* Of a program of Go: no loop, but found in the same way. */
 #define ELFLOOP_GO "runtime.mallocgc"
 
+/* Texts by which an interpreter without symbols is known: all of them are needed. */
+#define ELFLOOP_TEXTS 2
+
 /*
  * Return the number of the interpreter that has a function of @t, or if none has, that the program
- * @f without symbols is, by a text (NULL: it is not read); 0: none.
+ * @f without symbols is, by its texts (NULL: it is not read); 0: none.
  */
 uint8_t elfloop_find(const struct elfsym *t, const struct elffile *f);
 /*
  * Return the function of interpreter @loop; NULL: there is none of this number. *@text, if @text is
- * not NULL: its text; NULL: none.
+ * not NULL: its texts, or NULLs.
  */
-const char *elfloop_symbol(uint8_t loop, const char **text);
+const char *elfloop_symbol(uint8_t loop, const char *const **text);
 /*
  * Add the cold parts of the loops among the functions of @t, as "FUNCTION.cold". @eh: of the file.
  * 0 or -ENOMEM.

@@ -43,17 +43,17 @@ static uint8_t loop_of(const struct elfsym *t, const struct image_symbol *s)
 }
 
 /*
- * Texts of the same interpreters, which no other program has; NULL: their functions always have
- * names.
+ * Texts of the same interpreters: one that hardly another program has, and one of the loop, as
+ * programs that know interpreters have the first. NULL: their functions always have names.
  */
-static const char *const texts[ARRAY_SIZE(symbols)] = {
-	"Fatal Python error: ",
-	"zend_mm_heap corrupted",
-	NULL,
-	"panic: restartop in perl_run",
-	NULL,
-	"LuaJIT 2.",
-	"$LuaVersion: Lua 5.",
+static const char *const texts[ARRAY_SIZE(symbols)][ELFLOOP_TEXTS] = {
+	{ "Fatal Python error: ", "__build_class__" },
+	{ "zend_mm_heap corrupted", "Cannot redeclare" },
+	{ NULL },
+	{ "panic: restartop in perl_run", "Can't locate object method" },
+	{ NULL },
+	{ "LuaJIT 2.", "attempt to compare %s with %s" },
+	{ "$LuaVersion: Lua 5.", "attempt to compare %s with %s" },
 };
 
 /* Constants of a program that are looked through. */
@@ -71,7 +71,7 @@ static bool is_program(const struct elffile *f)
 	return f->nr_phdrs && !dynamic.needs_others;
 }
 
-const char *elfloop_symbol(uint8_t loop, const char **text)
+const char *elfloop_symbol(uint8_t loop, const char *const **text)
 {
 	if (!loop || loop > ARRAY_SIZE(symbols))
 		return NULL;
@@ -80,24 +80,35 @@ const char *elfloop_symbol(uint8_t loop, const char **text)
 	return symbols[loop - 1];
 }
 
-/* Return the number of the interpreter that a program is, by a text; 0: none. */
-static uint8_t search_text(const struct elffile *f)
+/* Return a bit for each interpreter of which the constants have that text. */
+static uint32_t search_texts(const struct elffile *f, uint32_t nr)
 {
-	uint8_t loop = 0;
+	uint32_t found = 0;
 	Elf64_Shdr s;
 	void *bytes;
 
-	if (f->elf_class != ELFCLASS64 || !is_program(f))
-		return 0;
-	for (uint32_t i = 0; !loop && elffile_constants(f, i, &s); i++) {
+	for (uint32_t i = 0; elffile_constants(f, i, &s); i++) {
 		if (s.sh_size > TEXTS_MAX || elffile_read_alloc(f, s.sh_offset, s.sh_size, &bytes))
 			continue;
-		for (size_t k = 0; k < ARRAY_SIZE(texts) && !loop; k++)
-			if (texts[k] && memmem(bytes, s.sh_size, texts[k], strlen(texts[k])))
-				loop = (uint8_t)(k + 1);
+		for (uint32_t k = 0; k < ARRAY_SIZE(texts); k++)
+			if (texts[k][nr] &&
+			    memmem(bytes, s.sh_size, texts[k][nr], strlen(texts[k][nr])))
+				found |= 1U << k;
 		free(bytes);
 	}
-	return loop;
+	return found;
+}
+
+/* Return the number of the interpreter that a program is, by its texts; 0: none. */
+static uint8_t search_text(const struct elffile *f)
+{
+	uint32_t found = 0;
+
+	if (f->elf_class == ELFCLASS64 && is_program(f))
+		found = search_texts(f, 0);
+	for (uint32_t nr = 1; found && nr < ELFLOOP_TEXTS; nr++)
+		found &= search_texts(f, nr);
+	return (uint8_t)__builtin_ffs((int)found);
 }
 
 uint8_t elfloop_find(const struct elfsym *t, const struct elffile *f)

@@ -471,26 +471,29 @@ static int take_values(struct detect_search *search, const struct elffile *f)
 	return out->runtime && out->nr_eval && (!l->code_type || out->code_type) ? 0 : -ENOENT;
 }
 
-/* Return the text by which interpreters of a language are known without symbols; NULL: none. */
-static const char *text_of(uint32_t kind)
+/* Return whether the file has the texts by which its interpreter is known without symbols. */
+static bool has_texts(const struct elffile *f, uint32_t kind)
 {
 	const struct language *l = language_of(kind);
-	const char *name, *text = NULL;
+	const char *const *texts = NULL;
+	const char *name = "";
 
-	for (uint8_t i = 1; l && l->shown && (name = elfloop_symbol(i, &text)); i++)
+	for (uint8_t i = 1; l && l->shown && (name = elfloop_symbol(i, &texts)); i++)
 		if (!strcmp(name, l->shown))
-			return text;
-	return NULL;
+			break;
+	for (uint32_t i = 0; texts && name && i < ELFLOOP_TEXTS; i++)
+		if (!texts[i] || !detect_find_text(f, texts[i]))
+			return false;
+	return texts && name;
 }
 
-/* The same; 0 also for an interpreter that has none of them, known by its text. */
+/* The same; 0 also for an interpreter that has none of them, known by its texts. */
 static int read_symbol_values(struct detect_search *search, const struct elffile *f)
 {
 	int rc = take_values(search, f);
-	const char *text = text_of(search->out->kind);
 
-	search->out->stripped = rc == -ENOENT && !search->out->runtime && text &&
-				detect_find_text(f, text);
+	search->out->stripped = rc == -ENOENT && !search->out->runtime &&
+				has_texts(f, search->out->kind);
 	return search->out->stripped ? 0 : rc;
 }
 

@@ -361,11 +361,14 @@ TEST(test_php)
 	}
 }
 
+/* Of the loops of Lua and LuaJIT. */
+#define LUA_COMPARE "attempt to compare %s with %s"
+
 /* The address of its code; unwind tables are at EH_VADDR. */
 #define STRIPPED_BASE (EH_VADDR - 0x3400)
 
-/* Make a program without symbols: @text, a function of 8 KiB and one behind it. */
-static void make_stripped(struct elfmake *m, const char *text)
+/* Make a program without symbols: two texts, a function of 8 KiB and one behind it. */
+static void make_stripped(struct elfmake *m, const char *text, const char *text2)
 {
 	static struct eh_section eh;
 	uint32_t cie, to;
@@ -376,6 +379,7 @@ static void make_stripped(struct elfmake *m, const char *text)
 	eh_fde(&eh, cie, STRIPPED_BASE + 0x3000, 0x100, NULL, 0);
 	elfmake_init(m, EM_X86_64, STRIPPED_BASE, 0x4000);
 	strcpy((char *)m->bytes + 0x1000, text);
+	strcpy((char *)m->bytes + 0x1080, text2);
 	for (uint32_t i = 0; i < 8; i++) {
 		uint8_t *store = m->bytes + 0x2000 + 0x100 + (size_t)16 * i;
 		uint8_t *call = m->bytes + 0x2000 + 0x2000 + (size_t)16 * i;
@@ -395,23 +399,36 @@ static void make_stripped(struct elfmake *m, const char *text)
 	elfmake_finish(m);
 }
 
-/* Interpreters without symbols: the loop by its code, or the reason why not; others are none. */
+/*
+ * Interpreters without symbols: the loop by its code, or the reason why not. Others are none, such
+ * as a program that has the first text to recognise an interpreter.
+ */
 TEST(test_stripped)
 {
 	static const struct {
-		const char *text, *name;
+		const char *text, *text2, *name;
 		enum lang_kind kind;
 		uint8_t loop;
 		bool found, stripped;
 	} files[] = {
-		{ "$LuaVersion: Lua 5.4.4  Copyright", "lua", LANG_LUA, 7, true, false },
-		{ "$LuaVersion: Lua 5.1.5  Copyright", "lua", LANG_LUA, 7, false, true },
-		{ "LuaJIT 2.1.0-beta3", "luajit", LANG_LUAJIT, 6, true, false },
-		{ "panic: restartop in perl_run", "perl", LANG_PERL, 4, false, true },
-		{ "zend_mm_heap corrupted", "php", LANG_PHP, 2, false, true },
-		{ "Fatal Python error: x", "python3.11", LANG_PYTHON, 1, false, true },
-		{ "any text", "lua", LANG_LUA, 0, false, false },
-		{ "any text", "perl", LANG_PERL, 0, false, false },
+		{ "$LuaVersion: Lua 5.4.4  Copyright", LUA_COMPARE, "lua", LANG_LUA, 7, true,
+		  false },
+		{ "$LuaVersion: Lua 5.1.5  Copyright", LUA_COMPARE, "lua", LANG_LUA, 7, false,
+		  true },
+		{ "$LuaVersion: Lua 5.1.5  Copyright", "", "lua", LANG_LUA, 0, false, false },
+		{ "LuaJIT 2.1.0-beta3", LUA_COMPARE, "luajit", LANG_LUAJIT, 6, true, false },
+		{ "panic: restartop in perl_run", "Can't locate object method \"%s\"", "perl",
+		  LANG_PERL, 4, false, true },
+		{ "panic: restartop in perl_run", "any text", "perl", LANG_PERL, 0, false, false },
+		{ "zend_mm_heap corrupted", "Cannot redeclare %s", "php", LANG_PHP, 2, false,
+		  true },
+		{ "zend_mm_heap corrupted", "", "php", LANG_PHP, 0, false, false },
+		{ "Fatal Python error: x", "__build_class__", "python3.11", LANG_PYTHON, 1, false,
+		  true },
+		{ "Fatal Python error: x", "", "python3.11", LANG_PYTHON, 0, false, false },
+		{ "", "__build_class__", "python3.11", LANG_PYTHON, 0, false, false },
+		{ "any text", "", "lua", LANG_LUA, 0, false, false },
+		{ "any text", LUA_COMPARE, "perl", LANG_PERL, 0, false, false },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
@@ -422,7 +439,7 @@ TEST(test_stripped)
 		struct elffile f;
 		struct err e;
 
-		make_stripped(&m, files[i].text);
+		make_stripped(&m, files[i].text, files[i].text2);
 		assert_int_equal(elffile_open(&f, -1, m.bytes, m.size, &e), 0);
 		assert_int_equal(image_build(&image, &(struct image_parts){ .file = &f }), 0);
 		assert_int_equal(image->loop, files[i].loop);
