@@ -686,6 +686,85 @@ TEST(test_total_after_end, rest, go_on)
 	sampler_free(s);
 }
 
+static void *burn_1_ms(void *arg)
+{
+	struct timespec ts = { 0 };
+
+	while (ts.tv_nsec < 1000000)
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return NULL;
+}
+
+/* Never return: run in one thread, or in one thread after another that ends after a millisecond. */
+static void run_for_good(bool brief)
+{
+	pthread_t thread;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (!brief || !pthread_create(&thread, NULL, burn_1_ms, NULL))
+		if (brief)
+			pthread_join(thread, NULL);
+	_exit(1);
+}
+
+/* Return the CPU time of a process. */
+static uint64_t clock_of(pid_t pid)
+{
+	struct timespec ts;
+	clockid_t clock;
+
+	assert_int_equal(clock_getcpuclockid(pid, &clock), 0);
+	assert_int_equal(clock_gettime(clock, &ts), 0);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/*
+ * Tasks that end before a timer of theirs expires are sampled by whole CPUs: of their process, for
+ * its CPU time. A process with one thread is sampled by that thread.
+ */
+TEST(test_brief_tasks, rest, go_on)
+{
+	live_need_system();
+	for (int brief = 0; brief < 2; brief++) {
+		struct sampler_config c = config_of("cpu-clock");
+		uint64_t begin_ns, ran_ns = 0;
+		struct sampler *s;
+		double nr = 0;
+		pid_t child = fork();
+
+		if (child == 0)
+			run_for_good(brief);
+		c.hz = 499;
+		c.target = TARGET_PIDS;
+		c.pids = &child;
+		c.nr_pids = 1;
+		s = live_start(&c);
+		if (brief)
+			expect_message(s, "end before their first samples");
+		sampler_set_window(s, PROFILE_TOTAL, WINDOW_NS);
+		sampler_reset(s);
+		profile_free(live_wait(s));
+		nr = samples_of(s, child, 1);
+		for (begin_ns = clock_of(child); ran_ns < 1000000000;) {
+			struct profile *p = live_wait(s);
+
+			ran_ns = clock_of(child) - begin_ns;
+			assert_true(brief || !strstr(p->status, "end before their first"));
+			for (uint32_t i = 0; i < p->nr_processes; i++)
+				assert_int_equal(p->processes[i].pid, child);
+			profile_free(p);
+		}
+		nr = samples_of(s, child, 1) - nr;
+		print_message("%.0f samples of %.0f\n", nr, 499e-9 * (double)ran_ns);
+		/* The ticks end a little before or after the clock is read. */
+		assert_true(nr > 499e-9 * (double)ran_ns * 0.5 &&
+			    nr < 499e-9 * (double)(ran_ns + 2 * TICK_NS) * 1.2);
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+		sampler_free(s);
+	}
+}
+
 /* A profile of the next seconds has all of them, also without a history. */
 TEST(test_collect)
 {
