@@ -202,10 +202,20 @@ uint64_t keyhash_number(uint64_t number)
  * full slots and closes the empty ones. A key in the old array is before the
  * first closed slot of its probe; a probe that meets a closed slot continues in
  * the larger array. So a key has one id, however long copying takes.
+ *
+ * The builder may have no CPU for a minute, so larger arrays are linked before they are needed
+ * (their memory is not resident until then): a key that finds no empty slot in its probe is in the
+ * next array. As a slot is never emptied, all threads find it there.
  */
 
-/* Longest probe: far beyond any run of a half full table, and a bound for the hot path. */
+/* Longest probe of the last array: far beyond any run of a half full table. */
 #define PROBES_MAX 256u
+
+/* The same of an array with a larger one: one of a million keys of a half full one goes on. */
+#define PROBES 64u
+
+/* Slots to have ahead of a late builder; more in tables that are larger already. */
+#define SLOTS_AHEAD (1u << 20)
 
 #define INTERN_SLOTS_MIN 8u
 
@@ -220,7 +230,8 @@ uint64_t keyhash_number(uint64_t number)
 
 struct intern_slots {
 	uint32_t mask;			       /* number of slots - 1 */
-	_Atomic(struct intern_slots *) larger; /* set when growing begins */
+	uint32_t probes;		       /* the longest probe */
+	_Atomic(struct intern_slots *) larger; /* set before all others can be full */
 	_Atomic uint64_t slot[];	       /* tag << 32 | id + 1 */
 };
 
@@ -233,8 +244,10 @@ static struct intern_slots *slots_new(uint64_t nr)
 {
 	struct intern_slots *s = alloc_sparse(slots_size(nr));
 
-	if (s)
+	if (s) {
 		s->mask = (uint32_t)(nr - 1);
+		s->probes = PROBES_MAX;
+	}
 	return s;
 }
 
@@ -243,10 +256,21 @@ static uint64_t slots_nr(const struct intern_slots *s)
 	return (uint64_t)s->mask + 1;
 }
 
-static void slots_free(struct intern_slots *s)
+/* Relaxed: the builder's view, which alone writes it. */
+static struct intern_slots *slots_larger(const struct intern_slots *s)
 {
-	if (s)
+	return atomic_load_explicit(&s->larger, memory_order_relaxed);
+}
+
+/* Free @s and the larger arrays below @end (NULL: all). */
+static void slots_free(struct intern_slots *s, const struct intern_slots *end)
+{
+	struct intern_slots *larger;
+
+	for (; s && s != end; s = larger) {
+		larger = slots_larger(s);
 		free_sparse(s, slots_size(slots_nr(s)));
+	}
 }
 
 static uint64_t slots_round(uint64_t nr)
@@ -279,6 +303,23 @@ static uint32_t slot_id(uint64_t slot)
 	return (uint32_t)slot - 1;
 }
 
+/* Link larger arrays behind @first, as far as there is memory. */
+static void slots_add_larger(struct intern_slots *first, uint32_t max_ids)
+{
+	uint64_t most = MIN(slots_round(max_ids * 2ULL), MAX(SLOTS_AHEAD, 4 * slots_nr(first)));
+	struct intern_slots *last = first, *larger;
+
+	while ((larger = slots_larger(last)))
+		last = larger;
+	while (slots_nr(last) < most && (larger = slots_new(slots_nr(last) * 2))) {
+		if (slots_nr(larger) < most)
+			larger->probes = PROBES;
+		/* Release: the empty slots; pairs with the acquire in intern_get(). */
+		atomic_store_explicit(&last->larger, larger, memory_order_release);
+		last = larger;
+	}
+}
+
 int intern_init(struct intern *t, uint32_t nr_slots, uint32_t max_ids)
 {
 	struct intern_slots *s = slots_new(slots_round(nr_slots));
@@ -286,6 +327,9 @@ int intern_init(struct intern *t, uint32_t nr_slots, uint32_t max_ids)
 	assert(max_ids);
 	if (!s)
 		return -ENOMEM;
+	slots_add_larger(s, max_ids);
+	if (slots_larger(s))
+		s->probes = PROBES;
 	t->secret = keyhash_new_key();
 	t->secret.k1 |= 1;
 	atomic_init(&t->slots, s);
@@ -296,7 +340,7 @@ int intern_init(struct intern *t, uint32_t nr_slots, uint32_t max_ids)
 
 void intern_fini(struct intern *t)
 {
-	slots_free(atomic_load_explicit(&t->slots, memory_order_relaxed));
+	slots_free(atomic_load_explicit(&t->slots, memory_order_relaxed), NULL);
 	atomic_store_explicit(&t->slots, NULL, memory_order_relaxed);
 }
 
@@ -352,7 +396,7 @@ static bool make_entry(struct probe *p)
 /* Find the key from its home slot on, or claim the first empty slot for a new entry. */
 static uint32_t slots_get(struct intern_slots *s, struct probe *p)
 {
-	for (uint32_t i = 0, at = home(p->hash); i < PROBES_MAX && i <= s->mask; i++, at++) {
+	for (uint32_t i = 0, at = home(p->hash); i < s->probes && i <= s->mask; i++, at++) {
 		_Atomic uint64_t *slot = &s->slot[at & s->mask];
 		/* Acquire: the entry of the id; pairs with the release below. */
 		uint64_t v = atomic_load_explicit(slot, memory_order_acquire);
@@ -397,17 +441,19 @@ uint32_t intern_get(struct intern *t, const struct intern_ops *ops, void *store,
 	return id;
 }
 
-/* Copy a slot into the larger array, while other threads insert new keys there. */
+/* Copy a slot into a larger array, while other threads insert new keys there. */
 static void slots_put(struct intern_slots *s, uint64_t v)
 {
-	for (uint32_t i = 0, at = home(v); i < PROBES_MAX; i++, at++) {
-		uint64_t empty = 0;
+	for (; s; s = slots_larger(s)) {
+		for (uint32_t i = 0, at = home(v); i < s->probes && i <= s->mask; i++, at++) {
+			uint64_t empty = 0;
 
-		/* Release: passes on the entry that slots_move() acquired. */
-		if (atomic_compare_exchange_strong_explicit(&s->slot[at & s->mask], &empty, v,
-							    memory_order_release,
-							    memory_order_relaxed))
-			return;
+			/* Release: passes on the entry that slots_move() acquired. */
+			if (atomic_compare_exchange_strong_explicit(&s->slot[at & s->mask], &empty,
+								    v, memory_order_release,
+								    memory_order_relaxed))
+				return;
+		}
 	}
 }
 
@@ -437,6 +483,23 @@ static uint64_t slots_wanted(const struct intern *t, const struct intern_slots *
 	return used * 2 > slots_nr(s) ? slots_round(used * 2) : slots_nr(s);
 }
 
+/* Return the first array with @nr slots behind @s, or link one. NULL: out of memory. */
+static struct intern_slots *slots_of_size(const struct intern *t, struct intern_slots *s,
+					  uint64_t nr)
+{
+	struct intern_slots *larger;
+
+	for (; (larger = slots_larger(s)); s = larger)
+		if (slots_nr(larger) >= nr)
+			return larger;
+	larger = slots_new(nr);
+	if (!larger)
+		return NULL;
+	/* Release: the empty slots; pairs with the acquire in intern_get(). */
+	atomic_store_explicit(&s->larger, larger, memory_order_release);
+	return larger;
+}
+
 int intern_grow(struct intern *t)
 {
 	/* Relaxed: only this thread writes it. */
@@ -447,18 +510,19 @@ int intern_grow(struct intern *t)
 	assert(nr >= slots_nr(old));
 	if (nr == slots_nr(old))
 		return 0;
-	new = slots_new(nr);
+	new = slots_of_size(t, old, nr);
 	if (!new)
 		return -ENOMEM;
-	/* Release: the empty slots; pairs with the acquire in intern_get(). */
-	atomic_store_explicit(&old->larger, new, memory_order_release);
 	assert(slots_nr(new) > slots_nr(old));
-	slots_move(new, old);
+	/* A probe that meets a closed slot goes on, array by array, to the new one. */
+	for (struct intern_slots *s = old; s != new; s = slots_larger(s))
+		slots_move(new, s);
 	/* Release: the filled slots; pairs with the acquire in intern_get(). */
 	atomic_store_explicit(&t->slots, new, memory_order_release);
 	urcu_qsbr_synchronize_rcu();
 	grace_waited(t);
-	slots_free(old);
+	slots_free(old, new);
+	slots_add_larger(new, t->max_ids);
 	return 0;
 }
 

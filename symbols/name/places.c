@@ -3,7 +3,8 @@
  * (object, file offset) → place id; the symbol of a place; symbols by id.
  *
  * Runs on: any thread; places_grow() on the builder, places_name() on the loader. Invariant: the
- * builder keeps chunks ahead of the used ids; a hot thread that outruns them gets PLACE_NONE. It
+ * builder keeps a million entries ahead of the used ids (their memory is not resident until then),
+ * for the minutes in which it may have no CPU; a hot thread that outruns them gets PLACE_NONE. It
  * wakes the builder before (places_crowded()).
  */
 #include "symbols/name/name.h"
@@ -22,13 +23,14 @@
 #include "symbols/base/text.h"
 #include "symbols/base/thread.h"
 
-#define CHUNK_BITS  14
+#define CHUNK_BITS  18
 #define CHUNK_SIZE  (1u << CHUNK_BITS)
-#define SLOTS_FIRST (4 * CHUNK_SIZE)
+#define AHEAD	    (4 * CHUNK_SIZE)
+#define SLOTS_FIRST (1u << 16)
 #define SLOTS_SMALL (1u << 12) /* half of them used, a sample with all frames new still fits */
 
-/* In symbol of an entry that was never written. */
-#define SYMBOL_UNBUILT (SYMBOL_NONE - 1)
+/* In symbol of an entry that was never written: no function has this id. */
+#define SYMBOL_UNBUILT 0
 
 struct places {
 	struct intern intern;
@@ -98,23 +100,21 @@ static int chunk_add(struct places *p)
 
 	if (!chunk)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < CHUNK_SIZE; i++)
-		atomic_init(&chunk[i].symbol, SYMBOL_UNBUILT);
 	/* Release: the empty entries; pairs with the acquire in entry(). */
 	atomic_store_explicit(&p->chunk[p->nr_chunks++], chunk, memory_order_release);
 	return 0;
 }
 
-/* Half a chunk is left, or the slots are half full. */
+/* Half of the entries ahead are used, or the slots are half full. */
 static void set_crowded(struct places *p)
 {
-	uint64_t chunks = p->nr_chunks * (uint64_t)CHUNK_SIZE - CHUNK_SIZE / 2;
+	uint64_t all = p->nr_chunks * (uint64_t)CHUNK_SIZE, chunks = all - MIN(all, AHEAD) / 2;
 	uint64_t slots = intern_slots_nr(&p->intern) / 2;
 	uint64_t at = MIN(p->nr_chunks < p->max_chunks ? chunks : UINT32_MAX - 1, slots);
 	uint32_t nr = places_nr(p);
 
 	/* Still crowded: out of memory, which is not retried at each place. */
-	at = at >= nr ? at + 1 : nr + CHUNK_SIZE / 16;
+	at = at >= nr ? at + 1 : nr + AHEAD / 1024;
 	atomic_store_explicit(&p->crowded_at, (unsigned int)MIN(at, UINT32_MAX),
 			      memory_order_relaxed);
 }
@@ -202,13 +202,13 @@ void places_name(struct places *p, uint32_t id, uint32_t symbol)
 	atomic_store_explicit(&entry(p, id)->symbol, symbol, memory_order_release);
 }
 
-/* Keep a whole chunk ahead of the writers, or twice their use since the last call. */
+/* Keep AHEAD entries ahead of the writers, or twice their use since the last call. */
 int places_grow(struct places *p)
 {
 	uint32_t nr = places_nr(p);
 	/* A returned id may make it fewer than before. */
 	uint64_t used = nr > p->nr_before ? nr - p->nr_before : 0;
-	uint64_t ahead = MAX((uint64_t)CHUNK_SIZE, 2 * used);
+	uint64_t ahead = MAX((uint64_t)AHEAD, 2 * used);
 
 	assert(p->nr_chunks <= p->max_chunks);
 	int ret = 0;
@@ -289,8 +289,11 @@ static struct names *names_new(void)
 		return NULL;
 	n->texts = text_arena_new();
 	if (n->texts &&
-	    !chunked_init(&n->symbols, sizeof(struct symbol), SYMTAB_CHUNK_BITS, SYMBOLS_MAX))
+	    !chunked_init(&n->symbols, sizeof(struct symbol), SYMTAB_CHUNK_BITS, SYMBOLS_MAX) &&
+	    chunked_reserve(&n->symbols, SYMBOL_UNBUILT)) {
+		chunked_publish(&n->symbols, SYMBOL_UNBUILT + 1);
 		return n;
+	}
 	names_free(n);
 	return NULL;
 }

@@ -6,6 +6,7 @@
 #include "symbols/name/places.c"
 
 #include "tests/prelude.h"
+#include "tests/resident.h"
 
 #include <pthread.h>
 #include <urcu/urcu-qsbr.h>
@@ -76,33 +77,57 @@ TEST(test_full_is_full_and_stays_usable)
 	places_free(p);
 }
 
-/* Without the builder the first chunk is all there is; with it, no id moves and none is burnt. */
+/*
+ * A builder without a CPU costs no place: a million fit without places_grow(). With it all do, and
+ * no id moves and none is burnt.
+ */
 TEST(test_grow)
 {
+	enum { NR = SANITIZED ? 100000 : 1200000 };
 	struct places *p;
 	uint32_t first;
 	size_t before;
 
-	assert_int_equal(places_new(&p, 1u << 20), 0);
+	assert_int_equal(places_new(&p, 1u << 22), 0);
+	assert_int_equal(places_begin_small(p), 0);
 	before = places_memory(p);
-	for (first = 0; places_intern(p, 9, first) != PLACE_NONE; first++)
-		assert_true(first < 1u << 20);
-	assert_true(first >= 1000);
-	for (uint32_t i = 0; i < 1000; i++)
+	for (first = 0; first < NR && places_intern(p, 9, first) == first; first++)
+		;
+	assert_in_range(first, MIN(NR, 1000000), NR);
+	for (uint32_t i = 0; first < NR && i < 1000; i++)
 		assert_int_equal(places_intern(p, 9, first + i), PLACE_NONE);
-	for (uint32_t i = first; i < 300000; i++) {
+	assert_true(places_crowded(p));
+	for (uint32_t i = first; i < NR; i++) {
 		if (places_intern(p, 9, i) != PLACE_NONE)
 			continue;
 		assert_int_equal(places_grow(p), 0);
 		assert_int_equal(places_intern(p, 9, i), i);
 	}
-	assert_int_equal(places_nr(p), 300000);
+	assert_int_equal(places_nr(p), NR);
+	assert_int_equal(places_grow(p), 0);
 	assert_true(places_memory(p) > before);
-	for (uint32_t i = 0; i < 300000; i++) {
+	for (uint32_t i = 0; i < NR; i++) {
 		assert_int_equal(places_intern(p, 9, i), i);
 		assert_true(places_at(p, i)->offset == i);
 	}
 	places_free(p);
+}
+
+/* Places ahead of the writers are not resident: 512 KiB are slots. */
+TEST(test_ahead_is_free)
+{
+	long before = resident_kb();
+	struct places *p[16];
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(p); i++) {
+		assert_int_equal(places_new(&p[i], 1u << 22), 0);
+		for (uint32_t at = 0; at < 1000; at++)
+			places_intern(p[i], 9, at);
+	}
+	if (!SANITIZED)
+		assert_in_range(resident_kb() - before, 0, 16 * 600);
+	for (uint32_t i = 0; i < ARRAY_SIZE(p); i++)
+		places_free(p[i]);
 }
 
 /* A small table that is grown when it is crowded refuses none. */
