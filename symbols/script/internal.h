@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 #include "symbols/base/base.h"
@@ -473,6 +474,25 @@ void functions_name_lua(const struct lang_memory *m, struct lang_work *k);
  */
 enum lang_status functions_add(struct lang_reader *r, const struct lang_process *p,
 			       uint32_t process, functions_lines_fn lines);
+/*
+ * Frames of a deep stack that are kept: the innermost ones, and the least number of the outermost;
+ * calls after which no more of these are read, as the functions need some.
+ */
+#define LANG_INNER	     (LANG_FRAMES_MAX - 64U)
+#define LANG_OUTER_LEAST     32U
+#define LANG_OUTER_CALLS_MAX (LANG_CALLS_MAX / 4 * 3)
+
+/* Leave out the frames of a full chain between the innermost ones and the @nr last ones. */
+static inline void lang_leave_out(struct lang_work *w, uint32_t nr)
+{
+	uint64_t *const of_frames[] = { w->base, w->address, w->function, w->instr, w->boundary };
+
+	for (size_t i = 0; i < ARRAY_SIZE(of_frames); i++)
+		memmove(of_frames[i] + LANG_INNER, of_frames[i] + w->nr - nr,
+			nr * sizeof(*of_frames[i]));
+	w->nr = LANG_INNER + nr;
+}
+
 /* Keep which state thread @tid has. */
 void lang_chain_keep_thread(struct lang_reader *r, uint32_t process, pid_t tid, uint64_t state,
 			    uint64_t id);

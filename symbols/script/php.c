@@ -17,6 +17,20 @@
 
 #define PASSED_MAX (2 * LANG_FRAMES_MAX)
 
+/*
+ * Pages of the stack of frames that are gone through, the page before one, and where frames begin
+ * in it; the part of the first page in which frames are sought, and steps of that.
+ */
+#define PAGES_MAX   64U
+#define PAGE_BEFORE 16U
+#define PAGE_HEAD   32U
+#define PAGE_WINDOW LANG_PIECE_MAX
+#define SLOT	    16U
+#define STEPS_MAX   4096U
+
+/* Frames that were found, from the last one on, which may not be trusted. */
+#define DOUBTFUL 8U
+
 /* Lines of the innermost frames are read; of others that of the function is shown. */
 #define LINES_MAX 256
 
@@ -61,14 +75,82 @@ static bool add_frame(struct lang_work *k, const struct lang_sample *s, uint64_t
 	return true;
 }
 
+/* Return the first page of the stack of frames, the last one of which is at @last; 0: unknown. */
+static uint64_t first_page(struct lang_memory *m, uint64_t last)
+{
+	const uint8_t *word = lang_memory_read(m, last, 8);
+	uint64_t page = word ? bytes_u64(word) : 0;
+
+	for (uint32_t i = 0; i < PAGES_MAX && m->calls < LANG_OUTER_CALLS_MAX; i++) {
+		const uint8_t *before = lang_memory_is_pointer(page)
+						? lang_memory_read(m, page + PAGE_BEFORE, 8)
+						: NULL;
+
+		if (!before)
+			return 0;
+		if (!bytes_u64(before))
+			return page;
+		page = bytes_u64(before);
+	}
+	return 0;
+}
+
+/* The frame before the one at @at of the first page; 0: it has none there. */
+static uint32_t frame_before(const uint8_t *page, uint64_t start, uint32_t at)
+{
+	uint64_t before = bytes_u64(page + at + FRAME_PREVIOUS) - start;
+
+	return before >= PAGE_HEAD && before < at && !(before % SLOT) ? (uint32_t)before : 0;
+}
+
+/*
+ * Return a frame in the first page that called the one at @addr, which is beyond its beginning, by
+ * way of others; 0: not found. The page begins with the first frame, and the last one in the part
+ * that is read is the one that others lead to the first from. That one may have ended, and have
+ * left its bytes among the variables of another: the callers of its callers run.
+ */
+static uint64_t outer_caller(struct lang_reader *r, struct lang_thread *t, uint64_t last,
+			     uint64_t addr)
+{
+	uint64_t start = first_page(&r->memory, last);
+	const uint8_t *page;
+	uint32_t steps = 0;
+
+	if (!start || addr - start < PAGE_WINDOW)
+		return 0;
+	page = prefetch_frame(r, t, start, PAGE_WINDOW, true);
+	for (uint32_t top = PAGE_WINDOW - 5 * SLOT; page && top > PAGE_HEAD; top -= SLOT) {
+		uint32_t chain[LANG_FRAMES_MAX - LANG_INNER], nr = 0, at = top;
+
+		while (at > PAGE_HEAD && (at = frame_before(page, start, at)) &&
+		       steps++ < STEPS_MAX)
+			chain[nr++ % ARRAY_SIZE(chain)] = at;
+		if (steps >= STEPS_MAX)
+			break;
+		if (at == PAGE_HEAD && nr > DOUBTFUL)
+			return start +
+			       chain[(nr < ARRAY_SIZE(chain) ? DOUBTFUL : nr) % ARRAY_SIZE(chain)];
+	}
+	return 0;
+}
+
+/* End a chain, the root of which was reached, or not: then the last ones may be of the middle. */
+static void end_chain(struct lang_work *k, bool root, bool cut)
+{
+	k->deep = !root || cut;
+	if (cut && !root)
+		k->nr = LANG_INNER;
+}
+
 static enum lang_status chain(struct lang_reader *r, const struct lang_process *p,
 			      const struct lang_sample *s, struct lang_thread *t)
 {
 	struct lang_memory *m = &r->memory;
 	struct lang_work *k = &r->work;
 	int current = lang_memory_want(m, p->runtime + p->php.current, 8);
+	uint64_t addr, caller;
 	const uint8_t *f;
-	uint64_t addr;
+	bool cut = false;
 
 	prefetch_want(r, t, s);
 	k->broken = false;
@@ -78,16 +160,25 @@ static enum lang_status chain(struct lang_reader *r, const struct lang_process *
 	k->again[0] = (struct lang_ahead){ p->runtime + p->php.current, 8 };
 	k->first_read[0] = f;
 	addr = bytes_u64(f);
-	for (uint32_t passed = 0; addr; passed++) {
-		k->deep = k->nr == LANG_FRAMES_MAX || passed == PASSED_MAX;
-		if (k->deep)
+	for (uint32_t passed = 0; addr && passed < PASSED_MAX; passed++) {
+		if (cut && m->calls >= LANG_OUTER_CALLS_MAX)
 			break;
+		if (k->nr == LANG_FRAMES_MAX) {
+			caller = cut ? 0 : outer_caller(r, t, p->runtime + p->php.stack, addr);
+			cut = true;
+			lang_leave_out(k, caller ? 0 : LANG_OUTER_LEAST);
+			addr = caller ? caller : addr;
+		}
 		f = lang_memory_is_pointer(addr) ? prefetch_frame(r, t, addr, FRAME_SIZE, false)
 						 : NULL;
-		if (!f || !add_frame(k, s, addr, f))
-			return LANG_BAD_CHAIN;
+		if (!f || !add_frame(k, s, addr, f)) {
+			if (!cut)
+				return LANG_BAD_CHAIN;
+			break;
+		}
 		addr = bytes_u64(f + FRAME_PREVIOUS);
 	}
+	end_chain(k, !addr, cut);
 	return k->nr ? LANG_OK : k->deep ? LANG_NO_ROOM : LANG_NO_FRAMES;
 }
 

@@ -24,6 +24,15 @@
 /* Most steps of a walk: frames, and ends of C frames. */
 #define PASSED_MAX (2 * LANG_FRAMES_MAX)
 
+/* Chunks of a deep stack that are gone through, and the ones that are read together. */
+#define CHUNKS_MAX   64U
+#define CHUNKS_AHEAD 8U
+
+/* Of a chunk: the one before it, its size, and its first frame, if it is not the first chunk. */
+#define CHUNK_BEFORE	  0U
+#define CHUNK_SIZE	  8U
+#define CHUNK_FIRST_FRAME 24U
+
 struct walk {
 	struct lang_reader *r;
 	const struct py_layout *l;
@@ -32,6 +41,8 @@ struct walk {
 	uint64_t cframe;   /* of the C frame of the loop in hand; 0: not known */
 	uint64_t current;  /* address of the innermost frame */
 	uint64_t on_stack; /* latest address known to be on the stack of frames */
+	uint64_t chunk;	   /* the last one of this stack; 0: unknown */
+	bool cut;	   /* frames in the middle were left out */
 };
 
 static const uint8_t *in_copy(const struct lang_sample *s, uint64_t addr, uint32_t size)
@@ -73,6 +84,7 @@ static enum lang_status begin(struct walk *w)
 	w->r->work.again[0] = (struct lang_ahead){ w->t->state + l->ts_current, 8 };
 	w->r->work.first_read[0] = ts + l->ts_current;
 	w->on_stack = w->r->work.top = l->ts_top ? bytes_u64(ts + l->ts_top) : 0;
+	w->chunk = l->ts_top ? bytes_u64(ts + l->ts_top - 8) : 0;
 	if (l->cframe_size) {
 		w->cframe = w->current;
 		/* That of a thread that runs no frames is in its state. */
@@ -159,12 +171,80 @@ static bool add_frame(struct walk *w, uint64_t addr, const uint8_t *f)
 
 /*
  * Return whether frames that are alone on the heap, those of 3.8 to 3.10 and of generators, have
- * used up the windows that are read ahead, and half of the calls: the codes need the others.
+ * used up the windows that are read ahead, and half of the calls: the codes need the others. So do
+ * the outermost frames of a deep stack.
  */
 static bool is_costly(const struct walk *w)
 {
+	if (w->cut && w->r->memory.calls >= LANG_OUTER_CALLS_MAX)
+		return true;
 	return w->r->work.nr && w->t->nr_ahead == LANG_AHEAD &&
 	       w->r->memory.calls >= LANG_CALLS_MAX / 2;
+}
+
+/*
+ * Return the frame in the first chunk that called the ones in the others: the first frame of the
+ * second chunk says it. 0: not known, or the frames are in the first chunk by now.
+ */
+static uint64_t outer_caller(const struct walk *w)
+{
+	const uint32_t size = CHUNK_FIRST_FRAME + w->l->frame_previous + 8U;
+	struct lang_memory *m = &w->r->memory;
+	uint64_t chunk = w->chunk, caller = 0, stride = 0;
+	int ahead[CHUNKS_AHEAD];
+	uint32_t nr_ahead = 0, next = 0;
+
+	for (uint32_t i = 0; i < CHUNKS_MAX && m->calls < LANG_OUTER_CALLS_MAX; i++) {
+		const uint8_t *c = next < nr_ahead ? lang_memory_piece(m, ahead[next++]) : NULL;
+		uint64_t before;
+
+		if (!c && lang_memory_is_pointer(chunk))
+			c = lang_memory_read(m, chunk, size);
+		if (!c)
+			return 0;
+		before = bytes_u64(c + CHUNK_BEFORE);
+		if (!before)
+			return w->on_stack - chunk < bytes_u64(c + CHUNK_SIZE) ? 0 : caller;
+		caller = bytes_u64(c + CHUNK_FIRST_FRAME + w->l->frame_previous);
+		/* Most are one behind the other: these are read together. */
+		if (before - chunk != stride)
+			nr_ahead = next = 0;
+		else if (next == nr_ahead)
+			for (nr_ahead = next = 0; nr_ahead < CHUNKS_AHEAD; nr_ahead++)
+				ahead[nr_ahead] =
+					lang_memory_want(m, before + nr_ahead * stride, size);
+		if (nr_ahead && !next && !lang_memory_fetch(m))
+			return 0;
+		stride = before - chunk;
+		chunk = before;
+	}
+	return 0;
+}
+
+/* Leave out frames in the middle, in front of the one at @addr. Return the next one to read. */
+static uint64_t leave_out(struct walk *w, uint64_t addr)
+{
+	uint64_t caller = w->cut ? 0 : outer_caller(w);
+
+	w->cut = true;
+	lang_leave_out(&w->r->work, caller ? 0 : LANG_OUTER_LEAST);
+	return caller ? caller : addr;
+}
+
+/* End a chain, the root of which was reached, or not. */
+static void end_chain(struct walk *w, bool root)
+{
+	struct lang_work *k = &w->r->work;
+
+	k->deep = !root || w->cut;
+	if (!w->cut)
+		return;
+	/* Without the root these are frames of the middle. */
+	if (!root)
+		k->nr = LANG_INNER;
+	/* They do not follow the ones in front of them. */
+	for (uint32_t i = LANG_INNER; i < k->nr; i++)
+		k->base[i] = 0;
 }
 
 static enum lang_status pychain_read(struct lang_reader *r, const struct lang_process *p,
@@ -182,20 +262,22 @@ static enum lang_status pychain_read(struct lang_reader *r, const struct lang_pr
 	for (uint32_t passed = 0; none == LANG_OK && addr; passed++) {
 		const uint8_t *f;
 
-		k->deep = passed == PASSED_MAX || is_costly(&w);
-		if (k->deep)
+		if (passed == PASSED_MAX || is_costly(&w))
 			break;
+		if (k->nr == LANG_FRAMES_MAX)
+			addr = leave_out(&w, addr);
 		f = frame_at(&w, addr);
 		if (f && p->py.frame_owner && !p->py.frame_is_entry && f[p->py.frame_owner] >= 3) {
 			end_c_frame(&w, addr);
-		} else if (k->nr == LANG_FRAMES_MAX) {
-			k->deep = true;
-			break;
 		} else if (!f || !add_frame(&w, addr, f)) {
-			return LANG_BAD_CHAIN;
+			/* What is beyond the innermost frames is worth no chain. */
+			if (!w.cut)
+				return LANG_BAD_CHAIN;
+			break;
 		}
 		addr = bytes_u64(f + p->py.frame_previous);
 	}
+	end_chain(&w, !addr);
 	if (none == LANG_OK && !k->nr)
 		none = k->deep ? LANG_NO_ROOM : LANG_NO_FRAMES;
 	return none;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Of a stack with more frames of a language than there is room for, the innermost ones are shown, of Perl and Ruby the
-# outermost ones also, and it is counted as too deep, live and in the replay: no C function beyond them is called their caller.
+# Of a stack with more frames of a language than there is room for, the innermost ones are shown, and the outermost ones, and
+# it is counted as too deep, live and in the replay: no C function beyond them is called their caller.
 . "$(dirname "$0")/lib"
 need_perf
 [ "$(uname -m)" = x86_64 ] || skip "not on this machine: the layouts are known for x86-64 only"
@@ -28,7 +28,7 @@ import json, sys
 tick = json.loads(open(sys.argv[1]).readline())
 deep = tick["account"]["broken_by"].get("too_deep", 0)
 rows = {r["symbol"].rpartition(":")[2]: r["total"] for r in tick["rows"]}
-beyond = {n: t for n, t in rows.items() if n in ("<module>", "_start", "main")}
+beyond = {n: t for n, t in rows.items() if n in ("_start", "main")}
 first = tick["account"]["taken"] - deep  # before the interpreter was known
 # Some samples are between two calls of leaf().
 bad = [n for n in ("leaf", "down", *sys.argv[2:]) if rows.get(n, 0) < 0.9 * deep]
@@ -38,7 +38,21 @@ if bad or deep < 20 or any(t > first for t in beyond.values()):
 	done
 }
 
-deep python "" python3 "$HERE/../programs/deep.py" 800
+deep python "<module>" python3 "$HERE/../programs/deep.py" 800
+# More frames than are looked at one by one.
+deep python "<module>" python3 "$HERE/../programs/deep.py" 5000
+if php -r 'exit(PHP_VERSION_ID < 80200 || PHP_ZTS);' 2>/dev/null; then
+	cat >"$TMP/deep.php" <<'END'
+<?php
+function leaf($end) { for ($n = 0; microtime(true) < $end; $n++); }
+function down($n, $end) { if ($n) down($n - 1, $end); else leaf($end); }
+down((int)$argv[1], microtime(true) + (int)$argv[2]);
+END
+	deep php "{main}" php "$TMP/deep.php" 800
+	deep php "{main}" php "$TMP/deep.php" 8000
+else
+	echo "skipped: not installed: PHP 8.2 or later without threads"
+fi
 # More contexts than are read.
 if perl -e 'use Config; exit !($^V =~ /^v5\.36\./ && $Config{useithreads})' 2>/dev/null; then
 	deep perl "{main}" perl "$HERE/../programs/deep.perl" 3000

@@ -831,10 +831,51 @@ TEST(test_cycle, setup, teardown)
 	/* As of more frames than have room: the innermost ones are kept. */
 	pymake_u64(&f->m, first + f->m.process.py.frame_previous, first);
 	assert_int_equal(chain(f), LANG_OK);
-	assert_int_equal(f->chain.nr, LANG_FRAMES_MAX);
+	assert_int_equal(f->chain.nr, LANG_INNER);
 	assert_true(f->chain.deep);
 	expect_name(f, 0, "Cart.total", 20);
-	expect_name(f, LANG_FRAMES_MAX - 1, "<module>", 1);
+	expect_name(f, LANG_INNER - 1, "<module>", 1);
+}
+
+/*
+ * Of more frames than have room some in the middle are left out: the outermost ones are found by
+ * the chunks of their stack, or else by all frames, if these are not too many.
+ */
+TEST(test_deep, setup, teardown)
+{
+	struct fixture *f = *state;
+	const struct py_layout *l = &f->m.process.py;
+	uint64_t first = pymake_take(&f->m, 32), second = pymake_take(&f->m, 256), at, frame;
+	uint64_t broken = 0;
+
+	f->m.frames = PYMAKE_BASE + 0x8000;
+	pymake_loop(&f->m, f->sample.sp + 0x200);
+	pymake_call(&f->m, f->code[0], false);
+	frame = pymake_call(&f->m, f->code[1], false);
+	for (int i = 0; i < 560; i++)
+		if (pymake_call(&f->m, f->code[2], false) && i == 4)
+			broken = f->m.frames - PYMAKE_FRAME;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(chain(f), LANG_OK);
+		assert_true(f->chain.deep);
+		expect_name(f, 0, "leaf", 7);
+		/* First by all, then by chunks, then not at all. */
+		assert_in_range(f->chain.nr, i == 1 ? LANG_INNER + 2 : LANG_INNER,
+				i ? LANG_INNER + 2 : LANG_FRAMES_MAX);
+		if (i == 2) {
+			assert_int_equal(f->chain.nr, LANG_INNER);
+			break;
+		}
+		expect_name(f, f->chain.nr - 3, "leaf", 7);
+		expect_name(f, f->chain.nr - 2, "Cart.total", 20);
+		expect_name(f, f->chain.nr - 1, "<module>", 1);
+		pymake_u64(&f->m, broken + l->frame_previous, PYMAKE_BASE + PYMAKE_SIZE);
+		at = f->m.state + l->ts_top - 8;
+		pymake_u64(&f->m, at, i ? 0 : second);
+		pymake_u64(&f->m, second, first);
+		pymake_u64(&f->m, second + 24 + l->frame_previous, frame);
+		pymake_u64(&f->m, first + 8, 32);
+	}
 }
 
 /* Frames that are alone on the heap cost a read each: the innermost ones are kept. */

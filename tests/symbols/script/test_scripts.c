@@ -287,9 +287,9 @@ TEST(test_php_cycle, setup, teardown)
 	/* As of more frames than have room: the innermost ones are kept. */
 	pymake_u64(&f->m, frame + 48, frame);
 	assert_int_equal(chain(f), LANG_OK);
-	assert_int_equal(f->chain.nr, LANG_FRAMES_MAX);
+	assert_int_equal(f->chain.nr, LANG_INNER);
 	assert_true(f->chain.deep);
-	expect_frame(f, LANG_FRAMES_MAX - 1, "f", "/srv/a.php", LANG_NO_INSTR, true);
+	expect_frame(f, LANG_INNER - 1, "f", "/srv/a.php", LANG_NO_INSTR, true);
 	/* Frames without a function count as steps. */
 	pymake_u64(&f->m, frame + 24, 0);
 	assert_int_equal(chain(f), LANG_NO_ROOM);
@@ -297,6 +297,47 @@ TEST(test_php_cycle, setup, teardown)
 	pymake_u64(&f->m, frame + 48, PYMAKE_BASE + PYMAKE_SIZE + 4096);
 	assert_int_equal(chain(f), LANG_BAD_CHAIN);
 	assert_int_equal(f->chain.nr, 0);
+}
+
+/*
+ * Of more frames than have room some in the middle are left out: the outermost ones are found in
+ * the first page of their stack, or else by all frames, if these are not too many.
+ */
+TEST(test_php_deep, setup, teardown)
+{
+	struct fixture *f = *state;
+	uint64_t page, func, main, first, broken = 0;
+
+	php_begin(f);
+	main = php_function(f, NULL, NULL, "/srv/main.php", 1);
+	first = php_function(f, NULL, "first", "/srv/a.php", 2);
+	func = php_function(f, NULL, "f", "/srv/a.php", 3);
+	page = PYMAKE_BASE + 0x8000;
+	f->m.frames = page + 32;
+	for (int i = 0; i < 780; i++) {
+		php_call(f, i > 1 ? func : i ? first : main, 4, !i);
+		f->m.frames -= 32; /* of 80 bytes each */
+		broken = i == 220 ? f->m.frames - 80 : broken;
+	}
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(chain(f), LANG_OK);
+		assert_true(f->chain.deep);
+		expect_frame(f, 0, "f", "/srv/a.php", 4, false);
+		if (i == 1) /* not at all */
+			assert_int_equal(f->chain.nr, LANG_INNER);
+		else
+			expect_frame(f, f->chain.nr - 1, "{main}", "/srv/main.php", LANG_NO_INSTR,
+				     true);
+		if (i != 1)
+			expect_frame(f, f->chain.nr - 2, "first", "/srv/a.php", LANG_NO_INSTR,
+				     false);
+		pymake_u64(&f->m, broken + 48, PYMAKE_BASE + PYMAKE_SIZE + 4096);
+		pymake_u64(&f->m, f->m.process.runtime + PHP_CURRENT - 16, i ? page : 0);
+		/* One that has ended, in the variables of another. */
+		if (i == 2)
+			pymake_u64(&f->m, page + 32 + 200 * 80 + 64, page + 32 + 100 * 80);
+	}
+	assert_int_equal(f->chain.nr, LANG_FRAMES_MAX);
 }
 
 /* A stack of many functions, as frameworks make them: texts are read over two samples. */
