@@ -700,6 +700,7 @@ const char *dwarf_object_words(int code)
 	case -ENODATA:
 	case -ENOENT:
 	case -ESTALE:
+	case -ENOEXEC: /* no ELF file: it can have none */
 		return NULL;
 	case -ENOTSUP:
 		return OBJECT_DEBUG_NOT_READ "a split file (.dwo) with inlined functions is "

@@ -294,6 +294,19 @@ TEST(refused_files)
 	damaged_sections();
 }
 
+/* A file that is no ELF file, as SBCL's core with its code, cannot lack debug information. */
+TEST(no_elf_file)
+{
+	struct dwarf_sandbox *d;
+	int rc;
+
+	assert_int_equal(sh("head -c 30000 /dev/zero >core"), 0);
+	rc = open_program("core", &d);
+	assert_true(rc < 0);
+	assert_null(dwarf_object_words(rc));
+	assert_non_null(dwarf_object_words(-EIO));
+}
+
 /* Every byte may be anything. */
 TEST(damaged_files)
 {
