@@ -408,6 +408,7 @@ bool elffile_constants(const struct elffile *f, uint32_t nr, Elf64_Shdr *out)
 		if (p->p_type != PT_LOAD || p->p_flags & PF_W || passed++ < nr)
 			continue;
 		*out = (Elf64_Shdr){
+			.sh_flags = p->p_flags & PF_X ? SHF_EXECINSTR : 0,
 			.sh_addr = p->p_vaddr,
 			.sh_offset = p->p_offset,
 			.sh_size = p->p_filesz,

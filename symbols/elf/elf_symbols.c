@@ -1307,10 +1307,10 @@ int elfplt_add(struct elfsym *t, const struct elffile *f)
 
 #define NAME_MAX 128U
 /* The code of all begins at a page; between them is int3. */
-#define CODE_PAGE  4096U
-#define FILLER	   0xcc
-#define RODATA_MAX (32U << 20)
-#define PREFIX	   "Builtins_"
+#define CODE_PAGE     4096U
+#define FILLER	      0xcc
+#define CONSTANTS_MAX (256U << 20)
+#define PREFIX	      "Builtins_"
 
 /* The functions that elfv8_symbol() wants are smaller. */
 #define ELFV8_FUNCTION_MAX 64U
@@ -1444,18 +1444,14 @@ static uint32_t read_places(const uint8_t *data, const struct elfv8_blob *b, uin
 		       : 0;
 }
 
-/* Find the table of places in read-only data. Returns how many; 0: not found. */
-static uint32_t find_places(const struct elffile *f, struct elfv8_blob *b, struct builtin *out)
+/* Find the table of places in the constants of @s. Returns how many; 0: not found. */
+static uint32_t search_places(const uint8_t *bytes, const Elf64_Shdr *s, struct elfv8_blob *b,
+			      struct builtin *out)
 {
-	const Elf64_Shdr *s = elffile_section(f, ".rodata");
 	uint32_t nr = 0;
-	void *bytes;
 
-	if (!s || s->sh_size > RODATA_MAX ||
-	    elffile_read_alloc(f, s->sh_offset, s->sh_size, &bytes))
-		return 0;
 	for (uint64_t at = 0; at + BUILTINS_MIN * ENTRY_MIN < s->sh_size && !nr; at += 8) {
-		const uint8_t *data = (const uint8_t *)bytes + at;
+		const uint8_t *data = bytes + at;
 
 		/* The first one begins the code. */
 		if (bytes_u32(data + PLACES_HEAD) || !bytes_u32(data + PLACES_HEAD + 4))
@@ -1468,9 +1464,27 @@ static uint32_t find_places(const struct elffile *f, struct elfv8_blob *b, struc
 				b->data_size = PLACES_HEAD + (uint64_t)nr * entry;
 		}
 	}
-	free(bytes);
 	if (nr)
 		b->code_size = out[nr - 1].offset + out[nr - 1].size;
+	return nr;
+}
+
+/* The same in all constants, which are large: Node.js has the data of libicu in them. */
+static uint32_t find_places(const struct elffile *f, struct elfv8_blob *b, struct builtin *out)
+{
+	uint32_t nr = 0;
+	Elf64_Shdr s;
+
+	for (uint32_t i = 0; !nr && elffile_constants(f, i, &s); i++) {
+		const uint8_t *mapped = elffile_mapped(f, s.sh_offset, s.sh_size);
+		void *bytes = NULL;
+
+		if (s.sh_size > CONSTANTS_MAX ||
+		    (!mapped && elffile_read_alloc(f, s.sh_offset, s.sh_size, &bytes)))
+			continue;
+		nr = search_places(mapped ? mapped : bytes, &s, b, out);
+		free(bytes);
+	}
 	return nr;
 }
 
@@ -1493,25 +1507,39 @@ static bool is_filled(const struct elffile *f, uint64_t code, const struct built
 	return true;
 }
 
+/* Find the code of the builtins in @segment. */
+static bool find_code(const struct elffile *f, const Elf64_Phdr *segment, struct elfv8_blob *b,
+		      const struct builtin *places, uint32_t nr)
+{
+	const uint64_t end = segment->p_vaddr + segment->p_filesz, offset = segment->p_offset;
+	uint64_t at = (segment->p_vaddr + CODE_PAGE - 1) & ~(uint64_t)(CODE_PAGE - 1);
+
+	if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) || offset > f->size ||
+	    segment->p_filesz > f->size - offset || end < segment->p_vaddr ||
+	    at < segment->p_vaddr || elffile_expect(f, offset, segment->p_filesz))
+		return false;
+	for (; at < end && b->code_size <= end - at; at += CODE_PAGE) {
+		b->code = at;
+		if (is_filled(f, at, places, nr))
+			return true;
+	}
+	return false;
+}
+
 bool elfv8_find(struct elfv8_blob *out, const struct elffile *f)
 {
-	const Elf64_Shdr *text = elffile_section(f, ".text");
 	struct builtin *places = calloc(BUILTINS_MAX, sizeof(*places));
 	uint32_t nr = 0;
 	bool found = false;
 
 	*out = (struct elfv8_blob){ .code_size = BLOB_MAX };
-	if (places && text && f->machine == EM_X86_64 &&
-	    !elffile_expect(f, text->sh_offset, text->sh_size))
+	if (places && f->machine == EM_X86_64)
 		nr = find_places(f, out, places);
-	for (uint64_t at = nr ? (text->sh_addr + CODE_PAGE - 1) & ~(uint64_t)(CODE_PAGE - 1) : 0;
-	     nr && !found && at - text->sh_addr + out->code_size <= text->sh_size;
-	     at += CODE_PAGE) {
-		out->code = at;
-		found = is_filled(f, at, places, nr);
-	}
+	/* All are missed in one call. */
+	for (uint32_t i = 0; !found && i < f->nr_phdrs && (nr || elffile_waits(f)); i++)
+		found = find_code(f, &f->phdrs[i], out, places, nr);
 	free(places);
-	return found;
+	return found && nr;
 }
 
 /* ---- names ---- */
@@ -1642,9 +1670,19 @@ static bool follow_run(const Elf64_Rela *r, void *ctx)
  */
 static bool search_names(const struct elffile *f, uint32_t nr, uint64_t *names)
 {
-	const Elf64_Shdr *data = elffile_section(f, ".rodata");
-	struct runs c = { .start = data ? data->sh_addr : 0, .size = data ? data->sh_size : 0 };
+	struct runs c = { .start = UINT64_MAX };
+	uint64_t end = 0;
 	char name[NAME_MAX];
+	Elf64_Shdr s;
+
+	/* Tables of functions are long runs as well. */
+	for (uint32_t i = 0; elffile_constants(f, i, &s); i++) {
+		if (s.sh_flags & SHF_EXECINSTR)
+			continue;
+		c.start = MIN(c.start, s.sh_addr);
+		end = MAX(end, s.sh_addr + s.sh_size);
+	}
+	c.size = MAX(end, c.start) - c.start;
 
 	if (!elffile_relative(f, follow_run, &c))
 		return false;

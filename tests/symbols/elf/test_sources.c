@@ -428,6 +428,62 @@ TEST(test_v8)
 	elfsym_fini(&t);
 }
 
+/*
+ * V8 in a stripped file: the builtins by their form, behind 40 MB of other constants, as in the
+ * official Node.js, in .rodata or in a file without section headers.
+ */
+TEST(test_v8_stripped)
+{
+	enum { CODE = 40 << 20, DATA = CODE - 0x4000, SIZE = CODE + 0x6000 };
+	uint8_t *bytes = calloc(1, SIZE);
+	Elf64_Phdr segments[] = {
+		{ .p_type = PT_LOAD, .p_flags = PF_R, .p_vaddr = 0x10000, .p_filesz = CODE },
+		{ .p_type = PT_LOAD,
+		  .p_flags = PF_R | PF_X,
+		  .p_offset = CODE,
+		  .p_vaddr = 0x10000 + CODE,
+		  .p_filesz = SIZE - CODE },
+	};
+	Elf64_Shdr sections[] = {
+		{ 0 },
+		{ .sh_name = 1, .sh_type = SHT_PROGBITS, .sh_addr = 0x10000, .sh_size = CODE }
+	};
+	char names[] = "\0.rodata";
+	struct elffile f = { .fd = -1,
+			     .memory = bytes,
+			     .size = SIZE,
+			     .elf_class = ELFCLASS64,
+			     .machine = EM_X86_64,
+			     .phdrs = segments,
+			     .nr_phdrs = 2,
+			     .shdrs = sections,
+			     .shstr = names,
+			     .shstr_size = sizeof(names) };
+	struct elfv8_blob b;
+
+	assert_non_null(bytes);
+	memset(bytes + CODE + 0x1000, 0xcc, 64 * V8_NR_BUILTINS);
+	for (uint32_t i = 0; i < V8_NR_BUILTINS; i++) {
+		const uint32_t place[2] = { 64 * i, 40 };
+
+		memcpy(bytes + DATA + 24 + (size_t)V8_ENTRY * i, place, sizeof(place));
+		memset(bytes + CODE + 0x1000 + (size_t)64 * i, 0x90, 40);
+	}
+	for (f.nr_shdrs = 0; f.nr_shdrs <= 2; f.nr_shdrs += 2) {
+		assert_true(elfv8_find(&b, &f));
+		assert_int_equal(b.code, segments[1].p_vaddr + 0x1000);
+		assert_int_equal(b.code_size, 64 * (V8_NR_BUILTINS - 1) + 40);
+		assert_int_equal(b.data, 0x10000 + DATA);
+		/* Beyond the end of the file: nothing is read. */
+		segments[1].p_filesz = UINT64_MAX / 2;
+		assert_false(elfv8_find(&b, &f));
+		segments[1].p_filesz = SIZE - CODE;
+	}
+	bytes[CODE + 0x1000 + 50] = 0;
+	assert_false(elfv8_find(&b, &f));
+	free(bytes);
+}
+
 /* All relocations are missed in one call: there are not enough calls for each piece. */
 TEST(test_v8_relocated)
 {
@@ -521,7 +577,7 @@ TEST(test_v8_searched)
 				      { DT_RELACOUNT, { V8_NR_BUILTINS } },
 				      { DT_NULL, { 0 } } };
 	Elf64_Phdr segments[] = {
-		{ .p_type = PT_LOAD, .p_filesz = SIZE, .p_memsz = SIZE },
+		{ .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = SIZE, .p_memsz = SIZE },
 		{ .p_type = PT_DYNAMIC, .p_offset = DYNAMIC, .p_filesz = sizeof(dynamic) },
 	};
 	Elf64_Shdr shdrs[] = {
