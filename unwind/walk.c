@@ -338,6 +338,16 @@ static int stop_of(const struct walk *w, enum step_result result)
 	return UNWIND_BAD_FRAME;
 }
 
+/*
+ * Return true if a frame is on another stack, which no larger copy has: a table has the CFA in the
+ * frame pointer @fp, which a function that switched stacks left there (gcc -fsplit-stack).
+ */
+static bool is_left(const struct walk *w, enum step_result result, uint64_t fp)
+{
+	return result == STEP_BEYOND && w->out->nr > 1 && !w->out->nr_guessed &&
+	       fp % w->word == 0 && fp - w->copy.sp >= COPY_MAX;
+}
+
 /* Check that the stack grows; only a signal frame may lead to another stack. */
 static bool has_grown(const struct walk *w, uint64_t old_pc, uint64_t old, bool signal)
 {
@@ -706,9 +716,12 @@ static int by_rows(struct walk *w, uint64_t row)
 		w->row_hits++;
 		if (result == STEP_ROOT && by_word_above(w, &f))
 			return WALK_ON;
+		if (result != STEP_CALLER && row & ROW_GUESS && result != STEP_ROOT)
+			return by_guess(w);
+		if (row_cfa_is_fp(row) && is_left(w, result, below.fp))
+			return UNWIND_SWITCHED;
 		if (result != STEP_CALLER)
-			return row & ROW_GUESS && result != STEP_ROOT ? by_guess(w)
-								      : stop_of(w, result);
+			return stop_of(w, result);
 		met = f.sp > below.sp && !w->expected && w->out->nr + 1 < UNWIND_FRAMES_MAX
 			      ? caller_recent(w, f.pc - 1)
 			      : NULL;
@@ -956,7 +969,11 @@ static int stop_of_rule(const struct walk *w, const struct cfi_rule *rule, enum 
 			   ? w->out->nr > 1
 			   : result == STEP_BEYOND && w->out->wanted - w->copy.sp >= COPY_MAX;
 
-	return far && rule && rule->row.kind == CFI_COMPLEX ? UNWIND_SWITCHED : stop_of(w, result);
+	if (rule && rule->row.kind == CFI_ROW && rule->row.cfa_is_fp)
+		far = is_left(w, result, w->f.reg[w->u->arch->fp]);
+	else
+		far = far && rule && rule->row.kind == CFI_COMPLEX;
+	return far ? UNWIND_SWITCHED : stop_of(w, result);
 }
 
 /* Go on to the caller of @from that a step has found; @flags: of a row derived from code. */

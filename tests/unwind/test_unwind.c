@@ -526,6 +526,49 @@ TEST(test_saved_stack, set_up)
 	no_truth = false;
 }
 
+/* As __morestack of gcc -fsplit-stack: it keeps its frame pointer on the stack that it has left. */
+__asm__(".text\n\t.type with_left_frame, @function\nwith_left_frame:\n\t.cfi_startproc\n\t"
+	"pushq %rbp\n\t.cfi_def_cfa_offset 16\n\t.cfi_offset rbp, -16\n\t"
+	"movq %rsi, %rbp\n\ttestq %rsi, %rsi\n\tcmovzq %rsp, %rbp\n\t.cfi_def_cfa rbp, 16\n\t"
+	"call *%rdi\n\t.cfi_def_cfa rsp, 16\n\tpopq %rbp\n\t.cfi_def_cfa_offset 8\n\tret\n\t"
+	".cfi_endproc\n\t.size with_left_frame, .-with_left_frame");
+void with_left_frame(void (*fn)(void), uint64_t fp);
+
+/* A number that is no address of a frame, or a near one, is none of another stack. */
+TEST(test_left_frame, set_up)
+{
+	struct unwinder *u[] = { world.step, world.row, world.row };
+	const uint64_t end = shot.stack_end;
+	const struct {
+		uint64_t fp;
+		int stop;
+	} frames[] = {
+		{ 0, UNWIND_COMPLETE }, /* the frame of with_left_frame() */
+		{ end + (1 << 20), UNWIND_SWITCHED },
+		{ end + (1 << 20) + 1, UNWIND_BAD_FRAME },
+		{ end - 128, UNWIND_BAD_FRAME },
+	};
+
+	no_truth = true;
+	for (size_t k = 0; k < ARRAY_SIZE(frames); k++) {
+		with_left_frame(take, frames[k].fp);
+		if (frames[k].fp)
+			shot.size = MIN(shot.size, end - 512 - shot.regs[SHOT_SP]);
+		world_load(&world, getpid());
+		for (size_t i = 0; i < ARRAY_SIZE(u); i++) {
+			struct unwind_input in = input();
+
+			in.stack_full = false;
+			unwind_sample(u[i], &in, &result);
+			assert_int_equal(result.stop, frames[k].stop);
+			assert_true(result.ip[0] == truth[0]);
+			assert_int_equal(result.nr_guessed, 0);
+			assert_true(!frames[k].fp || result.nr == 2);
+		}
+	}
+	no_truth = false;
+}
+
 /* The same with its frame in order: the rest of the stack is the one that it has left. */
 __asm__(".text\n\t.type on_left_stack, @function\non_left_stack:\n\t.cfi_startproc\n\t"
 	".cfi_undefined rip\n\t.cfi_undefined rsp\n\t"
