@@ -282,8 +282,9 @@ def sequences(t):
 
 
 def may_go_first():
-    """Whether this user may take a real-time priority."""
-    return subprocess.run(["chrt", "-r", "1", "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0
+    """Whether this user may take a real-time priority, and did not choose a nice value."""
+    chrt = ["chrt", "-r", "1", "true"]
+    return not os.getpriority(os.PRIO_PROCESS, 0) and subprocess.run(chrt, stderr=subprocess.DEVNULL, check=False).returncode == 0
 
 
 def priority(t):

@@ -209,14 +209,17 @@ TEST(test_against_addr2line, setup, teardown)
 	enum { NR = 10000 };
 	struct fixture *f = *state;
 	char in[] = "/tmp/test_dwarf.XXXXXX", command[512], line[2100];
-	uint64_t *vaddrs = calloc(NR, sizeof(*vaddrs));
-	struct oracle_frame *want = calloc(OVERLAP_MAX, sizeof(*want));
+	uint64_t *vaddrs;
+	struct oracle_frame *want;
 	unsigned int seed = 1, nr_inlined = 0, nr_frames = 0, nr_files = 0;
-	int fd = mkstemp(in);
-	FILE *file = fdopen(fd, "w"), *oracle;
+	FILE *file, *oracle;
 
 	if (system("command -v addr2line >/dev/null 2>&1"))
 		skip_test("not installed: addr2line");
+	vaddrs = calloc(NR, sizeof(*vaddrs));
+	want = calloc(OVERLAP_MAX, sizeof(*want));
+	file = fdopen(mkstemp(in), "w");
+	assert_true(vaddrs && want && file);
 	for (unsigned int i = 0; i < NR; i++) {
 		const struct image_symbol *s =
 			&f->image->symbols[(unsigned int)rand_r(&seed) % f->image->nr_symbols];

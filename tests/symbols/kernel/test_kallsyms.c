@@ -364,11 +364,12 @@ TEST(test_stored)
 	static const char other[] = "ffffffff99000000 T _text\nffffffff99000048 T startup_64\n";
 	uint8_t id[20];
 	struct kallsyms *k;
-	int fd = mkstemp(list);
+	int fd;
 
 	if (geteuid() ||
 	    recorded_kernel_build_id("/sys/kernel/notes", id, sizeof(id)) != sizeof(id))
 		skip_test("needs root and the build-id of the kernel");
+	fd = mkstemp(list);
 	assert_true(fd >= 0 && mkdtemp(parent));
 	snprintf(path, sizeof(path), "%s/proftop/kernel", parent);
 	store_parent = parent;

@@ -291,8 +291,10 @@ TEST(test_limits)
 	assert_int_equal(shared->nr_calls, 0);
 	c->time_ns = UINT64_MAX / 2;
 	c->took_ns = 0;
+	/* The first reading took up to all of them. */
+	c->nr_calls = 0;
 	assert_int_equal(read_sparse(c, NAPS), -EBADMSG);
-	assert_in_range(shared->nr_calls, 10, 24);
+	assert_int_equal(shared->nr_calls, 24);
 	read_sparse(c, NAPS);
 	assert_int_equal(shared->nr_calls, 0);
 	elf_sandbox_free(c);
