@@ -60,6 +60,366 @@ static const int signals[] = {
 	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT, SIGPIPE
 };
 
+/*
+ * Start and end of the state, and the profiles it takes in. Runs on: the main thread.
+ */
+
+#define ALARM_NS (5 * 1000000000ull)
+
+/* A request without an answer after this time was refused. */
+
+void model_init(struct ui_state *st, struct sampler *s, const struct ui_config *config, bool ascii)
+{
+	char host[65] = "";
+	struct list *functions;
+
+	memset(st, 0, sizeof(*st));
+	st->sampler = s;
+	st->config = config;
+	st->glyphs = theme_glyphs(ascii);
+	if (!config->host && gethostname(host, sizeof(host) - 1))
+		host[0] = '\0';
+	ui_state_clean(st->host, sizeof(st->host), config->host ? config->host : host);
+	st->set = config->set;
+	ui_state_set_time(st, (enum ui_config_time)config->set.time);
+	st->user_keys = config->user_keys;
+	for (unsigned int i = 0; i < CONFIG_COLUMN_VIEWS; i++)
+		st->lists[columns_view(i)].columns =
+			columns_parse(view_of(columns_view(i)), config->set.columns[i]);
+	st->folds = folds_new();
+	st->annotate.function = UINT32_MAX;
+	st->baseline = config->baseline;
+	st->baseline_path = config->baseline_path;
+	if (st->folds)
+		st->folds->by_change = st->baseline != NULL;
+	functions = &st->lists[VIEW_FUNCTIONS];
+	functions->sort = function_columns_find((enum ui_config_sort)config->set.sort);
+	functions->inverted = config->sort_inverted;
+	for (unsigned int i = 0; i < CONFIG_COLUMN_VIEWS; i++)
+		columns_parse_sort(view_of(columns_view(i)), config->set.sorts[i],
+				   &st->lists[columns_view(i)]);
+	st->lists[VIEW_MESSAGES].sort = view_messages.sorts->self;
+	if (config->set.filter) {
+		match_set(&functions->filter, config->set.filter);
+		match_set(&st->lists[VIEW_PROCESSES].filter, config->set.filter);
+	}
+	table_rebuild(st, VIEW_HELP);
+}
+
+void model_fini(struct ui_state *st)
+{
+	dialog_close(st);
+	words_fini(&st->words);
+	folds_free(st->folds);
+	free(st->rewind.strip);
+	free(st->rewind.query);
+	for (int i = 0; i < VIEW_NR; i++)
+		list_fini(&st->lists[i]);
+	match_fini(&st->scope.cgroup);
+	if (st->baseline != st->shown && st->baseline != st->latest)
+		profile_free(st->baseline);
+	if (st->shown != st->latest)
+		profile_free(st->shown);
+	profile_free(st->latest);
+	free(st->alarms);
+	if (st->annotate.arrows)
+		arrows_fini(st->annotate.arrows);
+	free(st->annotate.arrows);
+}
+
+/* Record lost and throttled samples of each CPU; they are shown for some seconds. */
+static void note_alarms(struct ui_state *st, const struct profile *p)
+{
+	if (st->nr_alarms != p->nr_cpus) {
+		struct alarm *alarms = calloc(p->nr_cpus ? p->nr_cpus : 1, sizeof(*alarms));
+
+		if (!alarms)
+			return;
+		free(st->alarms);
+		st->alarms = alarms;
+		st->nr_alarms = p->nr_cpus;
+	}
+	for (uint32_t i = 0; i < p->nr_cpus; i++) {
+		struct alarm *a = &st->alarms[i];
+
+		a->cpu = p->cpus[i].cpu;
+		if (!p->cpus[i].lost && !p->cpus[i].throttled)
+			continue;
+		a->lost = p->cpus[i].lost;
+		a->throttled = p->cpus[i].throttled;
+		a->until_ns = st->now_ns + ALARM_NS;
+	}
+}
+
+/* Show a new message of the sampler; an error about the last key or command is not cut short. */
+static void take_status(struct ui_state *st, const struct profile *p)
+{
+	if (p->status_seq == st->status_seq || ui_state_is_held(st))
+		return;
+	if (p->status[0])
+		ui_state_say(st, false, "%s", p->status);
+	st->status_seq = p->status_seq;
+}
+
+/*
+ * When all processes of the target have exited, show all samples: the last seconds would soon be an
+ * empty screen.
+ */
+static void show_whole(struct ui_state *st, const struct profile *p)
+{
+	bool ends = p->target_gone && !st->target_gone && !st->config->replayed;
+	char span[FORMAT_MAX];
+
+	if (p->target_gone && !st->target_gone)
+		st->gone_ns = MAX(p->running_ns, p->session_ns);
+	st->target_gone = p->target_gone;
+	if (st->whole_at_end && !p->target_gone) {
+		/* Another target. */
+		st->whole_at_end = false;
+		ui_state_ask_window(st, PROFILE_WINDOW);
+	}
+	if (!ends || ui_state_want_window(st) != PROFILE_WINDOW)
+		return;
+	st->whole_at_end = true;
+	ui_state_ask_window(st, PROFILE_TOTAL);
+	ui_state_say(st, false,
+		     "%.80s: all processes have exited; this is the whole run (z: its last %s)",
+		     p->target, format_span(span, st->set.window_ns).str);
+}
+
+/* Return how much a recording of @before bytes has grown, in KiB a second. */
+static uint64_t recorded_kb(const struct profile *p, uint64_t before)
+{
+	double bytes = (double)(p->recording.bytes - MIN(before, p->recording.bytes));
+
+	return (uint64_t)(bytes / 1024 / ((double)p->interval_ns / 1e9));
+}
+
+void model_take(struct ui_state *st, struct profile *p)
+{
+	struct profile *before = st->latest;
+
+	if (!p)
+		return;
+	assert(p != before && p != st->shown && p != st->baseline);
+	st->latest = p;
+	st->taken_ns = st->now_ns;
+	serve_publish(st->config->serve, p, NULL);
+	folds_arrived(st);
+	if (!st->frozen) {
+		st->shown = p;
+		folds_note(st);
+	}
+	if (p->interval_ns)
+		st->recorded_kb = recorded_kb(p, before && before->recording.on
+							 ? before->recording.bytes
+							 : 0);
+	folds_release(st, before);
+	note_alarms(st, p);
+	ui_state_choose_worst(st);
+	take_status(st, p);
+	show_whole(st, p);
+	if (!before && st->baseline_path && !baseline_is_on(st))
+		ui_state_say(st, true, "not compared: %.100s has no event %s", st->baseline_path,
+			     p->nr_events ? p->events[ui_state_event(st, p)].event.name : "");
+	if (p->nr_events && p->events[ui_state_event(st, p)].want_hz == st->asked_hz)
+		st->asked_hz = 0;
+	if (p->window == st->asked_window)
+		st->asked_window_ns = 0;
+	/* Other views are rebuilt when they are shown. */
+	if (!st->frozen || view_shown(st)->newest)
+		table_rebuild(st, st->view);
+	view_annotate_arrived(st);
+	if (st->dialog.ops)
+		dialog_refresh(st);
+}
+
+void model_folded(struct ui_state *st)
+{
+	folds_returned(st);
+	table_rebuild(st, st->view);
+}
+
+/*
+ * ^C at the end of the program.
+ */
+
+#define PATIENCE_SECONDS 2
+
+static void say(int sig)
+{
+	static const char text[] = "proftop: still ending: ^C leaves work that is not done\n";
+	ssize_t n = write(STDERR_FILENO, text, sizeof(text) - 1);
+
+	(void)n;
+}
+
+void shutdown_begin(void)
+{
+	const struct sigaction action = { .sa_handler = say, .sa_flags = SA_RESTART };
+	const struct timespec now = { 0 };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	/* Pressed twice: the first one was taken already. */
+	while (sigtimedwait(&set, NULL, &now) > 0)
+		;
+	signal(SIGINT, SIG_DFL);
+	sigaction(SIGALRM, &action, NULL);
+	sigaddset(&set, SIGALRM);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	alarm(PATIENCE_SECONDS);
+}
+
+/*
+ * Keys and the mouse: which part of the screen gets them. Runs on: the main thread.
+ */
+
+#define CLICK_NS   400000000ull /* between two presses of a double click */
+#define WHEEL_ROWS 3
+
+/* Find the topmost zone at a cell. */
+static const struct zone *zone_at(const struct ui_state *st, const struct key *key)
+{
+	for (uint32_t i = st->nr_zones; i-- > 0;) {
+		const struct zone *z = &st->zones[i];
+
+		if (key->row >= z->row && key->row - z->row < z->rows && key->col >= z->col &&
+		    key->col - z->col < z->cols)
+			return z;
+	}
+	return NULL;
+}
+
+static void click_row(struct ui_state *st, const struct key *key, const struct zone *z)
+{
+	const struct list *list = ui_state_list(st);
+	const struct view *v = view_of(st->view);
+	uint32_t row = list->top + key->row - z->row;
+	bool twice = st->now_ns - st->click_ns < CLICK_NS && st->click_row == key->row &&
+		     !(v->click && key->col != st->press.col);
+
+	if (v->click) {
+		if (!v->click(st, key->row - z->row, key->col))
+			return;
+	} else if (row < list->nr) {
+		table_move_to(st, row);
+	} else {
+		return;
+	}
+	st->press.on = true;
+	st->press.row = key->row;
+	st->press.col = key->col;
+	st->click_ns = twice ? 0 : st->now_ns;
+	st->click_row = key->row;
+	if (twice && v->context == CTX_LIST)
+		actions_do(st, ACT_OPEN, K_ENTER);
+}
+
+static void wheel(struct ui_state *st, const struct key *key, const struct zone *z, bool over)
+{
+	const struct view *v = view_of(st->view);
+	struct key arrow = { .code = key->button == BUTTON_UP ? K_UP : K_DOWN };
+
+	if (!over && v->wheel && z && z->kind == ZONE_ROWS) {
+		v->wheel(st, key->button == BUTTON_UP, key->row - z->row, key->col);
+		return;
+	}
+	for (int i = 0; i < WHEEL_ROWS; i++)
+		input_key(st, &arrow);
+}
+
+/* Handle a release: at another cell than the press, the view was dragged. */
+static void release(struct ui_state *st, const struct key *key, bool over)
+{
+	const struct view *v = view_of(st->view);
+	int rows = (int)key->row - st->press.row, cols = (int)key->col - st->press.col;
+
+	rewind_release(st, key->row, key->col);
+	if (st->press.on && !over && v->drag && (rows || cols))
+		v->drag(st, rows, cols);
+	st->press.on = false;
+}
+
+static void mouse(struct ui_state *st, const struct key *key)
+{
+	const struct zone *z = zone_at(st, key);
+	bool over = st->dialog.ops || st->prompt.kind;
+
+	assert(key->code == K_MOUSE);
+	if (key->button == BUTTON_RELEASED) {
+		release(st, key, over);
+		return;
+	}
+	st->press.on = false;
+	if (key->button != BUTTON_LEFT) {
+		wheel(st, key, z, over);
+		return;
+	}
+	if (!z)
+		return;
+	if (z->kind == ZONE_ENTRIES)
+		dialog_click(st, key->row - z->row);
+	else if (z->kind == ZONE_ACTION)
+		input_key(st, &(struct key){ .code = user_keys_first(st->user_keys,
+								     view_context(st), z->value) });
+	else if (over)
+		return;
+	else if (z->kind == ZONE_STRIP)
+		rewind_press(st, key->row, key->col);
+	else if (z->kind == ZONE_COLUMN)
+		table_sort_by(st, (uint8_t)z->value);
+	else if (z->kind == ZONE_VIEW)
+		navigate_to(st, z->value);
+	else
+		click_row(st, key, z);
+}
+
+/* Return whether the action is about rows. Changing the view, going back and quitting are not. */
+static bool is_about_rows(enum action action)
+{
+	return action != ACT_QUIT && action != ACT_BACK && action != ACT_HELP &&
+	       action != ACT_REDRAW && action != ACT_SUSPEND &&
+	       !(action >= ACT_VIEW_FUNCTIONS && action <= ACT_PREVIOUS_VIEW);
+}
+
+bool input_waits(const struct ui_state *st, const struct key *key)
+{
+	enum key_context context = view_context(st);
+
+	return context == CTX_LIST && folds_is_late(st) && !st->lists[st->view].nr &&
+	       is_about_rows(user_keys_find(st->user_keys, context, key->code));
+}
+
+void input_key(struct ui_state *st, const struct key *key)
+{
+	enum key_context context = view_context(st);
+	enum action action = user_keys_find(st->user_keys, context, key->code);
+
+	if (key->code == K_MOUSE) {
+		mouse(st, key);
+		return;
+	}
+	/* Clear the message of the key before. */
+	st->message[0] = '\0';
+	if (context == CTX_LIST && rewind_steer(st, key->code))
+		return;
+	/* Actions that are the same in all contexts. */
+	if (action == ACT_QUIT || action == ACT_REDRAW || action == ACT_SUSPEND)
+		actions_do(st, action, key->code);
+	else if (context == CTX_PICKER)
+		dialog_key(st, key);
+	else if (context == CTX_PROMPT)
+		prompt_keys_press(st, key);
+	else if (action)
+		actions_do(st, action, key->code);
+	else if (key->code)
+		ui_state_say(st, false, "no such key here (F1 lists them)");
+	prompt_keys_refresh(st);
+}
+
 struct app {
 	struct ui_state st;
 	struct terminal *term;
@@ -498,366 +858,6 @@ out:
 }
 
 /*
- * Start and end of the state, and the profiles it takes in. Runs on: the main thread.
- */
-
-#define ALARM_NS (5 * 1000000000ull)
-
-/* A request without an answer after this time was refused. */
-
-void model_init(struct ui_state *st, struct sampler *s, const struct ui_config *config, bool ascii)
-{
-	char host[65] = "";
-	struct list *functions;
-
-	memset(st, 0, sizeof(*st));
-	st->sampler = s;
-	st->config = config;
-	st->glyphs = theme_glyphs(ascii);
-	if (!config->host && gethostname(host, sizeof(host) - 1))
-		host[0] = '\0';
-	ui_state_clean(st->host, sizeof(st->host), config->host ? config->host : host);
-	st->set = config->set;
-	ui_state_set_time(st, (enum ui_config_time)config->set.time);
-	st->user_keys = config->user_keys;
-	for (unsigned int i = 0; i < CONFIG_COLUMN_VIEWS; i++)
-		st->lists[columns_view(i)].columns =
-			columns_parse(view_of(columns_view(i)), config->set.columns[i]);
-	st->folds = folds_new();
-	st->annotate.function = UINT32_MAX;
-	st->baseline = config->baseline;
-	st->baseline_path = config->baseline_path;
-	if (st->folds)
-		st->folds->by_change = st->baseline != NULL;
-	functions = &st->lists[VIEW_FUNCTIONS];
-	functions->sort = function_columns_find((enum ui_config_sort)config->set.sort);
-	functions->inverted = config->sort_inverted;
-	for (unsigned int i = 0; i < CONFIG_COLUMN_VIEWS; i++)
-		columns_parse_sort(view_of(columns_view(i)), config->set.sorts[i],
-				   &st->lists[columns_view(i)]);
-	st->lists[VIEW_MESSAGES].sort = view_messages.sorts->self;
-	if (config->set.filter) {
-		match_set(&functions->filter, config->set.filter);
-		match_set(&st->lists[VIEW_PROCESSES].filter, config->set.filter);
-	}
-	table_rebuild(st, VIEW_HELP);
-}
-
-void model_fini(struct ui_state *st)
-{
-	dialog_close(st);
-	words_fini(&st->words);
-	folds_free(st->folds);
-	free(st->rewind.strip);
-	free(st->rewind.query);
-	for (int i = 0; i < VIEW_NR; i++)
-		list_fini(&st->lists[i]);
-	match_fini(&st->scope.cgroup);
-	if (st->baseline != st->shown && st->baseline != st->latest)
-		profile_free(st->baseline);
-	if (st->shown != st->latest)
-		profile_free(st->shown);
-	profile_free(st->latest);
-	free(st->alarms);
-	if (st->annotate.arrows)
-		arrows_fini(st->annotate.arrows);
-	free(st->annotate.arrows);
-}
-
-/* Record lost and throttled samples of each CPU; they are shown for some seconds. */
-static void note_alarms(struct ui_state *st, const struct profile *p)
-{
-	if (st->nr_alarms != p->nr_cpus) {
-		struct alarm *alarms = calloc(p->nr_cpus ? p->nr_cpus : 1, sizeof(*alarms));
-
-		if (!alarms)
-			return;
-		free(st->alarms);
-		st->alarms = alarms;
-		st->nr_alarms = p->nr_cpus;
-	}
-	for (uint32_t i = 0; i < p->nr_cpus; i++) {
-		struct alarm *a = &st->alarms[i];
-
-		a->cpu = p->cpus[i].cpu;
-		if (!p->cpus[i].lost && !p->cpus[i].throttled)
-			continue;
-		a->lost = p->cpus[i].lost;
-		a->throttled = p->cpus[i].throttled;
-		a->until_ns = st->now_ns + ALARM_NS;
-	}
-}
-
-/* Show a new message of the sampler; an error about the last key or command is not cut short. */
-static void take_status(struct ui_state *st, const struct profile *p)
-{
-	if (p->status_seq == st->status_seq || ui_state_is_held(st))
-		return;
-	if (p->status[0])
-		ui_state_say(st, false, "%s", p->status);
-	st->status_seq = p->status_seq;
-}
-
-/*
- * When all processes of the target have exited, show all samples: the last seconds would soon be an
- * empty screen.
- */
-static void show_whole(struct ui_state *st, const struct profile *p)
-{
-	bool ends = p->target_gone && !st->target_gone && !st->config->replayed;
-	char span[FORMAT_MAX];
-
-	if (p->target_gone && !st->target_gone)
-		st->gone_ns = MAX(p->running_ns, p->session_ns);
-	st->target_gone = p->target_gone;
-	if (st->whole_at_end && !p->target_gone) {
-		/* Another target. */
-		st->whole_at_end = false;
-		ui_state_ask_window(st, PROFILE_WINDOW);
-	}
-	if (!ends || ui_state_want_window(st) != PROFILE_WINDOW)
-		return;
-	st->whole_at_end = true;
-	ui_state_ask_window(st, PROFILE_TOTAL);
-	ui_state_say(st, false,
-		     "%.80s: all processes have exited; this is the whole run (z: its last %s)",
-		     p->target, format_span(span, st->set.window_ns).str);
-}
-
-/* Return how much a recording of @before bytes has grown, in KiB a second. */
-static uint64_t recorded_kb(const struct profile *p, uint64_t before)
-{
-	double bytes = (double)(p->recording.bytes - MIN(before, p->recording.bytes));
-
-	return (uint64_t)(bytes / 1024 / ((double)p->interval_ns / 1e9));
-}
-
-void model_take(struct ui_state *st, struct profile *p)
-{
-	struct profile *before = st->latest;
-
-	if (!p)
-		return;
-	assert(p != before && p != st->shown && p != st->baseline);
-	st->latest = p;
-	st->taken_ns = st->now_ns;
-	serve_publish(st->config->serve, p, NULL);
-	folds_arrived(st);
-	if (!st->frozen) {
-		st->shown = p;
-		folds_note(st);
-	}
-	if (p->interval_ns)
-		st->recorded_kb = recorded_kb(p, before && before->recording.on
-							 ? before->recording.bytes
-							 : 0);
-	folds_release(st, before);
-	note_alarms(st, p);
-	ui_state_choose_worst(st);
-	take_status(st, p);
-	show_whole(st, p);
-	if (!before && st->baseline_path && !baseline_is_on(st))
-		ui_state_say(st, true, "not compared: %.100s has no event %s", st->baseline_path,
-			     p->nr_events ? p->events[ui_state_event(st, p)].event.name : "");
-	if (p->nr_events && p->events[ui_state_event(st, p)].want_hz == st->asked_hz)
-		st->asked_hz = 0;
-	if (p->window == st->asked_window)
-		st->asked_window_ns = 0;
-	/* Other views are rebuilt when they are shown. */
-	if (!st->frozen || view_shown(st)->newest)
-		table_rebuild(st, st->view);
-	view_annotate_arrived(st);
-	if (st->dialog.ops)
-		dialog_refresh(st);
-}
-
-void model_folded(struct ui_state *st)
-{
-	folds_returned(st);
-	table_rebuild(st, st->view);
-}
-
-/*
- * ^C at the end of the program.
- */
-
-#define PATIENCE_SECONDS 2
-
-static void say(int sig)
-{
-	static const char text[] = "proftop: still ending: ^C leaves work that is not done\n";
-	ssize_t n = write(STDERR_FILENO, text, sizeof(text) - 1);
-
-	(void)n;
-}
-
-void shutdown_begin(void)
-{
-	const struct sigaction action = { .sa_handler = say, .sa_flags = SA_RESTART };
-	const struct timespec now = { 0 };
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	/* Pressed twice: the first one was taken already. */
-	while (sigtimedwait(&set, NULL, &now) > 0)
-		;
-	signal(SIGINT, SIG_DFL);
-	sigaction(SIGALRM, &action, NULL);
-	sigaddset(&set, SIGALRM);
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
-	alarm(PATIENCE_SECONDS);
-}
-
-/*
- * Keys and the mouse: which part of the screen gets them. Runs on: the main thread.
- */
-
-#define CLICK_NS   400000000ull /* between two presses of a double click */
-#define WHEEL_ROWS 3
-
-/* Find the topmost zone at a cell. */
-static const struct zone *zone_at(const struct ui_state *st, const struct key *key)
-{
-	for (uint32_t i = st->nr_zones; i-- > 0;) {
-		const struct zone *z = &st->zones[i];
-
-		if (key->row >= z->row && key->row - z->row < z->rows && key->col >= z->col &&
-		    key->col - z->col < z->cols)
-			return z;
-	}
-	return NULL;
-}
-
-static void click_row(struct ui_state *st, const struct key *key, const struct zone *z)
-{
-	const struct list *list = ui_state_list(st);
-	const struct view *v = view_of(st->view);
-	uint32_t row = list->top + key->row - z->row;
-	bool twice = st->now_ns - st->click_ns < CLICK_NS && st->click_row == key->row &&
-		     !(v->click && key->col != st->press.col);
-
-	if (v->click) {
-		if (!v->click(st, key->row - z->row, key->col))
-			return;
-	} else if (row < list->nr) {
-		table_move_to(st, row);
-	} else {
-		return;
-	}
-	st->press.on = true;
-	st->press.row = key->row;
-	st->press.col = key->col;
-	st->click_ns = twice ? 0 : st->now_ns;
-	st->click_row = key->row;
-	if (twice && v->context == CTX_LIST)
-		actions_do(st, ACT_OPEN, K_ENTER);
-}
-
-static void wheel(struct ui_state *st, const struct key *key, const struct zone *z, bool over)
-{
-	const struct view *v = view_of(st->view);
-	struct key arrow = { .code = key->button == BUTTON_UP ? K_UP : K_DOWN };
-
-	if (!over && v->wheel && z && z->kind == ZONE_ROWS) {
-		v->wheel(st, key->button == BUTTON_UP, key->row - z->row, key->col);
-		return;
-	}
-	for (int i = 0; i < WHEEL_ROWS; i++)
-		input_key(st, &arrow);
-}
-
-/* Handle a release: at another cell than the press, the view was dragged. */
-static void release(struct ui_state *st, const struct key *key, bool over)
-{
-	const struct view *v = view_of(st->view);
-	int rows = (int)key->row - st->press.row, cols = (int)key->col - st->press.col;
-
-	rewind_release(st, key->row, key->col);
-	if (st->press.on && !over && v->drag && (rows || cols))
-		v->drag(st, rows, cols);
-	st->press.on = false;
-}
-
-static void mouse(struct ui_state *st, const struct key *key)
-{
-	const struct zone *z = zone_at(st, key);
-	bool over = st->dialog.ops || st->prompt.kind;
-
-	assert(key->code == K_MOUSE);
-	if (key->button == BUTTON_RELEASED) {
-		release(st, key, over);
-		return;
-	}
-	st->press.on = false;
-	if (key->button != BUTTON_LEFT) {
-		wheel(st, key, z, over);
-		return;
-	}
-	if (!z)
-		return;
-	if (z->kind == ZONE_ENTRIES)
-		dialog_click(st, key->row - z->row);
-	else if (z->kind == ZONE_ACTION)
-		input_key(st, &(struct key){ .code = user_keys_first(st->user_keys,
-								     view_context(st), z->value) });
-	else if (over)
-		return;
-	else if (z->kind == ZONE_STRIP)
-		rewind_press(st, key->row, key->col);
-	else if (z->kind == ZONE_COLUMN)
-		table_sort_by(st, (uint8_t)z->value);
-	else if (z->kind == ZONE_VIEW)
-		navigate_to(st, z->value);
-	else
-		click_row(st, key, z);
-}
-
-/* Return whether the action is about rows. Changing the view, going back and quitting are not. */
-static bool is_about_rows(enum action action)
-{
-	return action != ACT_QUIT && action != ACT_BACK && action != ACT_HELP &&
-	       action != ACT_REDRAW && action != ACT_SUSPEND &&
-	       !(action >= ACT_VIEW_FUNCTIONS && action <= ACT_PREVIOUS_VIEW);
-}
-
-bool input_waits(const struct ui_state *st, const struct key *key)
-{
-	enum key_context context = view_context(st);
-
-	return context == CTX_LIST && folds_is_late(st) && !st->lists[st->view].nr &&
-	       is_about_rows(user_keys_find(st->user_keys, context, key->code));
-}
-
-void input_key(struct ui_state *st, const struct key *key)
-{
-	enum key_context context = view_context(st);
-	enum action action = user_keys_find(st->user_keys, context, key->code);
-
-	if (key->code == K_MOUSE) {
-		mouse(st, key);
-		return;
-	}
-	/* Clear the message of the key before. */
-	st->message[0] = '\0';
-	if (context == CTX_LIST && rewind_steer(st, key->code))
-		return;
-	/* Actions that are the same in all contexts. */
-	if (action == ACT_QUIT || action == ACT_REDRAW || action == ACT_SUSPEND)
-		actions_do(st, action, key->code);
-	else if (context == CTX_PICKER)
-		dialog_key(st, key);
-	else if (context == CTX_PROMPT)
-		prompt_keys_press(st, key);
-	else if (action)
-		actions_do(st, action, key->code);
-	else if (key->code)
-		ui_state_say(st, false, "no such key here (F1 lists them)");
-	prompt_keys_refresh(st);
-}
-
-/*
  * --script: keys in, screen out, without a terminal. Runs on: the main thread.
  *
  * The screen is drawn after each key, as in the loop: page size and mouse
@@ -940,24 +940,6 @@ static bool is_name(const char *text, size_t size)
 	       strspn(text, NAME_BYTES) >= size;
 }
 
-int app_script_check(const char *keys, struct err *e)
-{
-	struct app_script_step step;
-
-	do {
-		const char *end = *keys == '<' ? strchr(keys, '>') : NULL;
-		size_t size = end ? (size_t)(end - keys) - 1 : 0;
-
-		if (end && is_name(keys + 1, size) &&
-		    (size >= NAME_MAX_BYTES || !step_of(keys + 1, size, &step)))
-			return err_set(e, -EINVAL,
-				       "--script: <%.*s>: unknown key\n"
-				       "  proftop(1) has the names; <lt> is the key '<'",
-				       (int)MIN(size, 60U), keys + 1);
-	} while (app_script_next(&keys).kind != SCRIPT_END);
-	return 0;
-}
-
 struct app_script_step app_script_next(const char **at)
 {
 	struct app_script_step step = { .kind = SCRIPT_END };
@@ -980,6 +962,24 @@ struct app_script_step app_script_next(const char **at)
 		return step;
 	}
 	return step;
+}
+
+int app_script_check(const char *keys, struct err *e)
+{
+	struct app_script_step step;
+
+	do {
+		const char *end = *keys == '<' ? strchr(keys, '>') : NULL;
+		size_t size = end ? (size_t)(end - keys) - 1 : 0;
+
+		if (end && is_name(keys + 1, size) &&
+		    (size >= NAME_MAX_BYTES || !step_of(keys + 1, size, &step)))
+			return err_set(e, -EINVAL,
+				       "--script: <%.*s>: unknown key\n"
+				       "  proftop(1) has the names; <lt> is the key '<'",
+				       (int)MIN(size, 60U), keys + 1);
+	} while (app_script_next(&keys).kind != SCRIPT_END);
+	return 0;
 }
 
 /* Take the next profile. Return false if none arrived within @ms, or none will: a recording ended.
