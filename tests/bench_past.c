@@ -9,6 +9,7 @@
  * Prints p50, p99 and the maximum of the time that passed, of the CPU time of all threads, which is
  * that of a machine that does nothing else, and of the CPU time of the UI thread alone.
  */
+#include "ui/app.c"
 #include "ui/rewind.c"
 
 #include <errno.h>

@@ -68,7 +68,8 @@ static const int signals[] = {
 
 /* A request without an answer after this time was refused. */
 
-void model_init(struct ui_state *st, struct sampler *s, const struct ui_config *config, bool ascii)
+static void model_init(struct ui_state *st, struct sampler *s, const struct ui_config *config,
+		       bool ascii)
 {
 	char host[65] = "";
 	struct list *functions;
@@ -106,7 +107,7 @@ void model_init(struct ui_state *st, struct sampler *s, const struct ui_config *
 	table_rebuild(st, VIEW_HELP);
 }
 
-void model_fini(struct ui_state *st)
+static void model_fini(struct ui_state *st)
 {
 	dialog_close(st);
 	words_fini(&st->words);
@@ -195,7 +196,8 @@ static uint64_t recorded_kb(const struct profile *p, uint64_t before)
 	return (uint64_t)(bytes / 1024 / ((double)p->interval_ns / 1e9));
 }
 
-void model_take(struct ui_state *st, struct profile *p)
+/* Take a new profile; the state owns it from now on. */
+static void model_take(struct ui_state *st, struct profile *p)
 {
 	struct profile *before = st->latest;
 
@@ -234,7 +236,8 @@ void model_take(struct ui_state *st, struct profile *p)
 		dialog_refresh(st);
 }
 
-void model_folded(struct ui_state *st)
+/* Show rows of folds that another thread made of the shown profile. */
+static void model_folded(struct ui_state *st)
 {
 	folds_returned(st);
 	table_rebuild(st, st->view);
@@ -246,7 +249,7 @@ void model_folded(struct ui_state *st)
 
 #define PATIENCE_SECONDS 2
 
-static void say(int sig)
+static void say_ending(int sig)
 {
 	static const char text[] = "proftop: still ending: ^C leaves work that is not done\n";
 	ssize_t n = write(STDERR_FILENO, text, sizeof(text) - 1);
@@ -256,7 +259,7 @@ static void say(int sig)
 
 void shutdown_begin(void)
 {
-	const struct sigaction action = { .sa_handler = say, .sa_flags = SA_RESTART };
+	const struct sigaction action = { .sa_handler = say_ending, .sa_flags = SA_RESTART };
 	const struct timespec now = { 0 };
 	sigset_t set;
 
@@ -318,6 +321,8 @@ static void click_row(struct ui_state *st, const struct key *key, const struct z
 		actions_do(st, ACT_OPEN, K_ENTER);
 }
 
+static void input_key(struct ui_state *st, const struct key *key);
+
 static void wheel(struct ui_state *st, const struct key *key, const struct zone *z, bool over)
 {
 	const struct view *v = view_of(st->view);
@@ -343,7 +348,7 @@ static void release(struct ui_state *st, const struct key *key, bool over)
 	st->press.on = false;
 }
 
-static void mouse(struct ui_state *st, const struct key *key)
+static void handle_mouse(struct ui_state *st, const struct key *key)
 {
 	const struct zone *z = zone_at(st, key);
 	bool over = st->dialog.ops || st->prompt.kind;
@@ -385,7 +390,9 @@ static bool is_about_rows(enum action action)
 	       !(action >= ACT_VIEW_FUNCTIONS && action <= ACT_PREVIOUS_VIEW);
 }
 
-bool input_waits(const struct ui_state *st, const struct key *key)
+/* Return whether the key is about rows that are still being folded. Then keep it until they are
+ * there. */
+static bool input_waits(const struct ui_state *st, const struct key *key)
 {
 	enum key_context context = view_context(st);
 
@@ -393,13 +400,14 @@ bool input_waits(const struct ui_state *st, const struct key *key)
 	       is_about_rows(user_keys_find(st->user_keys, context, key->code));
 }
 
-void input_key(struct ui_state *st, const struct key *key)
+/* Obey a key. */
+static void input_key(struct ui_state *st, const struct key *key)
 {
 	enum key_context context = view_context(st);
 	enum action action = user_keys_find(st->user_keys, context, key->code);
 
 	if (key->code == K_MOUSE) {
-		mouse(st, key);
+		handle_mouse(st, key);
 		return;
 	}
 	/* Clear the message of the key before. */
@@ -473,7 +481,7 @@ static bool wants_color(enum ui_config_color color)
 }
 
 /* Follow the terminal's size. */
-static void resize(struct app *a)
+static void follow_size(struct app *a)
 {
 	unsigned int rows, cols;
 
@@ -491,14 +499,14 @@ static void come_back(struct app *a)
 	if (a->background)
 		return;
 	term_enter(a->term);
-	resize(a);
+	follow_size(a);
 }
 
 /*
  * Stop, back to the shell. By SIGTSTP: the kernel ignores it if no shell
  * could continue us.
  */
-static void suspend(struct app *a)
+static void suspend_app(struct app *a)
 {
 	struct sigaction stop = { .sa_handler = SIG_DFL }, before;
 	sigset_t set;
@@ -516,7 +524,7 @@ static void suspend(struct app *a)
 	come_back(a);
 }
 
-static void show(struct app *a, struct profile *p)
+static void show_profile(struct app *a, struct profile *p)
 {
 	if (!p)
 		return;
@@ -526,7 +534,7 @@ static void show(struct app *a, struct profile *p)
 }
 
 /* Give large folds that a key requested to the folding thread. */
-static void lend(struct app *a)
+static void lend_folds(struct app *a)
 {
 	struct folds_of *of;
 	struct profile *p;
@@ -551,16 +559,16 @@ static void take_profile(struct app *a)
 		model_folded(&a->st);
 		a->dirty = true;
 	} else {
-		show(a, p);
+		show_profile(a, p);
 		/* Where the next profile is always ready, a baseline would never be folded. */
-		lend(a);
+		lend_folds(a);
 	}
 	if (folding_is_busy(folding))
 		return;
 	p = sampler_take(a->st.sampler);
 	of = p ? folds_plan(&a->st, p) : NULL;
 	if (!of || !folding_give(folding, p, of))
-		show(a, p);
+		show_profile(a, p);
 }
 
 /* Take a range of the past, and the heat strip. */
@@ -618,7 +626,7 @@ static int wait_for_editor(struct app *a, struct editor *ed)
 }
 
 /* Give the screen to the editor, and take it back. */
-static void edit(struct app *a)
+static void edit_source(struct app *a)
 {
 	const char *program = editor_program(), *path = a->st.edit.path;
 	struct editor_command command;
@@ -647,10 +655,10 @@ static void take_signals(struct app *a)
 	while (read(a->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		switch (info.ssi_signo) {
 		case SIGWINCH:
-			resize(a);
+			follow_size(a);
 			break;
 		case SIGTSTP:
-			suspend(a);
+			suspend_app(a);
 			break;
 		case SIGCONT:
 			come_back(a);
@@ -691,13 +699,13 @@ static void take_keys(struct app *a, short events)
 		input_key(&a->st, &key);
 		a->dirty = true;
 		if (a->st.suspend)
-			suspend(a);
+			suspend_app(a);
 		if (a->st.edit.path[0])
-			edit(a);
+			edit_source(a);
 	}
 }
 
-static void draw(struct app *a)
+static void draw_app(struct app *a)
 {
 	struct pollfd out = { .fd = term_output_fd(a->term), .events = POLLOUT };
 
@@ -800,8 +808,8 @@ static void loop(struct app *a)
 			a->dirty = true;
 		}
 		if (a->dirty && !a->gone && !a->st.quit && !a->ended_by)
-			draw(a);
-		lend(a);
+			draw_app(a);
+		lend_folds(a);
 		rewind_refresh(&a->st);
 		rest(a, time_thread_ns() - used_ns);
 		used_ns = time_thread_ns();
@@ -836,9 +844,9 @@ int app_run(struct sampler *s, const struct ui_config *config, struct err *e)
 	a.repaint_ns = a.st.now_ns + REPAINT_NS;
 	if (config->set.window != PROFILE_WINDOW)
 		sampler_set_window(s, config->set.window, config->set.window_ns);
-	resize(&a);
+	follow_size(&a);
 	if (a.canvas.cells) {
-		draw(&a);
+		draw_app(&a);
 		loop(&a);
 	} else {
 		rc = err_set(e, -ENOMEM, "out of memory for the screen");
@@ -940,7 +948,8 @@ static bool is_name(const char *text, size_t size)
 	       strspn(text, NAME_BYTES) >= size;
 }
 
-struct app_script_step app_script_next(const char **at)
+/* Return the next step and advance *@at. Bytes that are not UTF-8 are skipped. Pure. */
+static struct app_script_step app_script_next(const char **at)
 {
 	struct app_script_step step = { .kind = SCRIPT_END };
 	const char *end = **at == '<' ? memchr(*at, '>', strnlen(*at, NAME_MAX_BYTES)) : NULL;
@@ -1005,7 +1014,7 @@ static bool wait_profile(struct ui_state *st, int ms)
 }
 
 /* Return whether the strip, and the range of the past if one is shown, are the wanted ones. */
-static bool has_past(const struct ui_state *st)
+static bool past_arrived(const struct ui_state *st)
 {
 	const struct rewind *r = &st->rewind;
 
@@ -1023,7 +1032,7 @@ static void wait_past(struct ui_state *st)
 	struct strip *strip;
 
 	rewind_refresh(st);
-	while (!has_past(st) && time_now_ns() < end) {
+	while (!past_arrived(st) && time_now_ns() < end) {
 		if (poll(&fd, 1, 100) < 0 && errno != EINTR)
 			return;
 		sampler_take_past(st->sampler, &p, &strip);

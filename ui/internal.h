@@ -60,8 +60,6 @@ void outputs_stacks_now(struct ui_state *st);
 void outputs_stacks_of(struct ui_state *st, pid_t pid);
 /* Read the stacks of @a again, which is freed before the answer. */
 void outputs_stacks_again(struct ui_state *st, const struct asked_stacks *a, bool stop);
-/* Free the contents of a box. */
-void outputs_stacks_drop(void *asked);
 
 /*
  * Actions of the selected row: its menu, and its source in an editor. The
@@ -205,20 +203,7 @@ struct outputs {
 
 /* Keys and the mouse: which part of the screen gets them. Runs on: the main thread. */
 
-/* Obey a key. */
-void input_key(struct ui_state *st, const struct key *key);
-/* Return whether the key is about rows that are still being folded. Then keep it until they are
- * there. */
-bool input_waits(const struct ui_state *st, const struct key *key);
-
 /* Start and end of the state, and the profiles it takes in. Runs on: the main thread. */
-
-void model_init(struct ui_state *st, struct sampler *s, const struct ui_config *config, bool ascii);
-void model_fini(struct ui_state *st);
-/* Take a new profile; the state owns it from now on. */
-void model_take(struct ui_state *st, struct profile *p);
-/* Show rows of folds that another thread made of the shown profile. */
-void model_folded(struct ui_state *st);
 
 /* One line of input at the bottom of the screen. Runs on: the main thread. */
 
@@ -312,8 +297,6 @@ struct app_script_step {
 	unsigned int rows, cols; /* SCRIPT_SIZE */
 };
 
-/* Return the next step and advance *@at. Bytes that are not UTF-8 are skipped. Pure. */
-struct app_script_step app_script_next(const char **at);
 /* Check the names of keys. 0, or -EINVAL with a message: one of them is not known. Pure. */
 int app_script_check(const char *keys, struct err *e);
 

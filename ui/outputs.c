@@ -280,7 +280,8 @@ static void choose_tasks(const struct ui_state *st, struct lock_work *w, bool an
 	}
 }
 
-void outputs_stacks_drop(void *asked)
+/* Free the contents of a box. */
+static void outputs_stacks_drop(void *asked)
 {
 	struct asked_stacks *a = asked;
 
@@ -388,7 +389,7 @@ static bool find_lock(struct lock_work *w)
 	return true;
 }
 
-static int run(struct file_work *work, struct err *e)
+static int run_lock(struct file_work *work, struct err *e)
 {
 	struct lock_work *w = (struct lock_work *)work;
 
@@ -398,7 +399,7 @@ static int run(struct file_work *work, struct err *e)
 }
 
 /* Show the box. */
-static int finish(struct file_work *work, struct err *e)
+static int show_lock(struct file_work *work, struct err *e)
 {
 	struct lock_work *w = (struct lock_work *)work;
 
@@ -408,7 +409,7 @@ static int finish(struct file_work *work, struct err *e)
 	return 0;
 }
 
-static void free_work(struct file_work *work)
+static void free_lock(struct file_work *work)
 {
 	struct lock_work *w = (struct lock_work *)work;
 
@@ -424,9 +425,9 @@ static struct lock_work *new_work(struct ui_state *st, const char *doing)
 
 	if (!w)
 		return NULL;
-	*w = (struct lock_work){ .work = { .run = run,
-					   .finish = finish,
-					   .free = free_work,
+	*w = (struct lock_work){ .work = { .run = run_lock,
+					   .finish = show_lock,
+					   .free = free_lock,
 					   .doing = doing,
 					   .own_rights = true },
 				 .st = st,
@@ -489,7 +490,7 @@ void outputs_lock(struct ui_state *st)
 		     st->config->replayed     ? "not available when replaying a recording"
 		     : st->shown->stack_waits ? "no thread waited for a lock"
 					      : "waits are not measured (^ measures them)");
-	free_work(&w->work);
+	free_lock(&w->work);
 }
 
 void outputs_stacks_now(struct ui_state *st)

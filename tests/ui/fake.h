@@ -11,7 +11,7 @@
 #include <errno.h>
 
 #include "sampler/sampler.h"
-#include "ui/internal.h"
+#include "ui/app.c"
 #include "ui/view/view.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"

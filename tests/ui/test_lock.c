@@ -4,6 +4,7 @@
  * Live: waits for threads or processes.
  */
 #include "ui/command.c"
+#include "ui/outputs.c"
 
 #include "ui/internal.h"
 #include "tests/ui/golden.h"
