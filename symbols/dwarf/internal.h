@@ -143,13 +143,6 @@ _Static_assert(sizeof(struct dwarf_wire_request) <= SANDBOX_REQUEST_MAX, "a requ
 
 #define DWARF_SANDBOX_OPEN_NS 8000000000ULL /* limit of opening; other calls have less */
 
-/*
- * Return whether all split files that were wanted were read: 0; -ENOTSUP: one is missing, -EACCES:
- * it is of another user, -E2BIG: too large, -ELIBBAD: damaged, or not of this program. -EUCLEAN:
- * lines or names of the file are damaged.
- */
-int dwarf_sandbox_split(const struct dwarf_sandbox *d);
-
 /* Chains at some addresses; the texts of @frames are in @texts. */
 struct dwarf_chains {
 	uint32_t nr;			      /* addresses done: the worker stops after its slice */

@@ -256,7 +256,12 @@ void dwarf_sandbox_close(struct dwarf_sandbox *d)
 	free(d);
 }
 
-int dwarf_sandbox_split(const struct dwarf_sandbox *d)
+/*
+ * Return whether all split files that were wanted were read: 0; -ENOTSUP: one is missing, -EACCES:
+ * it is of another user, -E2BIG: too large, -ELIBBAD: damaged, or not of this program. -EUCLEAN:
+ * lines or names of the file are damaged.
+ */
+static int dwarf_sandbox_split(const struct dwarf_sandbox *d)
 {
 	return d->split_rc;
 }

@@ -215,12 +215,6 @@ struct ended_ids {
 };
 
 /*
- * Loader or set-up: read /proc/PID/{maps,status,task}. 0 or -errno (ESRCH, EACCES
- * are normal).
- */
-int maps_load(struct maps *m, pid_t pid);
-
-/*
  * Incarnations of processes and threads, found by id and time.
  *
  * A struct process is one image of one pid: it begins with fork, exec, or the

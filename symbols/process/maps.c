@@ -32,9 +32,7 @@
 #include "symbols/image/image.h"
 #include "symbols/script/script.h"
 
-/*
- * All functions that take a struct maps need its lock, unless noted.
- */
+/* All functions that take a struct maps need its lock, unless noted. */
 
 #define COMM_SIZE 15u /* that the kernel keeps */
 
@@ -931,8 +929,8 @@ static bool is_same_process(const struct name *n, const struct task *t,
 }
 
 /* Find a name of the process of @t, that of the thread too if @thread; NULL: there is none. */
-static struct name *find(const struct ended *e, const struct task *t,
-			 const struct process_details *known, bool thread)
+static struct name *find_ended(const struct ended *e, const struct task *t,
+			       const struct process_details *known, bool thread)
 {
 	uint64_t hash = texts_hash(e, t, known, thread);
 	uint32_t at = 0, id;
@@ -1017,13 +1015,13 @@ static uint32_t ended_task(struct ended *e, struct tasks *to, const struct task 
 	if (!t.process_comm.size)
 		t.process_comm = t.comm;
 	t.process_comm = details_name(t.process_comm, known->program);
-	n = find(e, &t, known, true);
+	n = find_ended(e, &t, known, true);
 	if (!n && e->nr >= ENDED_PLACED_MAX) {
 		known = &unplaced;
-		n = find(e, &t, known, true);
+		n = find_ended(e, &t, known, true);
 	}
 	if (!n)
-		n = add(e, &t, known, find(e, &t, known, false), ids);
+		n = add(e, &t, known, find_ended(e, &t, known, false), ids);
 	if (!n)
 		return TASK_UNKNOWN;
 	count(e, n, task, to->serial);
@@ -1117,10 +1115,8 @@ static struct safe_text process_comm(const struct maps *m, const struct process 
 	return th ? process_thread_name(th, time_ns)->comm : TEXT("");
 }
 
-/*
- * Return the id of a thread under its name at @time_ns, given now if this is the first sample of
- * that name.
- */
+/* Return the id of a thread under its name at @time_ns, given now if this is the first sample of
+ * that name. */
 static uint32_t task_id(const struct maps *m, struct tasks *tasks, const struct process_thread *th,
 			const struct process *p, uint64_t time_ns)
 {
@@ -1915,7 +1911,8 @@ static void merge_gone(struct maps *m, const struct maps_load_reading *r)
 	process_end(&m->procs, p, r->began_ns);
 }
 
-int maps_load(struct maps *m, pid_t pid)
+/* Read /proc/PID/{maps,status,task}. 0 or -errno (ESRCH, EACCES are normal). */
+static int maps_load(struct maps *m, pid_t pid)
 {
 	struct maps_load_reading r = { .pid = pid, .uid = UINT32_MAX };
 	int code;

@@ -497,15 +497,6 @@ static int read_symbol_values(struct detect_search *search, const struct elffile
 	return search->out->stripped ? 0 : rc;
 }
 
-int detect_read_file(struct detect_file *out, const struct elffile *f, enum lang_kind kind,
-		     const char *name, uint64_t code)
-{
-	struct detect_search search = { .out = out, .name = name, .code = code };
-	int rc = find_symbols(&search, f, kind);
-
-	return rc ? rc : read_symbol_values(&search, f);
-}
-
 /* Get the bias of the addresses in the file; false: the mapping is not of this file. */
 static bool bias_of(const struct elffile *f, const struct detect_request *w, uint64_t *bias)
 {

@@ -219,13 +219,6 @@ uint32_t script_functions_find(struct script_functions *c, const struct code_key
 /* The ends of lines of scripts. */
 struct line_ends *script_functions_line_ends(struct script_functions *c);
 
-/*
- * Find the symbols of an interpreter of @kind in a file of this name, without the bias. 0 or
- * -ENOENT: some are missing.
- */
-int detect_read_file(struct detect_file *out, const struct elffile *f, enum lang_kind kind,
-		     const char *name, uint64_t code);
-
 /* Ruby: a member that a version does not have; the bound of a frame; an iseq by its flags. */
 #define RUBY_ABSENT	0xffffU
 #define RUBY_FRAME_MAX	256U
@@ -239,9 +232,6 @@ struct ruby_version {
 	struct ruby_layout layout;
 };
 
-/* Return that of a version; NULL: unknown. */
-const struct ruby_version *ruby_version(uint32_t version);
-
 /* A version of PHP that is read. */
 struct php_version {
 	const char *api; /* which extensions are checked against, in the file */
@@ -249,9 +239,6 @@ struct php_version {
 	bool compared;
 	struct php_layout layout;
 };
-
-/* Return row @i of them; NULL: there are no more. */
-const struct php_version *php_version(size_t i);
 
 /*
  * The messages between detect.c and its reader in the sandbox. Both have the same program.

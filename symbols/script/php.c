@@ -53,8 +53,8 @@
 #define STRING_HASH	8
 #define STRING_SIZE	16
 
-static bool add_frame(struct lang_work *k, const struct lang_sample *s, uint64_t addr,
-		      const uint8_t *f)
+static bool php_add_frame(struct lang_work *k, const struct lang_sample *s, uint64_t addr,
+			  const uint8_t *f)
 {
 	uint64_t func = bytes_u64(f + FRAME_FUNC);
 
@@ -142,8 +142,8 @@ static void end_chain(struct lang_work *k, bool root, bool cut)
 		k->nr = LANG_INNER;
 }
 
-static enum lang_status chain(struct lang_reader *r, const struct lang_process *p,
-			      const struct lang_sample *s, struct lang_thread *t)
+static enum lang_status php_chain(struct lang_reader *r, const struct lang_process *p,
+				  const struct lang_sample *s, struct lang_thread *t)
 {
 	struct lang_memory *m = &r->memory;
 	struct lang_work *k = &r->work;
@@ -171,7 +171,7 @@ static enum lang_status chain(struct lang_reader *r, const struct lang_process *
 		}
 		f = lang_memory_is_pointer(addr) ? prefetch_frame(r, t, addr, FRAME_SIZE, false)
 						 : NULL;
-		if (!f || !add_frame(k, s, addr, f)) {
+		if (!f || !php_add_frame(k, s, addr, f)) {
 			if (!cut)
 				return LANG_BAD_CHAIN;
 			break;
@@ -298,7 +298,7 @@ static bool read_functions(struct lang_memory *m, struct lang_work *w, const str
 }
 
 /* Read the names of classes, then the heads of all strings. */
-static bool read_strings(struct lang_memory *m, struct lang_work *w, const struct php_layout *l)
+static bool php_read_strings(struct lang_memory *m, struct lang_work *w, const struct php_layout *l)
 {
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		uint64_t scope = bytes_u64(lang_memory_piece(m, w->script_functions_of[i].header) +
@@ -325,13 +325,14 @@ static bool read_strings(struct lang_memory *m, struct lang_work *w, const struc
 	return lang_memory_fetch(m);
 }
 
-static enum lang_status codes(struct lang_reader *r, const struct lang_process *p, uint32_t process)
+static enum lang_status php_functions(struct lang_reader *r, const struct lang_process *p,
+				      uint32_t process)
 {
 	struct lang_memory *m = &r->memory;
 	struct lang_work *w = &r->work;
 
 	functions_number(r, process);
-	if (!read_functions(m, w, &p->php) || !read_strings(m, w, &p->php))
+	if (!read_functions(m, w, &p->php) || !php_read_strings(m, w, &p->php))
 		return LANG_BAD_CHAIN;
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		struct lang_function *f = &w->functions[i];
@@ -356,7 +357,8 @@ static const struct php_version phps[] = {
 #undef PHP_LAYOUT
 };
 
-const struct php_version *php_version(size_t i)
+/* Return row @i of them; NULL: there are no more. */
+static const struct php_version *php_version(size_t i)
 {
 	return i < ARRAY_SIZE(phps) ? &phps[i] : NULL;
 }
@@ -380,7 +382,7 @@ static void find_versions(struct detect_file *out, const char *bytes, size_t siz
 }
 
 /* Find the version of PHP, and the one that extensions are checked against: "API420220829,NTS". */
-static int on_file(struct detect_search *search, const struct elffile *f)
+static int php_on_file(struct detect_search *search, const struct elffile *f)
 {
 	struct detect_file *out = search->out;
 	Elf64_Shdr s;
@@ -398,7 +400,7 @@ static int on_file(struct detect_search *search, const struct elffile *f)
 }
 
 /* PHP's layout is that of its version. */
-static bool detect(struct lang_process *p, const struct detect_file *d, pid_t pid)
+static bool php_detect(struct lang_process *p, const struct detect_file *d, pid_t pid)
 {
 	const struct php_version *row = d->php ? php_version(d->php - 1) : NULL;
 
@@ -422,8 +424,8 @@ const struct language language_php = {
 	.shown = "execute_ex",
 	.runtime = "executor_globals",
 	.eval = "execute_ex",
-	.on_file = on_file,
-	.detect = detect,
-	.stack = chain,
-	.functions = codes,
+	.on_file = php_on_file,
+	.detect = php_detect,
+	.stack = php_chain,
+	.functions = php_functions,
 };

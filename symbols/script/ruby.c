@@ -543,7 +543,8 @@ static const struct ruby_version rubies[] = {
 #undef RUBY_LAYOUT
 };
 
-const struct ruby_version *ruby_version(uint32_t version)
+/* Return that of a version; NULL: unknown. */
+static const struct ruby_version *ruby_version(uint32_t version)
 {
 	const struct ruby_version *found = NULL;
 
@@ -553,7 +554,7 @@ const struct ruby_version *ruby_version(uint32_t version)
 	return found;
 }
 
-static void on_symbol(struct detect_search *search, const Elf64_Sym *s, const char *name)
+static void ruby_on_symbol(struct detect_search *search, const Elf64_Sym *s, const char *name)
 {
 	if (!strcmp(name, "rb_during_gc"))
 		search->entry = s->st_value;
@@ -626,7 +627,7 @@ static void find_ruby_vm(struct detect_search *search, const struct elffile *f)
 }
 
 /* Without its loop, which is found by an address in it; or without its VM, for the reason. */
-static int on_file(struct detect_search *search, const struct elffile *f)
+static int ruby_on_file(struct detect_search *search, const struct elffile *f)
 {
 	find_ruby_vm(search, f);
 	return search->out->version_at ? 1 : 0;
@@ -693,7 +694,7 @@ static bool ruby_fits(struct lang_process *p, const struct detect_file *d, pid_t
 }
 
 /* Set Ruby's version, "3.3.8", and its layout. True: the process may have no frames yet. */
-static bool detect(struct lang_process *p, const struct detect_file *d, pid_t pid)
+static bool ruby_detect(struct lang_process *p, const struct detect_file *d, pid_t pid)
 {
 	const struct ruby_version *row;
 	char said[16], *end;
@@ -733,9 +734,9 @@ const struct language language_ruby = {
 	.version = "ruby_version",
 	.eval = "rb_vm_exec",
 	.finds_loop = true,
-	.on_symbol = on_symbol,
-	.on_file = on_file,
-	.detect = detect,
+	.on_symbol = ruby_on_symbol,
+	.on_file = ruby_on_file,
+	.detect = ruby_detect,
 	.stack = stack_of,
 	.functions = codes,
 	.find_thread = find_thread,

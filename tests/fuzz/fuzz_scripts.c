@@ -12,7 +12,7 @@
 #include "tests/fuzz/check_chain.h"
 #include "tests/fuzz/made.h"
 #include "symbols/base/base.h"
-#include "symbols/script/internal.h"
+#include "symbols/script/ruby.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -132,7 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 #undef R_FIELD
 #undef R_LAYOUT
 	};
-	static const uint32_t rubies[] = { 0x03010200, 0x03030800, 0x04000600 };
+	static const uint32_t versions[] = { 0x03010200, 0x03030800, 0x04000600 };
 	struct lang_sample s = { .process = 1,
 				 .tid = 42,
 				 .is_main = true,
@@ -147,7 +147,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	image = image_of(data[1]);
 	made_begin(&memory, image);
 	memory.process.kind = kinds[data[0] % ARRAY_SIZE(kinds)];
-	memory.process.ruby = ruby_version(rubies[data[0] / 4 % ARRAY_SIZE(rubies)])->layout;
+	memory.process.ruby = ruby_version(versions[data[0] / 4 % ARRAY_SIZE(versions)])->layout;
 	memory.process.lua = luas[data[0] / 4 % ARRAY_SIZE(luas)];
 	memory.process.r = rs[data[0] / 4 % ARRAY_SIZE(rs)];
 	memory.process.runtime = PYMAKE_BASE + 4096;

@@ -14,14 +14,16 @@
 #include <unistd.h>
 
 #include "symbols/elf/elf.h"
+#include "symbols/script/php.c"
 #include "tests/langcase.h"
+#include "tests/makers/detect.h"
 
 #define LINE	    64U /* bytes of memory that are kept together */
 #define DATA_BESIDE 2048U
 #define PLACE	    "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %4095[^\n]"
 
 static struct langcase c;
-static struct lang_range kept[2]; /* of the data of BEAM */
+static struct lang_range kept_ranges[2]; /* of the data of BEAM */
 static char frames[LANGCASE_TEXT];
 static char *names; /* of the symbols of its file */
 static size_t names_size;
@@ -51,11 +53,11 @@ static void note(uint64_t addr, uint64_t size)
 static void note_data(uint64_t addr, uint64_t size, uint8_t *bytes)
 {
 	for (uint64_t i = 0; i < size; i++)
-		if (addr + i - kept[0].start >= kept[0].end - kept[0].start &&
-		    addr + i - kept[1].start >= kept[1].end - kept[1].start)
+		if (addr + i - kept_ranges[0].start >= kept_ranges[0].end - kept_ranges[0].start &&
+		    addr + i - kept_ranges[1].start >= kept_ranges[1].end - kept_ranges[1].start)
 			bytes[i] = 0;
 	for (int i = 0; i < 2; i++)
-		note(kept[i].start, kept[i].end - kept[i].start);
+		note(kept_ranges[i].start, kept_ranges[i].end - kept_ranges[i].start);
 }
 
 /* In place of libc's: notes each read. */
@@ -65,7 +67,7 @@ ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long nr_
 	ssize_t got = syscall(SYS_process_vm_readv, pid, local, nr_local, remote, nr_remote, flags);
 	uint64_t addr = nr_remote == 1 ? (uintptr_t)remote->iov_base : 0;
 
-	if (got > 0 && kept[0].end && addr == c.file.main[0].start)
+	if (got > 0 && kept_ranges[0].end && addr == c.file.main[0].start)
 		note_data(addr, (uint64_t)got, local->iov_base);
 	else if (got > 0 && nr_remote == 1)
 		note(addr, (uint64_t)got);
@@ -86,7 +88,7 @@ static void keep_names(const struct elffile *f)
 }
 
 /* Read the facts of the file that is mapped so. False: it is no such interpreter. */
-static bool read_file(const char *path, uint64_t start, uint64_t offset, uint64_t code)
+static bool copy_file(const char *path, uint64_t start, uint64_t offset, uint64_t code)
 {
 	const char *slash = strrchr(path, '/');
 	struct elffile f;
@@ -142,7 +144,7 @@ static bool find_file(pid_t pid, uint64_t code)
 			continue;
 		/* Of a process in another root the path is that of ours, if it can be seen. */
 		snprintf(real, sizeof(real), "%s%s", access(path, R_OK) ? root : "", path);
-		found = read_file(real, start, offset, code);
+		found = copy_file(real, start, offset, code);
 	}
 	if (maps)
 		fclose(maps);
@@ -283,7 +285,7 @@ static int put_case(FILE *f, pid_t pid, const char *what)
 		fwrite(bytes, 1, b->size, f);
 		fputc('\n', f);
 	}
-	if (kept[0].end)
+	if (kept_ranges[0].end)
 		fprintf(f, "zero %" PRIx64 " %" PRIx64 "\n", c.file.main[0].start,
 			c.file.main[0].end - c.file.main[0].start);
 	return fclose(f);
@@ -306,8 +308,8 @@ static void narrow_data(pid_t pid)
 	while (atoms + 8 < c.file.main[0].end &&
 	       (!lang_memory_copy(pid, atoms, (uint8_t *)&word, 8) || word != c.process.beam.atoms))
 		atoms += 8;
-	kept[0] = beside(c.process.runtime);
-	kept[1] = beside(atoms);
+	kept_ranges[0] = beside(c.process.runtime);
+	kept_ranges[1] = beside(atoms);
 	c.nr_blocks = 0;
 	langcase_describe(&c, pid);
 }

@@ -34,7 +34,7 @@
 #include "symbols/base/base.h"
 #include "symbols/sandbox/sandbox.h"
 #include "symbols/image/image.h"
-#include "symbols/process/internal.h"
+#include "symbols/process/maps.c"
 #include "symbols/name/name.h"
 #include "symbols/code/code.h"
 #include "symbols/symbols.h"
@@ -171,7 +171,7 @@ static uint64_t user_register(const struct tool *t, const struct record_sample *
 	return s->regs ? unwind_register(s->regs, counters_layout(t->counters)->regs_mask, nr) : 0;
 }
 
-static void keep(struct tool *t, const struct record_sample *s)
+static void keep_sample(struct tool *t, const struct record_sample *s)
 {
 	struct pipeline_stack stack;
 	struct sample *out;
@@ -227,7 +227,7 @@ static void take(struct tool *t, uint32_t cpu)
 			continue;
 		langreader_note_event(t->readers[cpu], r.sample.id,
 				      counters_event_of(t->counters, cpu, r.sample.id));
-		keep(t, &r.sample);
+		keep_sample(t, &r.sample);
 	}
 	ring_end(ring);
 	places_grow(t->places);
@@ -318,7 +318,7 @@ static bool fits_line(const struct tool *t, uint64_t place, int line)
 	return (int)c->first_line <= line || is_eval(c);
 }
 
-static int by_time(const void *a, const void *b)
+static int by_sample_time(const void *a, const void *b)
 {
 	const struct sample *x = a, *y = b;
 
@@ -408,7 +408,7 @@ static int judge(struct tool *t)
 	uint32_t certain[3] = { 0 }, guessed[3] = { 0 }, none[LANG_OK] = { 0 }, nones = 0;
 	uint32_t doubts[INTERLEAVE_DOUBTS] = { 0 };
 
-	qsort(t->samples, t->nr_samples, sizeof(*t->samples), by_time);
+	qsort(t->samples, t->nr_samples, sizeof(*t->samples), by_sample_time);
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct truth_entry *e = &t->truth->entries[i];
 		struct sample *s = e->time_ns && !e->cut ? sample_of(t, e) : NULL;
@@ -742,7 +742,7 @@ static int judge_java(struct tool *t)
 	struct java_result r = { 0 };
 	const uint32_t *sure = r.by_sure[1], *guess = r.by_sure[0];
 
-	qsort(t->samples, t->nr_samples, sizeof(*t->samples), by_time);
+	qsort(t->samples, t->nr_samples, sizeof(*t->samples), by_sample_time);
 	for (uint32_t i = 0; i < nr; i++)
 		judge_entry(t, &t->truth->entries[i], &r);
 	printf("samples %u pending %u signals %u matched %u elsewhere %u failed %u skipped %u cut "

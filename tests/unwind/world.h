@@ -15,7 +15,7 @@
 
 #include "symbols/base/base.h"
 #include "symbols/image/image.h"
-#include "symbols/process/internal.h"
+#include "symbols/process/maps.c"
 #include "symbols/name/name.h"
 #include "symbols/symbols.h"
 #include "unwind/unwind.h"

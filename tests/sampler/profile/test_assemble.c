@@ -25,7 +25,7 @@
 #include "tests/unhash.h"
 #include "symbols/sandbox/sandbox.h"
 #include "symbols/image/image.h"
-#include "symbols/process/internal.h"
+#include "symbols/process/maps.c"
 #include "symbols/name/name.h"
 #include "symbols/code/code.h"
 #include "symbols/symbols.h"

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/dwarf/internal.h"
+#include "symbols/dwarf/lines.c"
 #include "symbols/base/file.h"
 #include "symbols/elf/elf.h"
 #include "symbols/image/image.h"
@@ -235,7 +235,7 @@ TEST(same_as_usual_dwarf)
 }
 
 /* Return dwarf_sandbox_split() after all addresses were looked up. */
-static int split_state(void)
+static int state_of_split(void)
 {
 	struct dwarf_sandbox *split;
 	uint64_t start = 0, end = 0;
@@ -267,7 +267,7 @@ static void damaged_sections(void)
 				    "objcopy --update-section .debug_%s=y plain split",
 				    sections[i], sections[i]),
 				 0);
-		assert_int_equal(split_state(), -EUCLEAN);
+		assert_int_equal(state_of_split(), -EUCLEAN);
 	}
 	assert_non_null(strstr(dwarf_object_words(-EUCLEAN), "damaged"));
 }
@@ -277,18 +277,18 @@ TEST(refused_files)
 {
 	if (!build("gcc", "-gdwarf-5 -gsplit-dwarf", "cp a/one.dwo saved"))
 		skip();
-	assert_int_equal(split_state(), 0);
+	assert_int_equal(state_of_split(), 0);
 	assert_int_equal(sh("cp b/two.dwo a/one.dwo"), 0);
-	assert_int_equal(split_state(), -ELIBBAD);
+	assert_int_equal(state_of_split(), -ELIBBAD);
 	assert_int_equal(sh("head -c 3000 /dev/zero >a/one.dwo"), 0);
-	assert_int_equal(split_state(), -ELIBBAD);
+	assert_int_equal(state_of_split(), -ELIBBAD);
 	assert_int_equal(sh("rm a/one.dwo; mkfifo a/one.dwo"), 0);
-	assert_int_equal(split_state(), -ENOTSUP);
+	assert_int_equal(state_of_split(), -ENOTSUP);
 	assert_int_equal(sh("rm a/one.dwo"), 0);
-	assert_int_equal(split_state(), -ENOTSUP);
+	assert_int_equal(state_of_split(), -ENOTSUP);
 	if (!geteuid()) {
 		assert_int_equal(sh("cp saved a/one.dwo; chown nobody a/one.dwo"), 0);
-		assert_int_equal(split_state(), -EACCES);
+		assert_int_equal(state_of_split(), -EACCES);
 	}
 	assert_non_null(strstr(dwarf_object_words(-EACCES), "another user"));
 	damaged_sections();
@@ -330,7 +330,7 @@ TEST(damaged_files)
 			fputc(rand(), f);
 		}
 		fflush(f);
-		split_state();
+		state_of_split();
 	}
 	free(bytes);
 	fclose(f);

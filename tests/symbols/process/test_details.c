@@ -3,7 +3,7 @@
  * The details in /proc: of this process and of a child.
  * Live: waits for threads or processes.
  */
-#include "symbols/process/internal.h"
+#include "symbols/process/maps.c"
 
 #include "tests/prelude.h"
 

@@ -4,7 +4,7 @@
  * on.
  * Live: waits for threads or processes.
  */
-#include "symbols/process/internal.h"
+#include "symbols/process/maps.c"
 
 #include "tests/prelude.h"
 
@@ -84,7 +84,7 @@ static void publish(uint64_t now)
 	rcu_quiescent_state();
 }
 
-static struct maps_hit find(pid_t pid, pid_t tid, uint64_t time)
+static struct maps_hit find_at(pid_t pid, pid_t tid, uint64_t time)
 {
 	struct maps_hit hit;
 
@@ -94,20 +94,20 @@ static struct maps_hit find(pid_t pid, pid_t tid, uint64_t time)
 
 static const struct task *task_of(pid_t pid, pid_t tid, uint64_t time)
 {
-	return maps_task(maps, find(pid, tid, time).task);
+	return maps_task(maps, find_at(pid, tid, time).task);
 }
 
 /* The name of the mapping at @addr; "" for none. */
 static const char *name_at(pid_t pid, uint64_t addr, uint64_t time)
 {
-	const struct mapping *m = space_find(find(pid, pid, time).space, addr, time);
+	const struct mapping *m = space_find(find_at(pid, pid, time).space, addr, time);
 
 	return m ? m->object->name.str : "";
 }
 
 static uint64_t offset_at(pid_t pid, uint64_t addr, uint64_t time)
 {
-	const struct mapping *m = space_find(find(pid, pid, time).space, addr, time);
+	const struct mapping *m = space_find(find_at(pid, pid, time).space, addr, time);
 
 	assert_non_null(m);
 	assert_true(addr >= m->start && addr < m->end);
@@ -138,22 +138,22 @@ TEST(test_described_twice, setup, teardown)
 
 	tell_exec(7, "node", 10);
 	publish(20);
-	hit = find(7, 7, LATE);
+	hit = find_at(7, 7, LATE);
 	assert_null(hit.lang);
 	maps_describe(maps, 7, hit.process, desc_new("unknown"));
-	hit = find(7, 7, LATE);
+	hit = find_at(7, 7, LATE);
 	assert_string_equal(hit.lang->reason, "unknown");
 	maps_describe(maps, 7, hit.process, desc_new("unknown as well"));
-	assert_string_equal(find(7, 7, LATE).lang->reason, "unknown");
+	assert_string_equal(find_at(7, 7, LATE).lang->reason, "unknown");
 	maps_describe(maps, 7, hit.process, desc_new(NULL));
-	assert_null(find(7, 7, LATE).lang->reason);
+	assert_null(find_at(7, 7, LATE).lang->reason);
 	assert_string_equal(hit.lang->reason, "unknown"); /* still in use */
 	maps_describe(maps, 7, hit.process, desc_new("unknown"));
-	assert_null(find(7, 7, LATE).lang->reason);
+	assert_null(find_at(7, 7, LATE).lang->reason);
 	/* A child has the description of its parent. */
 	maps_on_fork(maps, 8, 7, 8, 7, 30);
 	publish(40);
-	assert_ptr_equal(find(8, 8, LATE).lang, find(7, 7, LATE).lang);
+	assert_ptr_equal(find_at(8, 8, LATE).lang, find_at(7, 7, LATE).lang);
 }
 
 /* A thread of V8 that compiles is known by its name, in a process that runs V8 only. */
@@ -165,11 +165,11 @@ TEST(test_own_thread, setup, teardown)
 	maps_on_fork(maps, 7, 7, 9, 7, 15);
 	tell_comm(7, 9, "V8Worker", false, 16);
 	publish(20);
-	hit = find(7, 9, LATE);
+	hit = find_at(7, 9, LATE);
 	assert_int_equal(hit.own_thread, 0);
 	maps_describe(maps, 7, hit.process, desc_new(NULL));
-	assert_int_equal(find(7, 9, LATE).own_thread, LANG_VM);
-	assert_int_equal(find(7, 7, LATE).own_thread, LANG_NO_FRAMES);
+	assert_int_equal(find_at(7, 9, LATE).own_thread, LANG_VM);
+	assert_int_equal(find_at(7, 7, LATE).own_thread, LANG_NO_FRAMES);
 }
 
 /* A file is found to be an interpreter after processes have mapped it. */
@@ -184,7 +184,7 @@ TEST(test_interpreter_late, setup, teardown)
 	tell_exec(9, "another", 12);
 	publish(20);
 	assert_false(maps_next_interpreter(maps, &in));
-	object = space_find(find(7, 7, LATE).space, 0x400000, LATE)->object;
+	object = space_find(find_at(7, 7, LATE).space, 0x400000, LATE)->object;
 	atomic_store(&object->loop, 1);
 	for (int i = 0; i < 2; i++) /* noted once */
 		maps_note_object(maps, object);
@@ -206,14 +206,14 @@ TEST(test_interpreter_late, setup, teardown)
 
 TEST(test_unknown, setup, teardown)
 {
-	struct maps_hit hit = find(77, 77, 5);
+	struct maps_hit hit = find_at(77, 77, 5);
 
 	assert_false(hit.known);
 	assert_null(hit.space);
 	assert_int_equal(hit.task, TASK_UNKNOWN);
 	assert_int_equal(maps_task(maps, TASK_UNKNOWN)->pid, -1);
 	assert_null(maps_task(maps, 4000));
-	hit = find(0, 0, 5);
+	hit = find_at(0, 0, 5);
 	assert_true(hit.known && hit.kernel_thread && !hit.space);
 	assert_string_equal(maps_task(maps, hit.task)->comm.str, "swapper");
 	assert_false(maps_ask(maps, 0, 5));
@@ -226,9 +226,9 @@ TEST(test_exec_by_time, setup, teardown)
 
 	tell_exec(10, "aaa", 100);
 	tell_exec(10, "bbb", 200);
-	assert_false(find(10, 10, 150).known); /* not published yet */
+	assert_false(find_at(10, 10, 150).known); /* not published yet */
 	publish(300);
-	assert_true(find(10, 10, 150).known);
+	assert_true(find_at(10, 10, 150).known);
 	assert_string_equal(name_at(10, 0x400123, 150), "aaa");
 	assert_string_equal(name_at(10, 0x400123, 250), "bbb");
 	assert_string_equal(name_at(10, 0x400123, 201), "bbb");
@@ -243,7 +243,7 @@ TEST(test_exec_by_time, setup, teardown)
 	assert_int_equal(b->start_ns, 200);
 	/* Slightly before all that is known: the oldest. */
 	assert_string_equal(task_of(10, 10, 50)->comm.str, "aaa");
-	assert_int_equal(find(10, 10, 150).task, find(10, 10, 160).task);
+	assert_int_equal(find_at(10, 10, 150).task, find_at(10, 10, 160).task);
 	/* The old image is forgotten after the keep time, and only then. */
 	publish(200 + KEEP);
 	assert_string_equal(name_at(10, 0x400123, 150), "aaa");
@@ -263,14 +263,14 @@ TEST(test_comm_change, setup, teardown)
 	publish(130);
 	assert_string_equal(task_of(11, 12, 115)->comm.str, "java");
 	assert_string_equal(task_of(11, 12, 121)->comm.str, "GC\xc2\xb7[31m");
-	before = find(11, 12, 115);
-	after = find(11, 12, 121);
+	before = find_at(11, 12, 115);
+	after = find_at(11, 12, 121);
 	assert_int_not_equal(before.task, after.task);
-	assert_int_equal(find(11, 12, 126).task, after.task); /* the same name is no news */
+	assert_int_equal(find_at(11, 12, 126).task, after.task); /* the same name is no news */
 	assert_int_equal(maps_task(maps, before.task)->process,
 			 maps_task(maps, after.task)->process);
 	/* A thread without a record is shown as the main one until it is read. */
-	after = find(11, 13, 126);
+	after = find_at(11, 13, 126);
 	assert_true(after.known && after.ask);
 	assert_int_equal(maps_task(maps, after.task)->tid, 11);
 }
@@ -295,7 +295,7 @@ static uint64_t round_ns(const struct loop *l, uint64_t *at)
 		l->step(*at);
 		if (*at % l->publish == 0) {
 			maps_publish(maps, *at, LATE); /* nothing is old enough to be forgotten */
-			find(LOOPER, LOOPER, *at);
+			find_at(LOOPER, LOOPER, *at);
 			rcu_quiescent_state();
 		}
 	}
@@ -381,7 +381,7 @@ static uint64_t processes_ns(const pid_t *pids, uint32_t nr)
 		tell_comm(pids[i], pids[i], "a", false, 100);
 	publish(200);
 	for (uint32_t i = 0; i < nr; i++)
-		assert_true(find(pids[i], pids[i], 200).process);
+		assert_true(find_at(pids[i], pids[i], 200).process);
 	return time_thread_ns() - begin_ns;
 }
 
@@ -422,15 +422,15 @@ TEST(test_recorded_limit, setup, teardown)
 	}
 	maps_stats(maps, &stats);
 	assert_true(stats.nr_processes > 200000 && stats.nr_processes <= 1 << 18);
-	assert_false(find(nr, nr, 200).process);
-	assert_true(find(nr, nr, 200).full);
-	assert_int_equal(find(nr, nr, 200).task, TASK_UNKNOWN);
+	assert_false(find_at(nr, nr, 200).process);
+	assert_true(find_at(nr, nr, 200).full);
+	assert_int_equal(find_at(nr, nr, 200).task, TASK_UNKNOWN);
 	assert_string_equal(task_of(5, 5, 200)->comm.str, "a");
 	tell_comm(5, 5, "next", true, 300);
 	tell_comm(nr, nr, "none", true, 300);
 	publish(400);
 	assert_string_equal(task_of(5, 5, 400)->comm.str, "next");
-	assert_false(find(nr, nr, 400).process);
+	assert_false(find_at(nr, nr, 400).process);
 	maps_stats(maps, &stats);
 	assert_true(stats.nr_processes <= 1 << 18);
 }
@@ -466,8 +466,8 @@ TEST(test_recorded_forks, setup, teardown)
 	assert_in_range(stats.nr_processes, NODES / 4, NODES / 2);
 	assert_string_equal(task_of(5, 5, 200)->comm.str, "init");
 	assert_string_equal(name_at(5, 0x400000, 200), "init");
-	assert_false(find(FORKED, FORKED, 200).process);
-	assert_true(find(FORKED, FORKED, 200).full);
+	assert_false(find_at(FORKED, FORKED, 200).process);
+	assert_true(find_at(FORKED, FORKED, 200).full);
 }
 
 /* Of too many threads of one process, the last ones are shown as its first. */
@@ -560,8 +560,8 @@ TEST(test_fork, setup, teardown)
 	publish(125);
 	maps_stats(maps, &stats);
 	assert_int_equal(stats.nr_spaces, spaces); /* shared */
-	assert_true(find(21, 21, 121).known);
-	assert_ptr_equal(find(21, 21, 121).space, find(20, 20, 121).space);
+	assert_true(find_at(21, 21, 121).known);
+	assert_ptr_equal(find_at(21, 21, 121).space, find_at(20, 20, 121).space);
 	assert_string_equal(name_at(21, 0x400000, 121), "sh");
 	assert_string_equal(task_of(21, 21, 121)->comm.str, "sh");
 	assert_int_not_equal(task_of(21, 21, 121)->process, task_of(20, 20, 121)->process);
@@ -582,7 +582,7 @@ TEST(test_fork, setup, teardown)
 	/* A child of someone unknown must be read. */
 	maps_on_fork(maps, 24, 23, 24, 23, 170);
 	publish(180);
-	assert_false(find(24, 24, 175).known);
+	assert_false(find_at(24, 24, 175).known);
 }
 
 /* Mappings that were replaced before a fork are of the parent only. */
@@ -609,7 +609,7 @@ TEST(test_fork_past, setup, teardown)
 	assert_string_equal(name_at(26, at, 125), "second.so");
 	assert_string_equal(name_at(28, at, 165), "third.so");
 	assert_string_equal(name_at(28, at, 125), "");
-	assert_ptr_equal(find(28, 28, 165).space, find(29, 29, 165).space);
+	assert_ptr_equal(find_at(28, 28, 165).space, find_at(29, 29, 165).space);
 	/* A fork that is reported late needs the mapping that was replaced after it. */
 	maps_on_fork(maps, 25, 26, 25, 26, 125);
 	publish(180);
@@ -711,7 +711,7 @@ TEST(test_exit_and_reuse, setup, teardown)
 	assert_string_equal(task_of(40, 40, 161)->comm.str, "init");
 	assert_int_not_equal(task_of(40, 40, 115)->process, task_of(40, 40, 161)->process);
 	/* The tid of a thread of the old one means nothing in the new one. */
-	assert_true(find(40, 41, 161).ask);
+	assert_true(find_at(40, 41, 161).ask);
 	assert_int_equal(task_of(40, 41, 161)->tid, 40);
 	publish(141 + KEEP);
 	assert_string_equal(task_of(40, 40, 115)->comm.str, "init");
@@ -721,7 +721,7 @@ TEST(test_exit_and_reuse, setup, teardown)
 	maps_stats(maps, &stats);
 	assert_int_equal(stats.nr_processes, before.nr_processes);
 	assert_int_equal(stats.nr_mappings, before.nr_mappings);
-	assert_false(find(40, 40, 2005).known);
+	assert_false(find_at(40, 40, 2005).known);
 }
 
 /* Of very many processes that end the last ones are kept, and the ones of the last half second. */
@@ -735,16 +735,16 @@ TEST(test_many_end, setup, teardown)
 		maps_on_exit(maps, pid, pid, at + (uint64_t)(pid - first) * 10 + 5);
 	}
 	maps_publish(maps, at + second / 4, 3 * second);
-	assert_true(find(first, first, at + 1).known);
+	assert_true(find_at(first, first, at + 1).known);
 	maps_publish(maps, at + second, 3 * second);
 	rcu_quiescent_state();
-	assert_false(find(first, first, at + 1).known);
+	assert_false(find_at(first, first, at + 1).known);
 	/* A process and its thread are two nodes. */
-	assert_true(find(last - 4000, last - 4000, at + second).known);
-	assert_true(find(last, last, at + second).known);
+	assert_true(find_at(last - 4000, last - 4000, at + second).known);
+	assert_true(find_at(last, last, at + second).known);
 	maps_publish(maps, at + 4 * second, 3 * second);
 	rcu_quiescent_state();
-	assert_false(find(last, last, at + second).known);
+	assert_false(find_at(last, last, at + second).known);
 }
 
 /* Reuse without an exit (lost), and an exit reported twice. */
@@ -760,8 +760,8 @@ TEST(test_reuse_without_exit, setup, teardown)
 	assert_string_equal(task_of(50, 50, 150)->comm.str, "first");
 	assert_string_equal(task_of(50, 50, 250)->comm.str, "other");
 	publish(2000);
-	assert_false(find(50, 50, 250).known);
-	assert_true(find(51, 51, 250).known);
+	assert_false(find_at(50, 50, 250).known);
+	assert_true(find_at(51, 51, 250).known);
 }
 
 TEST(test_overlap, setup, teardown)
@@ -780,7 +780,7 @@ TEST(test_overlap, setup, teardown)
 	assert_string_equal(name_at(60, base + 5 * PAGE, 145), "a.so");
 	assert_string_equal(name_at(60, base + 9 * PAGE, 145), "d.so");
 	assert_string_equal(name_at(60, base + 14 * PAGE, 145), "");
-	assert_int_equal(space_nr_mappings(find(60, 60, 145).space), 5);
+	assert_int_equal(space_nr_mappings(find_at(60, 60, 145).space), 5);
 	/* Both halves still map the file as before. */
 	assert_int_equal(offset_at(60, base + PAGE + 8, 145), 2 * PAGE + 8);
 	assert_int_equal(offset_at(60, base + 8 * PAGE, 145), 9 * PAGE);
@@ -801,7 +801,7 @@ TEST(test_overlap, setup, teardown)
 	assert_string_equal(name_at(60, base + 4 * PAGE, 199), "b.so");
 	assert_string_equal(name_at(60, base + 4 * PAGE, 255), "gen5.so");
 	assert_string_equal(name_at(60, base + 19 * PAGE, 391), "gen19.so");
-	assert_int_equal(space_nr_mappings(find(60, 60, 145).space), 2); /* c.so sticks out */
+	assert_int_equal(space_nr_mappings(find_at(60, 60, 145).space), 2); /* c.so sticks out */
 	/* Old ones are forgotten with time. */
 	tell_mmap(60, base, 20, "/last.so", 200, 5000);
 	publish(5000 + KEEP / 2);
@@ -829,7 +829,7 @@ TEST(test_text_moves, setup, teardown)
 	assert_string_equal(name_at(61, lib + PAGE, 120), "[anon]");
 	assert_string_equal(name_at(61, lib + PAGE, 105), "lib.so");
 	assert_string_equal(name_at(61, 0x409000, 120), "[anon]");
-	assert_true(find(61, 61, 120).ask); /* the maps file is read again */
+	assert_true(find_at(61, 61, 120).ask); /* the maps file is read again */
 	/* It was moved long ago: the file is on both sides. */
 	tell_comm(62, 62, "q", true, 100);
 	tell_mmap(62, lib, 2, "/lib.so", 2, 101);
@@ -878,7 +878,7 @@ TEST(test_kinds, setup, teardown)
 	tell_mmap(71, 0x100000, 4, "//anon", 0, 110);
 	publish(120);
 	assert_string_equal(name_at(70, 0x5000, 115), "");
-	m = space_find(find(70, 70, 115).space, 0x101234, 115);
+	m = space_find(find_at(70, 70, 115).space, 0x101234, 115);
 	assert_int_equal(m->object->identity.kind, OBJECT_ANON);
 	assert_int_equal(m->object->identity.owner, task_of(70, 70, 115)->process);
 	assert_int_equal(offset_at(70, 0x101234, 115), 0x101234);
@@ -887,23 +887,24 @@ TEST(test_kinds, setup, teardown)
 	assert_string_equal(name_at(70, 0x7f0000300000, 115), "[vdso]");
 	assert_int_equal(offset_at(70, 0x301234, 115), PAGE + 0x1234);
 	assert_string_equal(name_at(70, 0x300000, 115), "[vdso]");
-	assert_ptr_equal(space_find(find(70, 70, 115).space, 0x7f0000301234, 115)->object,
+	assert_ptr_equal(space_find(find_at(70, 70, 115).space, 0x7f0000301234, 115)->object,
 			 objects_at(objects, OBJECT_ID_VDSO));
-	assert_ptr_not_equal(space_find(find(70, 70, 115).space, 0x301234, 115)->object,
+	assert_ptr_not_equal(space_find(find_at(70, 70, 115).space, 0x301234, 115)->object,
 			     objects_at(objects, OBJECT_ID_VDSO));
 	assert_string_equal(name_at(70, 0x400000, 115), "[unknown]");
-	assert_ptr_not_equal(m->object, space_find(find(71, 71, 115).space, 0x101234, 115)->object);
+	assert_ptr_not_equal(m->object,
+			     space_find(find_at(71, 71, 115).space, 0x101234, 115)->object);
 	/* A JIT that makes pages executable again and again makes no new mappings. */
 	for (int i = 0; i < 100; i++)
 		tell_mmap(70, 0x101000, 1, "//anon", 0, 130 + (uint64_t)i);
 	publish(300);
-	assert_int_equal(space_nr_mappings(find(70, 70, 250).space), 5);
+	assert_int_equal(space_nr_mappings(find_at(70, 70, 250).space), 5);
 	assert_string_equal(name_at(70, 0x101000, 115), "[anon]");
 }
 
 static uint32_t layer_at(pid_t pid, uint64_t addr, uint64_t time)
 {
-	const struct mapping *m = space_find(find(pid, pid, time).space, addr, time);
+	const struct mapping *m = space_find(find_at(pid, pid, time).space, addr, time);
 
 	return m ? m->object->identity.layer : UINT32_MAX;
 }
@@ -916,7 +917,7 @@ TEST(test_layers, setup, teardown)
 	tell_comm(70, 70, "jit", true, 100);
 	tell_mmap(70, 0x100000, 4, "//anon", 0, 110);
 	publish(120);
-	m = space_find(find(70, 70, 115).space, 0x101234, 115);
+	m = space_find(find_at(70, 70, 115).space, 0x101234, 115);
 	maps_on_code(maps, m->object, 1, 0x101000, 0x101100, 200);
 	publish(210);
 	assert_int_equal(layer_at(70, 0x101080, 150), 0);
@@ -928,7 +929,7 @@ TEST(test_layers, setup, teardown)
 	/* The memory had grown before the code was known. */
 	tell_mmap(70, 0x100000, 8, "//anon", 0, 350);
 	publish(360);
-	m = space_find(find(70, 70, 355).space, 0x102080, 355);
+	m = space_find(find_at(70, 70, 355).space, 0x102080, 355);
 	maps_on_code(maps, m->object, 1, 0x102000, 0x102100, 340);
 	publish(370);
 	assert_int_equal(layer_at(70, 0x102080, 355), 1);
@@ -951,7 +952,7 @@ TEST(test_ask, setup, teardown)
 	assert_false(maps_ask(maps, 0, 10 * s));
 	assert_false(maps_ask(maps, -1, 10 * s));
 	/* It is gone, so there is nothing to wait for any more. */
-	assert_true(find(0x3ffffff0, 0x3ffffff0, LATE).known);
+	assert_true(find_at(0x3ffffff0, 0x3ffffff0, LATE).known);
 	tell_exec(80, "known", 9 * s);
 	publish(9 * s + 10);
 	assert_true(maps_ask(maps, 80, 10 * s));
@@ -1011,13 +1012,13 @@ TEST(test_real_process, setup, teardown)
 	uint64_t libc = libc_code(), now = time_now_ns();
 	const struct mapping *m;
 	const struct task *task;
-	struct maps_hit hit = find(pid, pid, now);
+	struct maps_hit hit = find_at(pid, pid, now);
 	struct stat st;
 
 	assert_false(hit.known);
 	assert_true(maps_ask(maps, pid, now));
 	assert_int_equal(maps_load_asked(maps), 1);
-	hit = find(pid, pid, now);
+	hit = find_at(pid, pid, now);
 	assert_true(hit.known && !hit.kernel_thread && !hit.ask);
 	/* The child is a copy of us: libc is where ours is. */
 	m = space_find(hit.space, libc, now);
@@ -1034,11 +1035,11 @@ TEST(test_real_process, setup, teardown)
 	assert_null(space_find(hit.space, (uint64_t)(uintptr_t)&st, now));
 	/* Read again: the same. */
 	assert_int_equal(maps_load(maps, pid), 0);
-	assert_int_equal(space_nr_mappings(find(pid, pid, now).space),
+	assert_int_equal(space_nr_mappings(find_at(pid, pid, now).space),
 			 space_nr_mappings(hit.space));
 	end_child(pid);
 	assert_int_equal(maps_load(maps, pid), -ESRCH);
-	assert_true(find(pid, pid, now).known);
+	assert_true(find_at(pid, pid, now).known);
 }
 
 /* Compare /proc with the recorded events. */
@@ -1054,19 +1055,19 @@ TEST(test_merge, setup, teardown)
 	tell_mmap(pid, libc + PAGE, 1, "/unmapped.so", 78, 50);
 	tell_mmap(pid, 0x1000, 1, "/elsewhere.so", 79, 60);
 	publish(100);
-	assert_false(find(pid, pid, 100).known); /* events alone are not all */
+	assert_false(find_at(pid, pid, 100).known); /* events alone are not all */
 	assert_string_equal(name_at(pid, libc + PAGE, 60), "unmapped.so");
 	assert_int_equal(maps_load(maps, pid), 0);
 	now = time_now_ns();
-	assert_true(find(pid, pid, now).known);
+	assert_true(find_at(pid, pid, now).known);
 	assert_string_equal(name_at(pid, libc, LATE), "plugin.so");
-	m = space_find(find(pid, pid, now).space, libc, now);
+	m = space_find(find_at(pid, pid, now).space, libc, now);
 	assert_true(m && strstr(m->object->name.str, "libc")); /* before the plugin */
-	m = space_find(find(pid, pid, now).space, libc + PAGE, now);
+	m = space_find(find_at(pid, pid, now).space, libc + PAGE, now);
 	assert_true(m && strstr(m->object->name.str, "libc"));
 	assert_string_equal(name_at(pid, libc + PAGE, 60), "unmapped.so");
 	assert_string_equal(name_at(pid, 0x1000, now), "elsewhere.so");
-	m = space_find(find(pid, pid, 1).space, libc + 2 * PAGE, 1);
+	m = space_find(find_at(pid, pid, 1).space, libc + 2 * PAGE, 1);
 	assert_true(m && m->birth_ns == 0);
 	end_child(pid);
 }
@@ -1133,12 +1134,12 @@ TEST(test_real_threads, setup, teardown)
 	assert_int_equal(pthread_create(&thread, NULL, thread_main, &tid), 0);
 	while (!(worker = atomic_load(&tid)))
 		usleep(100);
-	hit = find(getpid(), worker, now + 1);
+	hit = find_at(getpid(), worker, now + 1);
 	assert_true(hit.known && hit.ask);
 	assert_string_equal(maps_task(maps, hit.task)->comm.str, "main");
 	assert_int_equal(maps_task(maps, hit.task)->uid, (uid_t)-1);
 	assert_int_equal(maps_load(maps, getpid()), 0);
-	hit = find(getpid(), worker, now + 1);
+	hit = find_at(getpid(), worker, now + 1);
 	assert_false(hit.ask);
 	assert_string_equal(maps_task(maps, hit.task)->comm.str, "worker");
 	assert_int_equal(maps_task(maps, hit.task)->uid, getuid());
@@ -1147,9 +1148,9 @@ TEST(test_real_threads, setup, teardown)
 	now = time_now_ns();
 	tell_mmap(getpid(), (uintptr_t)&thread_main & ~(PAGE - 1), 1, "//anon", 0, now);
 	publish(now + 1);
-	assert_true(find(getpid(), worker, now + 1).ask);
+	assert_true(find_at(getpid(), worker, now + 1).ask);
 	assert_int_equal(maps_load(maps, getpid()), 0);
-	assert_false(find(getpid(), worker, now + 1).ask);
+	assert_false(find_at(getpid(), worker, now + 1).ask);
 	assert_string_equal(name_at(getpid(), (uintptr_t)&thread_main, time_now_ns()), "test_maps");
 	/* The MMAP2s of an image that is complete by its exec may have been lost: read. */
 	assert_non_null(
@@ -1169,7 +1170,7 @@ TEST(test_kernel_thread, setup, teardown)
 	if (access("/proc/2/exe", F_OK) == 0 || readlink("/proc/2/exe", link, sizeof(link)) > 0 ||
 	    maps_load(maps, 2))
 		skip_test("not on this machine: a kernel thread with pid 2");
-	hit = find(2, 2, now);
+	hit = find_at(2, 2, now);
 	if (!hit.kernel_thread)
 		skip_test("not on this machine: a kernel thread with pid 2");
 	assert_true(hit.known && !hit.space);
@@ -1179,10 +1180,10 @@ TEST(test_kernel_thread, setup, teardown)
 	tell_comm(3000000, 3000000, "kworker/9:9", false, now + 2);
 	tell_comm(3000000, 3000000, "modprobe", true, now + 10);
 	publish(now + 11);
-	assert_true(find(3000000, 3000000, now + 5).kernel_thread);
+	assert_true(find_at(3000000, 3000000, now + 5).kernel_thread);
 	assert_string_equal(task_of(3000000, 3000000, now + 5)->comm.str, "kworker/9:9");
 	assert_int_equal(task_of(3000000, 3000000, now + 5)->uid, 0);
-	hit = find(3000000, 3000000, now + 12);
+	hit = find_at(3000000, 3000000, now + 12);
 	assert_true(hit.known && !hit.kernel_thread && hit.space);
 }
 
@@ -1195,25 +1196,25 @@ TEST(test_lost, setup, teardown)
 	tell_comm(pid, pid, "child", true, now);
 	tell_exec(3000001, "gone", now);
 	publish(now + 1);
-	assert_true(find(pid, pid, now + 2).known);
+	assert_true(find_at(pid, pid, now + 2).known);
 	maps_on_lost(maps);
 	tell_exec(3000002, "new", now + 2);
 	publish(now + 3);
-	assert_false(find(pid, pid, now + 4).known);
-	assert_false(find(3000002, 3000002, now + 4).known); /* its maps may be among the lost */
+	assert_false(find_at(pid, pid, now + 4).known);
+	assert_false(find_at(3000002, 3000002, now + 4).known); /* its maps may be among the lost */
 	assert_string_equal(task_of(pid, pid, now + 4)->comm.str, "child");
 	tell_exec(3000003, "later", now + 5);
 	publish(now + 6);
-	assert_true(find(3000003, 3000003, now + 7).known);
+	assert_true(find_at(3000003, 3000003, now + 7).known);
 	assert_true(maps_ask(maps, pid, now + 7));
 	assert_int_equal(maps_load_asked(maps), 1); /* and checks which are alive */
-	assert_true(find(pid, pid, time_now_ns()).known);
+	assert_true(find_at(pid, pid, time_now_ns()).known);
 	/* An exec may be among them: it has the name of /proc, from the reading on. */
 	assert_string_equal(task_of(pid, pid, now + 7)->comm.str, "child");
 	assert_string_equal(task_of(pid, pid, time_now_ns())->comm.str, "child) (x");
 	publish(time_now_ns() + 2 * KEEP);
-	assert_false(find(3000001, 3000001, LATE).known);
-	assert_int_equal(find(3000001, 3000001, LATE).task, TASK_UNKNOWN);
+	assert_false(find_at(3000001, 3000001, LATE).known);
+	assert_int_equal(find_at(3000001, 3000001, LATE).task, TASK_UNKNOWN);
 	end_child(pid);
 }
 
@@ -1223,7 +1224,7 @@ static bool lose(uint64_t at_ns)
 	maps_on_lost(maps);
 	tell_exec(3000010, "storm", at_ns);
 	publish(at_ns + 1);
-	return !find(3000010, 3000010, at_ns + 1).known;
+	return !find_at(3000010, 3000010, at_ns + 1).known;
 }
 
 /* In a storm of losses processes are read again after 1, 2, 4 and 8 seconds, not each time. */
@@ -1239,7 +1240,7 @@ TEST(test_lost_often, setup, teardown)
 	assert_false(maps_due(maps, begin + 62 * s));
 	assert_true(maps_due(maps, begin + 64 * s));
 	publish(begin + 64 * s);
-	assert_false(find(3000010, 3000010, begin + 64 * s).known);
+	assert_false(find_at(3000010, 3000010, begin + 64 * s).known);
 	assert_false(maps_due(maps, begin + 100 * s));
 	/* After some calm a loss is handled immediately again. */
 	assert_true(lose(begin + 100 * s));
@@ -1445,7 +1446,7 @@ static void many_mappings(pid_t pid, uint64_t (*order)(uint64_t i))
 			  10 + (order(i) & 1), 20 + i);
 	publish(MANY + 30);
 	assert_true(yardstick_within(start_ns, 1000)); /* 100 ms, but for sanitizers */
-	space = find(pid, pid, MANY + 30).space;
+	space = find_at(pid, pid, MANY + 30).space;
 	assert_int_equal(space_nr_mappings(space), MANY);
 	for (uint64_t i = 0; i < MANY; i++) {
 		uint64_t addr = ((1 + 2 * order(i)) << 12) + (i & 0xfff);
@@ -1492,7 +1493,7 @@ TEST(test_mapping_limit, setup, teardown)
 		tell_mmap(95, (1 + 2 * i) << 12, 1, "/even.so", 10, 20 + i);
 	publish(nr + 30);
 	assert_true(yardstick_within(start_ns, 2000));
-	space = find(95, 95, nr + 30).space;
+	space = find_at(95, 95, nr + 30).space;
 	assert_int_equal(space_nr_mappings(space), SPACE_MAPPINGS_MAX);
 	assert_non_null(space_find(space, 1 << 12, nr + 30));
 	assert_null(space_find(space, (2ULL * nr - 1) << 12, nr + 30));
@@ -1575,7 +1576,7 @@ TEST(test_fork_storm, setup, teardown)
 	few_ns = fork_storm(&at, &child, &few);
 	tell_comm(FORKER, FORKER, "forker", true, ++at);
 	map_sparsely(SPARSE, &at);
-	assert_in_range(space_nr_mappings(find(FORKER, FORKER, at).space), SPARSE - 100,
+	assert_in_range(space_nr_mappings(find_at(FORKER, FORKER, at).space), SPARSE - 100,
 			SPARSE + 100);
 	maps_stats(maps, &stats);
 	/* A mapping has 48 bytes. */

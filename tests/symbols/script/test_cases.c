@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 
+#include "symbols/script/php.c"
 #include "tests/langcase.h"
 
 #define CASES	  "tests/cases"

@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 #include "symbols/sandbox/sandbox.h"
-#include "symbols/script/internal.h"
+#include "tests/makers/detect.h"
+#include "symbols/script/ruby.c"
 #include "symbols/elf/elf.h"
 #include "symbols/process/process.h"
 #include "tests/makers/eh_frame.h"
@@ -34,7 +35,7 @@ static struct said {
 	size_t size;
 } * said;
 
-static int serve(struct sandbox_call *c)
+static int serve_request(struct sandbox_call *c)
 {
 	const struct elf_sandbox_answer head = { .nr_missed = { 0, 0 } };
 	struct detect_file file = said->file;
@@ -56,7 +57,7 @@ static enum lang_kind kind_of(const char *name, uint8_t loop)
 }
 
 /* Describe this process by the file of this program, as if it were the one of @name. */
-static int detect(const char *name, struct lang_process *out)
+static int detect_as(const char *name, struct lang_process *out)
 {
 	struct detect_where where = { .pid = getpid() };
 	struct detect *d;
@@ -86,28 +87,28 @@ TEST(test_kinds)
 	struct lang_process p;
 
 	*said = (struct said){ .size = sizeof(said->file) };
-	assert_int_equal(detect("python3.11", &p), 0);
+	assert_int_equal(detect_as("python3.11", &p), 0);
 	assert_int_equal(p.kind, LANG_PYTHON);
 	assert_non_null(p.reason); /* its runtime is at 0 */
 	assert_int_equal(p.user, getuid());
 	assert_false(p.nested);
 	/* Not the name of the object: a process may map the file by another one. */
-	assert_int_equal(detect("x", &p), -ENOENT);
-	assert_int_equal(detect("", &p), -ENOENT);
+	assert_int_equal(detect_as("x", &p), -ENOENT);
+	assert_int_equal(detect_as("", &p), -ENOENT);
 	said->own_kind = true;
 	for (said->file.kind = 0; said->file.kind < 256; said->file.kind++)
-		assert_int_equal(detect("python3.11", &p),
+		assert_int_equal(detect_as("python3.11", &p),
 				 said->file.kind == LANG_PYTHON ? 0 : -EBADMSG);
 	said->own_kind = false;
 	said->file.nr_eval = LANG_EVAL_MAX + 1;
-	assert_int_equal(detect("python3.11", &p), -EBADMSG);
+	assert_int_equal(detect_as("python3.11", &p), -EBADMSG);
 	said->file.nr_eval = LANG_EVAL_MAX;
 	said->file.nr_main = LANG_MAIN_MAX + 1;
-	assert_int_equal(detect("python3.11", &p), -EBADMSG);
+	assert_int_equal(detect_as("python3.11", &p), -EBADMSG);
 	said->file.nr_main = LANG_MAIN_MAX;
-	assert_int_equal(detect("python3.11", &p), 0);
+	assert_int_equal(detect_as("python3.11", &p), 0);
 	said->size--;
-	assert_int_equal(detect("python3.11", &p), -EBADMSG);
+	assert_int_equal(detect_as("python3.11", &p), -EBADMSG);
 }
 
 /* Numbers at random: no layout that was refused is without a reason. */
@@ -128,7 +129,7 @@ TEST(test_numbers)
 		if (round % 2) /* readable */
 			said->file.runtime = said->file.version_at = (uintptr_t)said;
 		said->file.bias = round % 4 ? 0 : said->file.bias;
-		assert_int_equal(detect(names[round % ARRAY_SIZE(names)], &p), 0);
+		assert_int_equal(detect_as(names[round % ARRAY_SIZE(names)], &p), 0);
 		assert_in_range(p.kind, LANG_PYTHON, LANG_NR - 1);
 		assert_in_range(p.nr_eval, 0, LANG_EVAL_MAX);
 		if (p.kind == LANG_NODE && !p.reason)
@@ -354,7 +355,7 @@ TEST(test_php)
 		elfmake_fini(&m);
 		assert_int_equal(file.version, versions[i]);
 		*said = (struct said){ .file = file, .size = sizeof(file) };
-		assert_int_equal(detect("php", &p), 0);
+		assert_int_equal(detect_as("php", &p), 0);
 		assert_int_equal(!p.reason, current[i] != 0);
 		assert_int_equal(p.version, versions[i]);
 		assert_int_equal(p.php.current, current[i]);
@@ -458,7 +459,7 @@ TEST(test_stripped)
 		if (!files[i].stripped)
 			continue;
 		*said = (struct said){ .file = file, .size = sizeof(file) };
-		assert_int_equal(detect(files[i].name, &p), 0);
+		assert_int_equal(detect_as(files[i].name, &p), 0);
 		assert_string_equal(p.reason, "its interpreter has no symbols");
 		assert_non_null(strstr(lang_fix(&p), "-rdynamic"));
 	}
@@ -476,7 +477,7 @@ TEST(test_versions_in_memory)
 		size = (uint16_t)i;
 		if (i % 8 && i != 3769)
 			continue;
-		assert_int_equal(detect("perl", &p), 0);
+		assert_int_equal(detect_as("perl", &p), 0);
 		assert_int_equal(!p.reason, i == 3768 || i == 3776);
 	}
 }
@@ -538,18 +539,18 @@ TEST(test_ruby_proof)
 		said->file.version_at = (uintptr_t)vm.version;
 		said->file.runtime = (uintptr_t)&vm.pointer;
 		said->file.nr_eval = 1;
-		assert_int_equal(detect("libruby.so", &p), 0);
+		assert_int_equal(detect_as("libruby.so", &p), 0);
 		assert_null(p.reason);
 		assert_int_equal(p.version, versions[i].version);
 		assert_int_equal(p.runtime, (uintptr_t)&vm.pointer);
 		/* A pointer to it, as in the table of offsets of a library. */
 		said->file.runtime = (uintptr_t)&vm.pointer2;
-		assert_int_equal(detect("libruby.so", &p), 0);
+		assert_int_equal(detect_as("libruby.so", &p), 0);
 		assert_null(p.reason);
 		assert_int_equal(p.runtime, (uintptr_t)&vm.pointer);
 		/* A loop that is found nowhere. */
 		said->file.nr_eval = 0;
-		assert_int_equal(detect("libruby.so", &p), 0);
+		assert_int_equal(detect_as("libruby.so", &p), 0);
 		assert_string_equal(p.reason, "the loop of this build has no unwind table");
 	}
 }
@@ -563,19 +564,19 @@ TEST(test_ruby_without_proof)
 	*said = (struct said){ .size = sizeof(said->file) };
 	said->file.version_at = (uintptr_t)vm.version;
 	said->file.nr_eval = 1;
-	assert_int_equal(detect("libruby-3.3.so", &p), 0); /* without an address of its VM */
+	assert_int_equal(detect_as("libruby-3.3.so", &p), 0); /* without an address of its VM */
 	assert_string_equal(p.reason, "the VM of this build is not found");
 	said->file.runtime = (uintptr_t)&vm.pointer;
 	/* No VM yet, no frame yet, or structures of another version. */
 	vm.pointer = NULL;
-	assert_int_equal(detect("libruby-3.3.so", &p), -EAGAIN);
+	assert_int_equal(detect_as("libruby-3.3.so", &p), -EAGAIN);
 	vm.pointer = vm.words;
 	vm.ec[2] += 56;
-	assert_int_equal(detect("libruby-3.3.so", &p), -EAGAIN);
+	assert_int_equal(detect_as("libruby-3.3.so", &p), -EAGAIN);
 	make_vm(&vm, "3.3.8", &ruby_version(0x03010200)->layout);
-	assert_int_equal(detect("libruby-3.3.so", &p), -EAGAIN);
+	assert_int_equal(detect_as("libruby-3.3.so", &p), -EAGAIN);
 	make_vm(&vm, "5.0.0", &ruby_version(0x04000500)->layout);
-	assert_int_equal(detect("libruby-5.0.so", &p), 0);
+	assert_int_equal(detect_as("libruby-5.0.so", &p), 0);
 	assert_string_equal(p.reason, "not supported (3.1 to 4.0 are)");
 	assert_int_equal(p.version, 0x05000000);
 }
@@ -655,7 +656,7 @@ static int set_up(void **state)
 
 	said = mmap(NULL, sizeof(*said), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	reader = detect_reader;
-	reader.serve = serve;
+	reader.serve = serve_request;
 	readers[SANDBOX_DESCRIBE] = &reader;
 	return said == MAP_FAILED ? -1 : sandbox_start(readers);
 }

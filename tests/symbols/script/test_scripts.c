@@ -2,6 +2,7 @@
 /*
  * lang: chains of made-up interpreters of PHP, Ruby, Perl, Lua and R, true and hostile ones.
  */
+#include "symbols/script/php.c"
 #include "symbols/script/ruby.c"
 
 #include "tests/prelude.h"
