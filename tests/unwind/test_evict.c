@@ -53,7 +53,7 @@ static void unwind(struct unwinder *u, const struct space *space, struct unwind_
 	unwind_sample(u, &in, out);
 }
 
-static void count(struct reader *r, const struct unwind_result *out)
+static void count_stop(struct reader *r, const struct unwind_result *out)
 {
 	switch (out->stop) {
 	case UNWIND_COMPLETE:
@@ -85,7 +85,7 @@ static void *read_stacks(void *arg)
 	while (!atomic_load(r->stop)) {
 		for (int i = 0; i < 50; i++) {
 			unwind(u, r->w->space, out);
-			count(r, out);
+			count_stop(r, out);
 		}
 		rcu_quiescent_state();
 		if (out->stop == UNWIND_PENDING)
