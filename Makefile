@@ -39,7 +39,7 @@ DEBS := pkg-config libncurses-dev libunwind-dev libdw-dev libelf-dev liburcu-dev
 
 CFLAGS   ?= -O2 -g
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wundef -Wvla \
-	-Wno-unused-parameter $(if $(filter 1,$(WERROR)),-Werror)
+	-Wno-unused-parameter $(if $(findstring clang,$(CC)),-Wno-unknown-attributes) $(if $(filter 1,$(WERROR)),-Werror)
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
 # Foreign bytes that are read outside of the sandbox (doc/SECURITY.md). A sanitizer finds the same, earlier; HARDEN= is without.
 HARDEN   ?= $(if $(SAN),,-fstack-protector-strong -fstack-clash-protection $(if $(filter -O1 -O2 -O3 -Os,$(CFLAGS)),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))

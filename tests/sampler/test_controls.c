@@ -923,8 +923,10 @@ TEST(test_limit_of_waits, rest, go_on)
 	struct sampler *s;
 	uint32_t nr;
 
-	for (; !naps; usleep(500))
+	while (!naps) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		usleep(500);
+	}
 	c.hz = 20;
 	c.target = TARGET_PIDS;
 	c.pids = &naps;
@@ -958,8 +960,10 @@ TEST(test_waits_of_target, rest, go_on)
 	bool found = false;
 	struct sampler *s;
 
-	for (; !naps; usleep(10000))
+	while (!naps) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		usleep(10000);
+	}
 	s = live_start(&c);
 	for (int i = 0; i < 2; i++) {
 		struct profile *p = live_wait(s);

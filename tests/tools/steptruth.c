@@ -204,7 +204,7 @@ static int64_t run_one(struct ehread *r, struct spot *p)
 		p->cfa.op = op;
 		return 0;
 	}
-	if (ABOVE && reg == RA) { /* always below the CFA */
+	if (ABOVE > 0 && reg == RA) { /* always below the CFA */
 		ehread_uleb(r);
 		return op >> 6 == 2 ? 0 : -1;
 	}
@@ -392,7 +392,7 @@ static bool row_agrees(const struct spot *p, const uint64_t *reg, const struct c
 	if (cfa != call->cfa)
 		return false;
 	/* Helpers of assembler lose registers of which their tables say nothing. */
-	return (ABOVE || is_kept(reg, call, RA, row->ra_where, row->ra_off)) &&
+	return (ABOVE > 0 || is_kept(reg, call, RA, row->ra_where, row->ra_off)) &&
 	       (p->from == TABLE || is_kept(reg, call, FP, row->fp_where, row->fp_off));
 }
 
@@ -498,7 +498,7 @@ static bool run_window(uint64_t nr)
 		ran = p && pc != p->pc;
 		leave(pc, reg[SP], ran && p->is_back);
 		if (delivered || (ran && p->is_call && reg[SP] == before - ABOVE &&
-				  (ABOVE || reg[RA] == p->pc + 4)))
+				  (ABOVE > 0 || reg[RA] == p->pc + 4)))
 			push(reg);
 	}
 	return true;

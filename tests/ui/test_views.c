@@ -451,8 +451,9 @@ TEST(test_units)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const struct profile_process p = {
-			.cgroup = { cases[i].cgroup, (uint16_t)strlen(cases[i].cgroup) },
-			.container = { cases[i].container, (uint16_t)strlen(cases[i].container) },
+			.cgroup = { cases[i].cgroup, (uint16_t)strlen(cases[i].cgroup), 0 },
+			.container = { cases[i].container, (uint16_t)strlen(cases[i].container),
+				       0 },
 		};
 
 		assert_string_equal(folds_group_name(GROUPING_UNIT, &p, buf).str, cases[i].unit);

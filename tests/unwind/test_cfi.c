@@ -381,7 +381,7 @@ TEST(test_sure)
 		assert_int_equal(cfi_rule_at(&arch_x86_64, &eh, fde, cases[i].pc, &rule, &cost),
 				 CFI_OK);
 		if (rule.sure != cases[i].sure)
-			fail_msg("at +%#" PRIx64, cases[i].pc - START);
+			fail_msg("at +%#" PRIx64, (uint64_t)(cases[i].pc - START));
 	}
 	ehframe_fini(&eh);
 }

@@ -61,8 +61,8 @@ TEST(test_container_names)
 		"{\"Name\":\"/cut",
 		"{\"Name\":\"\"}",
 		"{\"a\\\"Name\\\":\\\"/quoted\":1}",
-		"{\"Name\":\"/"
-		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}",
+		("{\"Name\":\"/"
+		 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}"),
 		"\"",
 		"",
 	};

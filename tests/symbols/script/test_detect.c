@@ -51,7 +51,7 @@ static int serve_request(struct sandbox_call *c)
 
 static enum lang_kind kind_of(const char *name, uint8_t loop)
 {
-	struct object object = { .name = { name, strlen(name) }, .loop = loop };
+	struct object object = { .name = { .str = name, .size = strlen(name) }, .loop = loop };
 
 	return detect_kind(&object);
 }

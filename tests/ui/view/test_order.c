@@ -395,14 +395,10 @@ TEST(test_rows_stand_still)
 }
 
 static const struct shown lists[] = {
-	by_self,
-	{ VIEW_FUNCTIONS, "TOTAL%", false, false },
-	{ VIEW_FUNCTIONS, "SAMPLES", false, false },
-	{ VIEW_FUNCTIONS, "SELF%", true, false },
-	{ VIEW_PROCESSES, "SHARE%", false, false },
-	{ VIEW_PROCESSES, "CPU%", false, false },
-	{ VIEW_PROCESSES, "SAMPLES", true, false },
-	{ VIEW_PROCESSES, "SHARE%", false, true },
+	{ VIEW_FUNCTIONS, "SELF%", false, false },   { VIEW_FUNCTIONS, "TOTAL%", false, false },
+	{ VIEW_FUNCTIONS, "SAMPLES", false, false }, { VIEW_FUNCTIONS, "SELF%", true, false },
+	{ VIEW_PROCESSES, "SHARE%", false, false },  { VIEW_PROCESSES, "CPU%", false, false },
+	{ VIEW_PROCESSES, "SAMPLES", true, false },  { VIEW_PROCESSES, "SHARE%", false, true },
 	{ VIEW_MODULES, "SELF%", false, false },
 };
 
