@@ -85,16 +85,20 @@ static uint32_t search_texts(const struct elffile *f, uint32_t nr)
 {
 	uint32_t found = 0;
 	Elf64_Shdr s;
-	void *bytes;
 
 	for (uint32_t i = 0; elffile_constants(f, i, &s); i++) {
-		if (s.sh_size > TEXTS_MAX || elffile_read_alloc(f, s.sh_offset, s.sh_size, &bytes))
+		const uint8_t *bytes = elffile_mapped(f, s.sh_offset, s.sh_size);
+		void *copy = NULL;
+
+		if (s.sh_size > TEXTS_MAX ||
+		    (!bytes && elffile_read_alloc(f, s.sh_offset, s.sh_size, &copy)))
 			continue;
+		bytes = copy ? copy : bytes;
 		for (uint32_t k = 0; k < ARRAY_SIZE(texts); k++)
 			if (texts[k][nr] &&
 			    memmem(bytes, s.sh_size, texts[k][nr], strlen(texts[k][nr])))
 				found |= 1U << k;
-		free(bytes);
+		free(copy);
 	}
 	return found;
 }

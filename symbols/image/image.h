@@ -68,6 +68,7 @@ struct image_parts {
 	bool by_link;		     /* how the debug file was found */
 	uint64_t memory_max;	     /* a table above this is not read; 0: no limit */
 	bool may_map;		     /* names may stay in the file */
+	bool recorded;		     /* no interpreter is looked for by its texts */
 };
 
 /* Build an image. 0, -ENOEXEC or -ENOMEM. If files were not there as a whole, see elffile_waits().

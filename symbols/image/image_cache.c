@@ -1131,6 +1131,7 @@ static int load_file(struct load *l)
 		.pid = l->where.seen.pid,
 		.root = l->where.root,
 		.no_debug_files = l->no_debug_files,
+		.recorded = l->where.recorded,
 		.memory_max = l->memory_max,
 		.watch = &l->job.watch,
 	};

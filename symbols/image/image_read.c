@@ -787,7 +787,7 @@ static int collect_symbols(struct image_read_collect *c, const struct elffile *f
 	if (!image->complete)
 		elfv8_add(&c->t, f);
 	elfplt_add(&c->t, f);
-	image->loop = elfloop_find(&c->t, image->complete ? NULL : f);
+	image->loop = elfloop_find(&c->t, image->complete || c->in->recorded ? NULL : f);
 	image->dialect = dialect_of(&c->t);
 	rc = image->loop && image->eh.nr_fdes ? elfloop_add_parts(&c->t, f, &image->eh) : 0;
 	bound_by_fdes(&c->t, image);
@@ -1045,6 +1045,7 @@ static int build(struct elf_sandbox_serve *v, const struct image_request *r, boo
 		.memory_max = r->memory_max,
 		/* Offsets in it have 32 bits, with the other names behind it. */
 		.may_map = r->may_map && v->file[IMAGE_OBJECT].size <= INT32_MAX,
+		.recorded = r->recorded,
 	};
 
 	debugfile_names(&a->names, parts.file);
@@ -1199,6 +1200,7 @@ static int ask(struct image_sandbox_reading *r, struct sandbox_answer *a)
 		.by_link = r->by_link,
 		.same_crc = r->same_crc,
 		.may_map = r->mapped_size != 0,
+		.recorded = r->in->recorded,
 	};
 	const struct sandbox_reader *reader =
 		&image_readers[sandbox_idle(SANDBOX_IMAGE, SANDBOX_IMAGE_LAST) - SANDBOX_IMAGE];

@@ -43,7 +43,8 @@ struct image_input {
 	pid_t pid;	  /* it is below the root of this process; 0: below @root */
 	const char *root; /* as in untrusted_want */
 	bool no_debug_files;
-	bool copied; /* the sandbox gets a copy, as of any file system that may hang */
+	bool recorded; /* as in image_parts */
+	bool copied;   /* the sandbox gets a copy, as of any file system that may hang */
 	uint64_t
 		memory_max; /* of all large tables read at a time; larger ones: not read; 0: none */
 	struct watch *watch; /* progress; may be NULL */
@@ -63,6 +64,7 @@ struct image_request {
 	uint32_t by_link;
 	uint32_t same_crc; /* the debug file is the one of the link */
 	uint32_t may_map;  /* the caller maps parts of the file */
+	uint32_t recorded;
 };
 
 #endif

@@ -445,6 +445,12 @@ TEST(test_stripped)
 		assert_int_equal(image_build(&image, &(struct image_parts){ .file = &f }), 0);
 		assert_int_equal(image->loop, files[i].loop);
 		image_free(image);
+		/* The texts are for a process that is read: a recording has none. */
+		assert_int_equal(image_build(&image,
+					     &(struct image_parts){ .file = &f, .recorded = true }),
+				 0);
+		assert_int_equal(image->loop, 0);
+		image_free(image);
 		assert_int_equal(detect_read_file(&file, &f, files[i].kind, "service", 0),
 				 files[i].loop ? 0 : -ENOENT);
 		elffile_close(&f);
