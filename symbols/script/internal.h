@@ -481,8 +481,8 @@ static inline void lang_leave_out(struct lang_work *w, uint32_t nr)
 }
 
 /* Keep which state thread @tid has. */
-void lang_chain_keep_thread(struct lang_reader *r, uint32_t process, pid_t tid, uint64_t state,
-			    uint64_t id);
+struct lang_thread *lang_chain_keep_thread(struct lang_reader *r, uint32_t process, pid_t tid,
+					   uint64_t state, uint64_t id);
 
 /*
  * V8: from candidates for frames to functions, in steps of a reader: their scripts, names

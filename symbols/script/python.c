@@ -55,40 +55,86 @@ static const uint8_t *in_copy(const struct lang_sample *s, uint64_t addr, uint32
 	return s->stack + at;
 }
 
-/* Queue the thread's state and the pieces of its last chain. Returns the piece of the state. */
-static int want_ahead(struct walk *w)
-{
-	struct lang_memory *m = &w->r->memory;
-	uint32_t size = MAX(MAX(w->l->ts_top, w->l->ts_native_id),
-			    MAX(w->l->ts_thread_id, w->l->ts_current)) +
-			8U;
-	int state = lang_memory_want(m, w->t->state, size);
+/* Pieces of the states of a thread, and of the words that are watched. */
+struct begin {
+	int state[LANG_OTHERS + 1];
+	int watched[LANG_WATCHED];
+};
 
-	prefetch_want(w->r, w->t, w->s);
-	return state;
-}
-
-/* Find the innermost frame. LANG_OK: go on. */
-static enum lang_status begin(struct walk *w)
+/* Queue the states of the thread, the words that are watched, and the pieces of its last chain. */
+static void want_ahead(struct walk *w, struct begin *b)
 {
 	const struct py_layout *l = w->l;
 	struct lang_memory *m = &w->r->memory;
-	int state = want_ahead(w);
-	const uint8_t *ts, *c;
+	uint32_t size =
+		MAX(MAX(l->ts_top, l->ts_native_id), MAX(l->ts_thread_id, l->ts_current)) + 8U;
 
-	if (!lang_memory_fetch(m) || !(ts = lang_memory_piece(m, state)))
+	b->state[0] = lang_memory_want(m, w->t->state, size);
+	for (uint32_t i = 0; i < w->t->nr_others; i++)
+		b->state[i + 1] = lang_memory_want(m, w->t->others[i], size);
+	for (uint32_t i = 0; i < w->t->nr_watched; i++)
+		b->watched[i] = lang_memory_want(m, w->t->watched[i].addr, 8);
+	prefetch_want(w->r, w->t, w->s);
+}
+
+/* Note the first interpreter, which is the latest one. False: there are others. */
+static bool watch_first(struct walk *w, const struct lang_process *p)
+{
+	struct lang_memory *m = &w->r->memory;
+	const uint64_t addr = p->runtime + w->l->interpreters;
+	const uint8_t *bytes = lang_memory_read(m, addr, 8);
+	const uint64_t first = bytes ? bytes_u64(bytes) : 0;
+
+	if (!lang_memory_is_pointer(first))
+		return true;
+	bytes = lang_memory_read(m, first + w->l->interp_next, 8);
+	if (!bytes)
+		return true;
+	if (bytes_u64(bytes))
+		return false;
+	w->t->watched[w->t->nr_watched++] = (struct lang_word){ addr, first };
+	return true;
+}
+
+/* Read the states. False: the thread may have others, in other interpreters. */
+static bool read_states(struct walk *w, const struct lang_process *p, const struct begin *b)
+{
+	const struct lang_memory *m = &w->r->memory;
+
+	if (!lang_memory_fetch(&w->r->memory))
+		return false;
+	for (uint32_t i = 0; i < w->t->nr_watched; i++) {
+		const uint8_t *now = lang_memory_piece(m, b->watched[i]);
+
+		if (!now || bytes_u64(now) != w->t->watched[i].value)
+			return false;
+	}
+	return w->t->nr_watched || watch_first(w, p);
+}
+
+/* Find the innermost frame of state @state, in piece @piece. LANG_OK: go on. */
+static enum lang_status begin(struct walk *w, uint64_t state, int piece)
+{
+	const struct py_layout *l = w->l;
+	struct lang_memory *m = &w->r->memory;
+	const uint8_t *ts = lang_memory_piece(m, piece), *c;
+
+	if (!ts)
 		return LANG_NO_THREAD;
 	if (bytes_u64(ts + (l->ts_native_id ? l->ts_native_id : l->ts_thread_id)) != w->t->id)
 		return LANG_NO_THREAD;
 	w->current = bytes_u64(ts + l->ts_current);
-	w->r->work.again[0] = (struct lang_ahead){ w->t->state + l->ts_current, 8 };
-	w->r->work.first_read[0] = ts + l->ts_current;
-	w->on_stack = w->r->work.top = l->ts_top ? bytes_u64(ts + l->ts_top) : 0;
+	w->on_stack = l->ts_top ? bytes_u64(ts + l->ts_top) : 0;
 	w->chunk = l->ts_top ? bytes_u64(ts + l->ts_top - 8) : 0;
+	if (!w->r->work.nr) {
+		w->r->work.again[0] = (struct lang_ahead){ state + l->ts_current, 8 };
+		w->r->work.first_read[0] = ts + l->ts_current;
+		w->r->work.top = w->on_stack;
+	}
 	if (l->cframe_size) {
 		w->cframe = w->current;
 		/* That of a thread that runs no frames is in its state. */
-		if (w->cframe - w->t->state < PAGE)
+		if (w->cframe - state < PAGE)
 			return LANG_NO_FRAMES;
 		c = in_copy(w->s, w->cframe, l->cframe_size);
 		if (!c)
@@ -236,7 +282,7 @@ static void end_chain(struct walk *w, bool root)
 {
 	struct lang_work *k = &w->r->work;
 
-	k->deep = !root || w->cut;
+	k->deep |= !root || w->cut;
 	if (!w->cut)
 		return;
 	/* Without the root these are frames of the middle. */
@@ -247,40 +293,85 @@ static void end_chain(struct walk *w, bool root)
 		k->base[i] = 0;
 }
 
+/* Add the frames of the state. */
+static enum lang_status read_frames(struct walk *w)
+{
+	const struct py_layout *l = w->l;
+	struct lang_work *k = &w->r->work;
+	uint64_t addr = w->current;
+
+	w->cut = false;
+	for (uint32_t passed = 0; addr; passed++) {
+		const uint8_t *f;
+
+		if (passed == PASSED_MAX || is_costly(w))
+			break;
+		if (k->nr == LANG_FRAMES_MAX)
+			addr = leave_out(w, addr);
+		f = frame_at(w, addr);
+		if (f && l->frame_owner && !l->frame_is_entry && f[l->frame_owner] >= 3) {
+			end_c_frame(w, addr);
+		} else if (!f || !add_frame(w, addr, f)) {
+			/* Frames beyond the innermost ones are worth no chain. */
+			if (!w->cut)
+				return LANG_BAD_CHAIN;
+			break;
+		}
+		addr = bytes_u64(f + l->frame_previous);
+	}
+	end_chain(w, !addr);
+	return LANG_OK;
+}
+
+/*
+ * Return whether the frames from number @first on, of a state that called the one before, are
+ * further from the top of the C stack than the others.
+ */
+static bool is_outside(const struct lang_work *k, uint32_t first)
+{
+	uint64_t inner = first ? k->boundary[first - 1] : 0, outer = 0;
+
+	for (uint32_t i = first; i < k->nr && !outer; i++)
+		outer = k->boundary[i];
+	return inner <= 1 || outer <= 1 || inner < outer;
+}
+
+/* Have the first of the other states in front of the first one at the next sample. */
+static void swap_states(struct lang_thread *t, uint32_t other)
+{
+	uint64_t state = t->state;
+
+	assert(other < t->nr_others);
+	t->state = t->others[other];
+	t->others[other] = state;
+}
+
 static enum lang_status pychain_read(struct lang_reader *r, const struct lang_process *p,
 				     const struct lang_sample *s, struct lang_thread *t)
 {
 	struct walk w = { .r = r, .l = &p->py, .s = s, .t = t };
 	struct lang_work *k = &r->work;
-	enum lang_status none;
-	uint64_t addr;
+	struct begin b;
 
 	k->nr = k->nr_boundaries = 0;
 	k->top = 0;
-	none = begin(&w);
-	addr = w.current;
-	for (uint32_t passed = 0; none == LANG_OK && addr; passed++) {
-		const uint8_t *f;
+	want_ahead(&w, &b);
+	if (!read_states(&w, p, &b))
+		return LANG_NO_THREAD;
+	for (uint32_t i = 0; i <= t->nr_others; i++) {
+		uint32_t first = k->nr;
+		enum lang_status none = begin(&w, i ? t->others[i - 1] : t->state, b.state[i]);
 
-		if (passed == PASSED_MAX || is_costly(&w))
-			break;
-		if (k->nr == LANG_FRAMES_MAX)
-			addr = leave_out(&w, addr);
-		f = frame_at(&w, addr);
-		if (f && p->py.frame_owner && !p->py.frame_is_entry && f[p->py.frame_owner] >= 3) {
-			end_c_frame(&w, addr);
-		} else if (!f || !add_frame(&w, addr, f)) {
-			/* What is beyond the innermost frames is worth no chain. */
-			if (!w.cut)
-				return LANG_BAD_CHAIN;
-			break;
+		if (none == LANG_OK)
+			none = read_frames(&w);
+		if (none == LANG_NO_THREAD || none == LANG_BAD_CHAIN)
+			return none;
+		if (!is_outside(k, first)) {
+			swap_states(t, i - 1);
+			return LANG_BAD_CHAIN;
 		}
-		addr = bytes_u64(f + p->py.frame_previous);
 	}
-	end_chain(&w, !addr);
-	if (none == LANG_OK && !k->nr)
-		none = k->deep ? LANG_NO_ROOM : LANG_NO_FRAMES;
-	return none;
+	return k->nr ? LANG_OK : k->deep ? LANG_NO_ROOM : LANG_NO_FRAMES;
 }
 
 /*
@@ -307,6 +398,13 @@ static const uint8_t *read_state(struct lang_reader *r, uint64_t addr, uint32_t 
 	return lang_memory_is_pointer(addr) ? lang_memory_read(&r->memory, addr, size) : NULL;
 }
 
+static uint64_t read_word(struct lang_reader *r, uint64_t addr)
+{
+	const uint8_t *bytes = read_state(r, addr, 8);
+
+	return bytes ? bytes_u64(bytes) : 0;
+}
+
 static pid_t tid_of_pthread(struct lang_reader *r, uint64_t self)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(pthreads); i++) {
@@ -318,52 +416,83 @@ static pid_t tid_of_pthread(struct lang_reader *r, uint64_t self)
 	return -1;
 }
 
-/* Keep the thread of the state at @addr. Returns the next state; 0: none. */
+/*
+ * Get the thread of the state at @addr, and keep it if it is not that of the sample: that may have
+ * @many states. Returns the next state; 0: none.
+ */
 static uint64_t look_at(struct lang_reader *r, const struct lang_process *p,
-			const struct lang_sample *s, uint64_t addr, pid_t *tid)
+			const struct lang_sample *s, uint64_t addr, bool many, pid_t *tid,
+			uint64_t *id)
 {
 	const struct py_layout *l = &p->py;
 	uint32_t size = MAX(MAX(l->ts_native_id, l->ts_thread_id), l->ts_next) + 8U;
 	const uint8_t *ts = read_state(r, addr, size);
-	uint64_t next, id, self;
+	uint64_t next, self;
 
 	*tid = -1;
 	if (!ts)
 		return 0;
 	next = bytes_u64(ts + l->ts_next);
 	self = bytes_u64(ts + l->ts_thread_id);
-	id = l->ts_native_id ? bytes_u64(ts + l->ts_native_id) : self;
-	*tid = l->ts_native_id ? (pid_t)id : tid_of_pthread(r, self);
+	*id = l->ts_native_id ? bytes_u64(ts + l->ts_native_id) : self;
+	*tid = l->ts_native_id ? (pid_t)*id : tid_of_pthread(r, self);
 	if (l->ts_native_id && *tid != s->tid && s->is_main && tid_of_pthread(r, self) == s->tid)
 		*tid = s->tid;
-	if (*tid > 0)
-		lang_chain_keep_thread(r, s->process, *tid, addr, id);
+	if (*tid > 0 && *tid != s->tid && !many)
+		lang_chain_keep_thread(r, s->process, *tid, addr, *id);
 	return next;
 }
 
+/* The word at @addr, which is watched: that of the thread of the sample. */
+static uint64_t watch(struct lang_reader *r, struct lang_thread *found, uint64_t addr)
+{
+	uint64_t value = read_word(r, addr);
+
+	if (found->nr_watched < LANG_WATCHED)
+		found->watched[found->nr_watched++] = (struct lang_word){ addr, value };
+	return value;
+}
+
+/* Find the states of the thread, one in each interpreter: the latest interpreters are first. */
 static void pythread_find(struct lang_reader *r, const struct lang_process *p,
 			  const struct lang_sample *s)
 {
 	const struct py_layout *l = &p->py;
-	const uint8_t *bytes = read_state(r, p->runtime + l->interpreters, 8);
-	uint64_t interp = bytes ? bytes_u64(bytes) : 0;
+	struct lang_thread found = { .nr_others = 0 }, *t;
+	uint64_t interp = watch(r, &found, p->runtime + l->interpreters), next;
 	uint32_t nr = 0;
 
-	for (int i = 0; i < INTERPRETERS_MAX && interp; i++) {
+	for (int i = 0; i < INTERPRETERS_MAX && interp; i++, interp = next) {
 		uint64_t state;
+		bool many;
 
-		bytes = read_state(r, interp + l->interp_threads, 8);
-		state = bytes ? bytes_u64(bytes) : 0;
+		next = read_word(r, interp + l->interp_next);
+		many = i || next;
+		state = many ? watch(r, &found, interp + l->interp_threads)
+			     : read_word(r, interp + l->interp_threads);
 		while (state && nr++ < STATES_MAX) {
-			pid_t found;
+			uint64_t at = state, id = 0;
+			pid_t tid;
 
-			state = look_at(r, p, s, state, &found);
-			if (found == s->tid)
-				return;
+			state = look_at(r, p, s, at, many, &tid, &id);
+			if (tid != s->tid)
+				continue;
+			if (!found.state) {
+				found.state = at;
+				found.id = id;
+			} else if (id == found.id && found.nr_others < LANG_OTHERS) {
+				found.others[found.nr_others++] = at;
+			}
+			break;
 		}
-		bytes = read_state(r, interp + l->interp_next, 8);
-		interp = bytes ? bytes_u64(bytes) : 0;
 	}
+	if (!found.state)
+		return;
+	t = lang_chain_keep_thread(r, s->process, s->tid, found.state, found.id);
+	t->nr_others = found.nr_others;
+	t->nr_watched = found.nr_watched;
+	memcpy(t->others, found.others, sizeof(t->others));
+	memcpy(t->watched, found.watched, sizeof(t->watched));
 }
 
 /*

@@ -966,13 +966,13 @@ static struct lang_thread *free_thread(struct lang_reader *r, uint32_t process, 
 	return &ways[r->next_way++ & (LANG_WAYS - 1)];
 }
 
-void lang_chain_keep_thread(struct lang_reader *r, uint32_t process, pid_t tid, uint64_t state,
-			    uint64_t id)
+struct lang_thread *lang_chain_keep_thread(struct lang_reader *r, uint32_t process, pid_t tid,
+					   uint64_t state, uint64_t id)
 {
 	struct lang_thread *t = lang_memory_thread(r, process, tid);
 
 	if (t && t->state == state && t->id == id)
-		return;
+		return t;
 	if (!t)
 		t = free_thread(r, process, tid);
 	t->process = process;
@@ -980,7 +980,9 @@ void lang_chain_keep_thread(struct lang_reader *r, uint32_t process, pid_t tid, 
 	t->state = state;
 	t->id = id;
 	t->nr_ahead = t->nr_more = t->compared = 0;
+	t->nr_others = t->nr_watched = 0;
 	memset(t->again, 0, sizeof(t->again));
+	return t;
 }
 
 /* ---- the tail ---- */

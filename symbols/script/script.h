@@ -708,6 +708,9 @@ struct lang_ahead {
 	uint32_t size;
 };
 
+#define LANG_OTHERS  3U
+#define LANG_WATCHED 6U
+
 struct lang_thread {
 	uint32_t process; /* incarnation; 0: empty */
 	pid_t tid;
@@ -719,6 +722,15 @@ struct lang_thread {
 	/* Samples in a row that did not need it. */
 	uint8_t idle_ahead[LANG_AHEAD], idle_more[LANG_MORE];
 	struct lang_ahead again[2]; /* as in struct lang_work, at the last sample */
+	/*
+	 * CPython: its states in other interpreters, the ones that called the state last; words
+	 * that change as soon as it may have others.
+	 */
+	uint32_t nr_others, nr_watched;
+	uint64_t others[LANG_OTHERS];
+	struct lang_word {
+		uint64_t addr, value;
+	} watched[LANG_WATCHED];
 };
 
 struct lang_known {

@@ -878,6 +878,58 @@ TEST(test_deep, setup, teardown)
 	}
 }
 
+/*
+ * A thread that runs code in another interpreter has a state in each: the frames of the inner one
+ * are in front of the others, and it is found as soon as there is one.
+ */
+TEST(test_interpreters, setup, teardown)
+{
+	struct fixture *f = *state;
+	const struct py_layout *l = &f->m.process.py;
+	const uint64_t list = f->m.process.runtime + l->interpreters;
+	const uint64_t first = bytes_u64(pymake_at(&f->m, list));
+	uint64_t interp = pymake_take(&f->m, 512), other = pymake_take(&f->m, 1024);
+
+	pymake_loop(&f->m, f->sample.sp + 0x800);
+	pymake_call(&f->m, f->code[0], true);
+	pymake_call(&f->m, f->code[1], false);
+	assert_int_equal(chain(f), LANG_OK);
+	assert_int_equal(f->chain.nr, 2);
+	pymake_u64(&f->m, interp + l->interp_next, first);
+	pymake_u64(&f->m, interp + l->interp_threads, other);
+	pymake_u64(&f->m, list, interp);
+	/* No state of this thread, then one that runs nothing. */
+	pymake_u64(&f->m, other + l->ts_current, other + 336);
+	assert_int_equal(chain(f), LANG_OK);
+	assert_int_equal(f->chain.nr, 2);
+	pymake_u64(&f->m, other + l->ts_native_id, TID);
+	f->m.state = other;
+	f->m.cframe = other + 336;
+	pymake_loop(&f->m, f->sample.sp + 0x200);
+	pymake_call(&f->m, f->code[2], true);
+	/* The state of an exec() is new. */
+	pymake_u64(&f->m, interp + l->interp_threads, 0);
+	assert_int_equal(chain(f), LANG_OK);
+	pymake_u64(&f->m, interp + l->interp_threads, other);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(chain(f), LANG_OK);
+		assert_int_equal(f->chain.nr, 3);
+		expect_name(f, 0, "leaf", 7);
+		expect_name(f, 1, "Cart.total", 20);
+		expect_name(f, 2, "<module>", 1);
+		assert_true(f->chain.frames[0].boundary < f->chain.frames[2].boundary);
+	}
+	/* The first interpreter's code is inside. */
+	pymake_u64(&f->m, other + l->ts_current, f->sample.sp + 0xa00);
+	memcpy(pymake_at(&f->m, f->sample.sp + 0xa00), pymake_at(&f->m, f->sample.sp + 0x200),
+	       l->cframe_size);
+	assert_int_equal(chain(f), LANG_BAD_CHAIN);
+	assert_int_equal(chain(f), LANG_OK);
+	assert_int_equal(f->chain.nr, 3);
+	expect_name(f, 0, "Cart.total", 20);
+	expect_name(f, 2, "leaf", 7);
+}
+
 /* Frames that are alone on the heap cost a read each: the innermost ones are kept. */
 TEST(test_frames_alone, setup, teardown)
 {
