@@ -16,10 +16,14 @@
 #define PASSES_MAX	64	     /* over a piece: each new jump table needs another one */
 #define ROUNDS_MAX	3	     /* in search of functions */
 #define VISITS_BYTE	48	     /* instructions visited for each byte of a piece */
+#define SEARCHES_BYTE	16	     /* of them in search of returns, besides */
 #define JUMPS_MAX	1024	     /* of a piece, to where no table is known */
 #define RETURN_INSNS	48	     /* looked at for a return, on one way */
-#define RETURN_BRANCHES 16
-#define RETURN_DEPTH	4
+#define SEARCH_INSNS	256 /* looked at in search of the returns of a function, on one way */
+#define SEARCH_BRANCHES 32
+#define SEARCH_DEPTH	4
+#define CASE_INSNS	64   /* looked at for the end of a case */
+#define CASE_BYTES	4096 /* to the code before it */
 #define LOOP_INSNS	4096 /* looked at for the jump back of a loop */
 #define TABLE_MAX	1024 /* entries of a table of jumps */
 #define ROWS_SEEN	256
@@ -81,8 +85,6 @@ enum {
 	NUMBERED = 16,	/* its row is known */
 	DOUBTED = 32,	/* a byte of one that is reached by a guess only */
 	REACHED = 64,	/* perhaps by a jump to where no table is known */
-	ENDLESS = 128,	/* a function that never returns begins */
-	RETURNS = 256,	/* one that may return */
 	LABEL = 512,	/* code computes its address */
 	PADDED = 1024,	/* no jump leads to it behind the padding of a call */
 	OPEN = 2048,	/* a jump to an address that something may have is before it */
@@ -94,6 +96,12 @@ enum {
 struct jump {
 	uint32_t off;
 	struct derive_state state;
+};
+
+/* Whether functions return that calls lead to. */
+struct asked {
+	uint64_t *v; /* by the hash of the address: address, depth, answer */
+	uint32_t nr, room;
 };
 
 struct piece {
@@ -124,8 +132,8 @@ struct piece {
 	uint32_t asked_start, asked_end; /* the function that join_jumps() was called for last */
 	bool asked_result;
 	struct derive_state asked_state;
-	uint64_t *endless; /* functions of the pieces before that never return, ascending */
-	uint32_t nr_endless, room_endless;
+	struct asked asked; /* kept for the next piece */
+	uint64_t searches;  /* instructions visited in search of returns */
 };
 
 static void begin_state(const struct piece *p, struct derive_state *s)
@@ -283,13 +291,66 @@ static bool has(const uint64_t *v, size_t nr, uint64_t vaddr)
 
 /* A search for a way to the return of a function. */
 struct search {
-	uint64_t todo[RETURN_BRANCHES], seen[RETURN_BRANCHES];
+	const struct derive_code *code;
+	uint64_t todo[SEARCH_BRANCHES], seen[SEARCH_BRANCHES];
 	uint32_t nr_todo, nr_seen;
 };
 
-enum { NEVER, PERHAPS, DOES }; /* return */
+#define ASKED_BITS  4 /* of an entry: depth, answer */
+#define ASKED_FIRST 64
 
-static int may_return(struct piece *p, uint64_t pc, int depth);
+static uint64_t *asked_at(const struct asked *a, uint64_t pc)
+{
+	uint32_t i = (uint32_t)hash_u64(pc) & (a->room - 1);
+
+	assert(a->nr < a->room);
+	while (a->v[i] && a->v[i] >> ASKED_BITS != pc)
+		i = (i + 1) & (a->room - 1);
+	return &a->v[i];
+}
+
+/* Keep that the function at @pc never returns, or that it may: found @depth calls deep. */
+static void keep_answer(struct asked *a, uint64_t pc, int depth, bool never)
+{
+	uint64_t *entry;
+
+	if (a->nr >= a->room / 2) {
+		struct asked larger = { .nr = a->nr, .room = MAX(a->room * 2, ASKED_FIRST) };
+
+		larger.v = calloc(larger.room, sizeof(*larger.v));
+		if (!larger.v)
+			return;
+		for (uint32_t i = 0; i < a->room; i++)
+			if (a->v[i])
+				*asked_at(&larger, a->v[i] >> ASKED_BITS) = a->v[i];
+		free(a->v);
+		*a = larger;
+	}
+	entry = asked_at(a, pc);
+	a->nr += !*entry;
+	*entry = pc << ASKED_BITS | (uint64_t)depth << 1 | never;
+}
+
+/* Get the answer for @pc into *@never, if it was looked for at least as well. */
+static bool was_asked(const struct asked *a, uint64_t pc, int depth, bool *never)
+{
+	uint64_t entry = a->nr ? *asked_at(a, pc) : 0;
+
+	*never = entry & 1;
+	return entry && (*never || (int)(entry >> 1 & 7) <= depth);
+}
+
+static const struct derive_code *text_at(const struct piece *p, uint64_t pc)
+{
+	if (pc - p->in->code.vaddr < p->in->code.size)
+		return &p->in->code;
+	for (size_t i = 0; i < p->in->nr_text; i++)
+		if (pc - p->in->text[i].vaddr < p->in->text[i].size)
+			return &p->in->text[i];
+	return NULL;
+}
+
+static bool never_returns(struct piece *p, uint64_t pc, int depth);
 
 /* Note another way. False: there are too many. */
 static bool search_also(struct search *s, uint64_t pc)
@@ -297,70 +358,91 @@ static bool search_also(struct search *s, uint64_t pc)
 	for (uint32_t k = 0; k < s->nr_seen; k++)
 		if (s->seen[k] == pc)
 			return true;
-	if (s->nr_seen == RETURN_BRANCHES)
+	if (s->nr_seen == SEARCH_BRANCHES)
 		return false;
 	s->seen[s->nr_seen++] = pc;
 	s->todo[s->nr_todo++] = pc;
 	return true;
 }
 
-/* Follow one way. PERHAPS: it is too long, or leads to other code. */
-static int way_returns(struct piece *p, struct search *s, uint64_t pc, int depth)
+static bool may_search(struct piece *p)
 {
-	for (int nr = 0; nr < RETURN_INSNS; nr++) {
+	return p->searches++ < p->code.size * (uint64_t)SEARCHES_BYTE + 4096;
+}
+
+/* Return whether one way never returns; not if it is too long, or leads to other code. */
+static bool way_ends(struct piece *p, struct search *s, uint64_t pc, int depth)
+{
+	for (int nr = 0; nr < SEARCH_INSNS; nr++) {
 		struct derive_insn i;
 
-		if (!inside(p, pc) || !spend(p))
-			return PERHAPS;
-		p->cpu->step(&p->code, pc, NULL, &i);
+		if (pc - s->code->vaddr >= s->code->size || pc % p->cpu->align || !may_search(p))
+			return false;
+		p->cpu->step(s->code, pc, NULL, &i);
 		switch (i.flow) {
 		case DERIVE_STOP:
-			return NEVER;
+			return true;
 		case DERIVE_RETURN:
 		case DERIVE_JUMP_TO:
 		case DERIVE_BAD:
-			return DOES;
+			return false;
 		case DERIVE_CALL:
-			if (i.target != pc + i.size && may_return(p, i.target, depth + 1) == NEVER)
-				return NEVER;
+			if (i.target != pc + i.size && never_returns(p, i.target, depth + 1))
+				return true;
 			break;
 		case DERIVE_JUMP:
-			return search_also(s, i.target) ? NEVER : PERHAPS;
+			return search_also(s, i.target);
 		case DERIVE_BRANCH:
 			if (!search_also(s, i.target))
-				return PERHAPS;
+				return false;
 		}
 		pc += i.size;
 	}
-	return PERHAPS;
+	return false;
 }
 
-/* Return whether the function at @pc may return: abort() and its like do not. */
-static int may_return(struct piece *p, uint64_t pc, int depth)
+/* Return the function that the stub at @pc leads to; @pc: it is none, or leads to another file. */
+static uint64_t behind_stub(const struct derive_input *in, uint64_t pc)
+{
+	size_t lo = 0, hi = in->nr_stubs;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (in->stubs[mid].vaddr == pc)
+			return in->stubs[mid].to;
+		if (in->stubs[mid].vaddr < pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return pc;
+}
+
+/* Return whether the function at @pc never returns, as abort() and its like. */
+static bool never_returns(struct piece *p, uint64_t pc, int depth)
 {
 	struct search s = { .nr_todo = 0 };
-	int result = depth > RETURN_DEPTH ? PERHAPS : NEVER;
-	uint16_t *flags;
+	bool never;
 
-	if (has(p->in->endless, p->in->nr_endless, pc) || has(p->endless, p->nr_endless, pc))
-		return NEVER;
-	if (!inside(p, pc))
-		return PERHAPS;
-	flags = &p->flags[pc - p->code.vaddr];
-	if (*flags & (RETURNS | ENDLESS))
-		return *flags & RETURNS ? DOES : NEVER;
-	if (!result)
-		search_also(&s, pc);
-	while (s.nr_todo && result == NEVER)
-		result = way_returns(p, &s, s.todo[--s.nr_todo], depth);
-	if (!depth || result != PERHAPS)
-		*flags |= result ? RETURNS : ENDLESS;
-	return result;
+	pc = behind_stub(p->in, pc);
+	s.code = text_at(p, pc);
+	if (has(p->in->endless, p->in->nr_endless, pc))
+		return true;
+	if (!s.code || depth > SEARCH_DEPTH)
+		return false;
+	if (was_asked(&p->asked, pc, depth, &never))
+		return never;
+	never = search_also(&s, pc);
+	while (s.nr_todo && never)
+		never = way_ends(p, &s, s.todo[--s.nr_todo], depth);
+	keep_answer(&p->asked, pc, depth, never);
+	return never;
 }
 
 static bool returns(struct piece *p, uint64_t pc)
 {
-	return may_return(p, pc, 0) != NEVER;
+	return !never_returns(p, pc, 0);
 }
 
 static bool is_padding(const struct piece *p, uint32_t off, uint8_t *size)
@@ -824,13 +906,75 @@ static bool returns_unbalanced(struct piece *p, uint32_t off, const struct deriv
 	return false;
 }
 
-/* Return whether code at @off returns otherwise than a function that begins there does. */
+/* Return whether a register has the return address of a caller that is on the stack. */
+static bool has_read_return(const struct piece *p, const struct derive_state *s)
+{
+	for (unsigned int r = 0; p->cpu->link == DERIVE_ON_STACK && r < p->cpu->nr; r++)
+		if (s->reg[r] == RETURN_ADDRESS)
+			return true;
+	return false;
+}
+
+/* Return whether a jump from the code at @start to @to leads back into the code before it. */
+static bool leads_back(const struct piece *p, uint32_t start, uint32_t to)
+{
+	assert(to < p->code.size);
+	return to < start && start - to < CASE_BYTES && at(p, to) % 16 && !(p->flags[to] & START);
+}
+
+/* Return whether @i reads or writes where a register points that functions only save at first. */
+static bool uses_saved(const struct piece *p, const struct derive_insn *i,
+		       const struct derive_state *before)
+{
+	const struct derive_cpu *cpu = p->cpu;
+
+	for (unsigned int k = 0; i->base && k < cpu->nr_saved; k++)
+		if (cpu->saved[k] == i->base - 1 && cpu->saved[k] != cpu->link &&
+		    before->reg[cpu->saved[k]] == derive_value(DERIVE_ENTRY, cpu->saved[k]))
+			return true;
+	return false;
+}
+
+/*
+ * Return whether code at @off has a frame, as the cases of an interpreter do: it reads the word
+ * that has the return address at the begin of a function, uses registers that belong to the caller
+ * there, jumps back, or on to where a register led before it.
+ */
+static bool is_case(struct piece *p, uint32_t off)
+{
+	uint32_t start = off;
+	struct derive_state now;
+	struct derive_insn i;
+
+	begin_state(p, &now);
+	for (int nr = 0; nr < CASE_INSNS && off < p->code.size && spend(p); nr++) {
+		struct derive_state before = now;
+
+		p->cpu->step(&p->code, at(p, off), &now, &i);
+		if (i.flow != DERIVE_BAD &&
+		    (has_read_return(p, &now) || uses_saved(p, &i, &before)))
+			return true;
+		if (i.flow == DERIVE_JUMP_TO)
+			return derive_kind(i.value) == DERIVE_ENTRY;
+		if (i.flow == DERIVE_JUMP && inside(p, i.target))
+			off = (uint32_t)(i.target - p->code.vaddr);
+		else if (i.flow == DERIVE_ON || i.flow == DERIVE_BRANCH)
+			off += i.size;
+		else
+			return false;
+		if (i.flow == DERIVE_JUMP && leads_back(p, start, off))
+			return true;
+	}
+	return false;
+}
+
+/* Return whether code at @off goes on otherwise than a function that begins there does. */
 static bool is_inner(struct piece *p, uint32_t off)
 {
 	struct derive_state entry;
 
 	begin_state(p, &entry);
-	return returns_unbalanced(p, off, &entry, false);
+	return returns_unbalanced(p, off, &entry, false) || is_case(p, off);
 }
 
 #define LINK_INSNS 12
@@ -1009,12 +1153,17 @@ static void settle(struct piece *p)
 	p->failed = true;
 }
 
-/* Forget the code that was discovered by a jump that leads nowhere now. */
+/*
+ * Forget the code that was discovered by a jump that leads nowhere now, and which jumps may lead to
+ * addresses: the facts before the ones that were visited are known.
+ */
 static void uncover(struct piece *p)
 {
-	for (uint32_t off = 0; off < p->code.size; off++)
+	for (uint32_t off = 0; off < p->code.size; off++) {
 		if (p->flags[off] & COVERED && !(p->flags[off] & VISITED))
 			p->flags[off] &= (uint16_t) ~(COVERED | INSN | LEADER);
+		p->flags[off] &= (uint16_t)~OPEN;
+	}
 }
 
 /*
@@ -1087,7 +1236,8 @@ static bool find_more(struct piece *p, bool sure)
 		spend(p);
 		if (is_padding(p, off, &size)) {
 			off += MAX(size, 1);
-			ended = true;
+			/* Of a function that is not known, or inside it. */
+			ended |= !sure || at(p, off) % 16 == 0;
 			continue;
 		}
 		p->cpu->step(&p->code, at(p, off), NULL, &i);
@@ -1367,19 +1517,13 @@ static uint64_t run_piece(struct piece *p, uint64_t start, size_t size, uint64_t
 		.room_rows = memory.room_rows,
 		.jumps = memory.jumps,
 		.room_jumps = memory.room_jumps,
-		.endless = memory.endless,
-		.nr_endless = memory.nr_endless,
-		.room_endless = memory.room_endless,
+		.asked = memory.asked,
 	};
 	memset(p->flags, 0, size * sizeof(*p->flags));
 	memset(p->state_at, 0, size * sizeof(*p->state_at));
 	memset(p->row_at, 0, size * sizeof(*p->row_at));
 	derive_piece(p);
-	for (uint32_t off = 0; off < size; off++)
-		if (p->flags[off] & ENDLESS &&
-		    array_reserve(&p->endless, &p->room_endless, p->nr_endless + 1u))
-			p->endless[p->nr_endless++] = at(p, off);
-	return p->visits;
+	return p->visits + p->searches;
 }
 
 /* Return the end of the piece from @start on: at a function, if one begins before it is too long.
@@ -1422,6 +1566,6 @@ uint64_t derive_rows(const struct derive_input *in, const struct derive_sink *si
 	free(p.work);
 	free(p.rows);
 	free(p.jumps);
-	free(p.endless);
+	free(p.asked.v);
 	return visits;
 }

@@ -445,6 +445,9 @@ static void step(const struct derive_code *code, uint64_t pc, struct derive_stat
 	out->marks_start = hint == 34 || hint == 38 || hint == 25 || hint == 27;
 	if (out->flow == DERIVE_ON)
 		out->target = address_of(code, pc, w);
+	/* Loads and stores, but of literals. */
+	if ((bits(w, 25, 4) & 5) == 4 && bits(w, 27, 3) != 3)
+		out->base = (uint8_t)(bits(w, 5, 5) + 1);
 	if (!s)
 		return;
 	if (out->flow == DERIVE_JUMP_TO)

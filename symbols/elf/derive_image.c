@@ -56,6 +56,8 @@ struct derive_elf {
 	uint32_t wrong;	 /* tables left out */
 	bool mapped;	 /* code and data are borrowed from the mapped file */
 	struct list starts, maybe, endless, marks;
+	struct derive_stub *stubs;
+	uint32_t nr_stubs, room_stubs;
 	struct derive_code *code; /* executable segments */
 	uint32_t nr_code;
 	struct derive_code *data;
@@ -546,7 +548,27 @@ static bool is_endless(const char *name)
 					     "_ZSt9terminatev",
 					     "__libc_fatal",
 					     "err",
-					     "errx" };
+					     "errx",
+					     "g_assertion_message",
+					     "g_assertion_message_expr",
+					     "rb_raise",
+					     "rb_exc_raise",
+					     "rb_bug",
+					     "rb_error_arity",
+					     "rb_memerror",
+					     "Perl_croak",
+					     "Perl_croak_nocontext",
+					     "Perl_croak_xs_usage",
+					     "Perl_croak_no_modify",
+					     "zend_error_noreturn",
+					     "_zend_bailout",
+					     "_Py_FatalErrorFunc",
+					     "Py_Exit",
+					     "caml_failwith",
+					     "caml_invalid_argument",
+					     "caml_raise_out_of_memory",
+					     "_gfortran_os_error_at",
+					     "_gfortran_runtime_error_at" };
 	/* std::__throw_length_error() and its like, of libstdc++ */
 	if (!strncmp(name, "_ZSt", 4) && strstr(name, "__throw_"))
 		return true;
@@ -576,6 +598,52 @@ static bool is_label(const struct image_symbol *s)
 {
 	return (s->rank & (IMAGE_RANK_TABLE | IMAGE_RANK_BOUND | IMAGE_RANK_FUNC)) ==
 	       IMAGE_RANK_TABLE;
+}
+
+struct stub_name {
+	const char *name; /* of the function that it leads to */
+	uint64_t vaddr;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	const struct stub_name *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+static int by_vaddr(const void *a, const void *b)
+{
+	const struct derive_stub *x = a, *y = b;
+
+	return COMPARE(x->vaddr, y->vaddr);
+}
+
+/* Find the stubs that lead to functions of the same file, which others may replace. */
+static void find_stubs(struct derive_elf *d)
+{
+	const struct image *image = d->image;
+	struct stub_name *names = NULL;
+	uint32_t nr = 0, room = 0;
+
+	for (uint32_t i = 0; i < image->nr_symbols; i++)
+		if (image->symbols[i].stub && array_reserve(&names, &room, nr + 1u))
+			names[nr++] = (struct stub_name){ image->names + image->symbols[i].name,
+							  image->symbols[i].vaddr };
+	if (nr)
+		qsort(names, nr, sizeof(*names), by_name);
+	for (uint32_t i = 0; nr && i < image->nr_symbols; i++) {
+		struct stub_name key = { .name = image->names + image->symbols[i].name };
+		const struct stub_name *s = bsearch(&key, names, nr, sizeof(*names), by_name);
+
+		if (s && !image->symbols[i].stub &&
+		    array_reserve(&d->stubs, &d->room_stubs, d->nr_stubs + 1u))
+			d->stubs[d->nr_stubs++] =
+				(struct derive_stub){ s->vaddr, image->symbols[i].vaddr };
+	}
+	if (d->nr_stubs)
+		qsort(d->stubs, d->nr_stubs, sizeof(*d->stubs), by_vaddr);
+	free(names);
 }
 
 static void find_starts(struct derive_elf *d)
@@ -827,6 +895,8 @@ static void derive_gaps(struct derive_elf *d)
 			.nr_marks = d->marks.nr,
 			.endless = d->endless.v,
 			.nr_endless = d->endless.nr,
+			.stubs = d->stubs,
+			.nr_stubs = d->nr_stubs,
 			.data = d->data,
 			.nr_data = d->nr_data,
 			.text = d->code,
@@ -906,6 +976,7 @@ static void free_all(struct derive_elf *d)
 		free((void *)(uintptr_t)d->data[i].bytes);
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
 		free(lists[i]->v);
+	free(d->stubs);
 	free(d->gaps);
 	free(d->code);
 	free(d->data);
@@ -918,6 +989,7 @@ static int derive_all(struct derive_elf *d)
 	struct ehframe *eh = &d->image->eh;
 
 	find_starts(d);
+	find_stubs(d);
 	sort(&d->starts);
 	sort(&d->maybe);
 	sort(&d->endless);

@@ -992,6 +992,7 @@ static void step_in(const struct derive_code *code, uint64_t pc, struct derive_s
 	/* Landing pads of exceptions and labels have it as well, by chance aligned. */
 	out->marks_start = pc % 16 == 0 && i.map == 1 && i.op == 0x1e && i.f3 && i.mod == 3 &&
 			   i.rm == 2 && (i.reg & 7) == 7 && !moves_early(&i);
+	out->base = i.base != NONE && !out->padding ? i.base + 1 : 0;
 	if (i.letter == 'j' || i.letter == 'J')
 		out->target = next + (uint64_t)i.imm;
 	else if (!i.map && i.op == 0x8d && i.rip)

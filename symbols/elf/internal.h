@@ -157,6 +157,7 @@ struct derive_insn {
 	uint8_t flow; /* enum derive_flow */
 	bool padding;
 	bool marks_start; /* endbr64, bti c */
+	uint8_t base;	  /* of the address of its operand in memory: a register, from 1; 0: none */
 	uint64_t target;  /* of a jump or call; else an address that it computes, or 0 */
 	uint64_t value;	  /* DERIVE_JUMP_TO: a fact about the address */
 	uint64_t table;	  /* of offsets that it reads, or 0 */
@@ -204,6 +205,10 @@ struct derive_row {
 	} saved[DERIVE_SAVED];
 };
 
+struct derive_stub {
+	uint64_t vaddr, to;
+};
+
 struct derive_input {
 	const struct derive_cpu *cpu;
 	struct derive_code code; /* code without tables */
@@ -216,6 +221,8 @@ struct derive_input {
 	size_t nr_marks;
 	const uint64_t *endless; /* functions outside that never return, ascending */
 	size_t nr_endless;
+	const struct derive_stub *stubs; /* that lead to functions of the same file, ascending */
+	size_t nr_stubs;
 	const struct derive_code *data, *text; /* with tables of jumps */
 	size_t nr_data, nr_text;
 	uint64_t entry; /* of the program: it has no caller; 0: none */

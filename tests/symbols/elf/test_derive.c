@@ -54,6 +54,20 @@ FUNCTION(d_joined,
 FUNCTION(d_endless,
 	"sub $24, %rsp\n test %edi, %edi\n jz 1f\n call 2f\n .p2align 4\n"
 	"1:" LABEL(d_endless_after) "add $24, %rsp\n ret\n .p2align 4\n 2: push %rbx\n hlt");
+/* A function that takes long to end, then another one without padding. */
+FUNCTION(d_long,
+	"sub $24, %rsp\n test %edi, %edi\n jz 1f\n add $24, %rsp\n ret\n 1: call 2f"
+	LABEL(d_long_next) "push %rbx\n call *%rsi\n pop %rbx\n ret\n .p2align 4\n"
+	"2: test %edi, %edi\n jz 3f\n .rept 200\n inc %edi\n .endr\n 3: call 4f\n ret\n"
+	".p2align 4\n 4: call 5f\n ret\n .p2align 4\n 5: hlt");
+/* The cases of an interpreter, of which only data has the addresses. */
+FUNCTION(d_cases,
+	"ret\n .p2align 4\n push %rbx\n sub $16, %rsp\n mov (%rsi), %rbx\n 9: jmp *%rbx\n"
+	".p2align 4" LABEL(d_cases_saved) "mov (%r12), %rdi\n 1: call *%rsi\n jmp 1b\n"
+	".p2align 4" LABEL(d_cases_word) "mov (%rsp), %rdi\n 2: call *%rsi\n jmp 2b\n"
+	".p2align 4" LABEL(d_cases_next) "inc %edi\n jmp *%rbx\n"
+	".p2align 4" LABEL(d_cases_back) "inc %edi\n jmp 9b\n"
+	".p2align 4" LABEL(d_cases_function) "mov (%rdi), %rax\n jmp *16(%rax)");
 FUNCTION(d_table,
 	"sub $8, %rsp\n lea 3f(%rip), %rax\n movslq (%rax,%rdi,4), %rcx\n add %rax, %rcx\n"
 	"jmp *%rcx\n"
@@ -90,7 +104,10 @@ FUNCTION(d_behind_return,
 	".p2align 4, 0xc3" LABEL(d_behind_return_function)
 	"push %rbx\n call *%rsi\n pop %rbx\n ret");
 FUNCTION(d_by_data,
-	"mov (%rdi,%rsi,8), %rax\n jmp *%rax\n .p2align 4" LABEL(d_by_data_label)
+	"push %r12\n mov (%rdi,%rsi,8), %rax\n jmp *%rax\n .p2align 4" LABEL(d_by_data_label)
+	"push %rbx\n call *%rsi\n pop %rbx\n ret");
+FUNCTION(d_tail_by_data,
+	"mov (%rdi,%rsi,8), %rax\n jmp *%rax\n .p2align 4" LABEL(d_tail_by_data_label)
 	"push %rbx\n call *%rsi\n pop %rbx\n ret");
 FUNCTION(d_computed,
 	"sub $8, %rsp\n jmp *%rdi\n .p2align 4" LABEL(d_computed_to) "add $8, %rsp\n ret");
@@ -358,6 +375,79 @@ TEST(test_endless)
 	assert_cfa(&r, AT(d_endless_after), DERIVE_BY_REG, 7, 32, 0);
 }
 
+static bool is_certain(const struct rows *r, uint64_t pc)
+{
+	bool guessed;
+
+	return row_at(r, pc, &guessed).cfa != DERIVE_NO_CFA && !guessed;
+}
+
+/* A function that never returns may be long, and end by a call of another one. */
+TEST(test_long_endless)
+{
+	struct rows r;
+
+	DERIVE(&r, d_long);
+	assert_true(is_certain(&r, AT(d_long)));
+	assert_false(is_certain(&r, AT(d_long_next)));
+}
+
+/* Call @to from the begin of 1 MiB, which is analysed in pieces, and look behind the call. */
+static bool goes_on_behind_call(uint32_t to, const struct derive_stub *stubs, size_t nr_stubs)
+{
+	static const uint8_t begin[] = { 0x48, 0x83, 0xec, 0x18, 0xe8, 0, 0, 0, 0, 0x53, 0xc3 };
+	const size_t size = 1 << 20;
+	const uint64_t start = 0x10000;
+	uint8_t *code = xcalloc(1, size);
+	struct derive_input in = { .cpu = &derive_x86,
+				   .visits_max = UINT64_MAX,
+				   .code = { code, start, size },
+				   .starts = &start,
+				   .nr_starts = 1,
+				   .stubs = stubs,
+				   .nr_stubs = nr_stubs };
+	struct rows r = { .nr = 0 };
+	const struct derive_sink sink = { take, &r };
+	uint32_t rel = to - 9;
+	bool result;
+
+	memset(code, 0xc3, size);
+	memcpy(code, begin, sizeof(begin));
+	memcpy(code + 5, &rel, sizeof(rel));
+	code[900000] = 0xf4; /* hlt */
+	derive_rows(&in, &sink);
+	result = is_certain(&r, start + 9);
+	free(code);
+	return result;
+}
+
+/* A function that never returns may be far away, or behind a stub. */
+TEST(test_far_endless)
+{
+	const struct derive_stub stubs[] = { { 0x10000 + 500, 0x10000 + 700000 },
+					     { 0x10000 + 600, 0x10000 + 900000 } };
+
+	assert_true(goes_on_behind_call(800000, NULL, 0));
+	assert_false(goes_on_behind_call(900000, NULL, 0));
+	assert_true(goes_on_behind_call(500, stubs, ARRAY_SIZE(stubs)));
+	assert_false(goes_on_behind_call(600, stubs, ARRAY_SIZE(stubs)));
+}
+
+/* Data has the addresses of functions and of the cases of interpreters: these have a frame. */
+TEST(test_cases)
+{
+	const uint64_t cases[] = { AT(d_cases_saved), AT(d_cases_word), AT(d_cases_next),
+				   AT(d_cases_back) };
+	struct rows r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		derive(&r, d_cases, d_cases_end, 0, cases[i]);
+		assert_false(is_certain(&r, cases[i]));
+	}
+	derive(&r, d_cases, d_cases_end, 0, AT(d_cases_function));
+	assert_cfa(&r, AT(d_cases_function), DERIVE_BY_REG, 7, 8, 0);
+}
+
 /*
  * Code behind a call and padding that returns with the stack pointer of its begin: the call did
  * not return, and this is another function.
@@ -480,7 +570,9 @@ TEST(test_addresses)
 	assert_guess(&r, AT(d_within_label), 8);
 }
 
-/* Behind a jump by a table an address of data is a function; labels of one by data look the same.
+/*
+ * Behind a jump by a table an address of data is a function; labels of one by data look the same.
+ * Without a frame they have the row of one.
  */
 TEST(test_next_function)
 {
@@ -491,7 +583,9 @@ TEST(test_next_function)
 	derive(&r, d_behind_return, d_behind_return_end, 0, AT(d_behind_return_function));
 	assert_cfa(&r, AT(d_behind_return_function), DERIVE_BY_REG, 7, 8, 0);
 	derive(&r, d_by_data, d_by_data_end, 0, AT(d_by_data_label));
-	assert_guess(&r, AT(d_by_data_label), 8);
+	assert_false(is_certain(&r, AT(d_by_data_label)));
+	derive(&r, d_tail_by_data, d_tail_by_data_end, 0, AT(d_tail_by_data_label));
+	assert_cfa(&r, AT(d_tail_by_data_label), DERIVE_BY_REG, 7, 8, 0);
 }
 
 /* endbr64 is at the begin of functions; without alignment perhaps at a landing pad. */
@@ -649,7 +743,7 @@ TEST(test_hostile_code)
 			code[i] = some[next_random(&seed) % sizeof(some)];
 		}
 		derive(&r, code, code + size, 0, 0);
-		assert_true(r.visits <= size * 48 + 4100);
+		assert_true(r.visits <= size * (48 + 16) + 8200);
 		for (size_t i = 0; i < r.nr; i++)
 			assert_true(r.v[i].start >= (uintptr_t)code &&
 				    r.v[i].end <= (uintptr_t)code + size);
