@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/makers/detect.h"
 #include "tests/makers/eh_frame.h"
 #include "tests/makers/elf.h"
 #include "symbols/base/base.h"
