@@ -1179,7 +1179,7 @@ static bool is_shown(struct piece *p, uint32_t off, const struct derive_insn *i,
 
 	assert(off < p->code.size);
 	/* An address for the end of a stack: the last function of a fiber returns to it. */
-	if (p->flags[off] & LABEL && !returns(p, at(p, off)))
+	if (p->flags[off] & LABEL && !returns(p, at(p, off)) && !is_case(p, off))
 		return true;
 	/* Without a frame the jump is a tail call. */
 	if (open || (jump && jump->reg[p->cpu->sp] != entry))

@@ -525,57 +525,32 @@ static bool add_relative(const Elf64_Rela *r, void *ctx)
 	return true;
 }
 
+/* Functions of libraries that never return, as their headers say. */
+/* clang-format off */
+static const char *const endless[] = {
+	"abort", "exit", "_exit", "_Exit", "__stack_chk_fail", "__assert_fail", "__chk_fail",
+	"longjmp", "_longjmp", "siglongjmp", "__longjmp_chk", "pthread_exit", "__fortify_fail",
+	"_Unwind_Resume", "__cxa_throw", "__cxa_rethrow", "__cxa_throw_bad_array_new_length",
+	"__cxa_bad_cast", "_ZSt9terminatev", "__libc_fatal", "err", "errx",
+	"g_assertion_message", "g_assertion_message_expr", "rb_raise", "rb_exc_raise", "rb_bug",
+	"rb_error_arity", "rb_memerror", "Perl_croak", "Perl_croak_nocontext",
+	"Perl_croak_xs_usage", "Perl_croak_no_modify", "zend_error_noreturn", "_zend_bailout",
+	"_Py_FatalErrorFunc", "Py_Exit", "caml_failwith", "caml_invalid_argument",
+	"caml_raise_out_of_memory", "_gfortran_os_error_at", "_gfortran_runtime_error_at",
+	"_d_arraybounds", "_d_arraybounds_index", "_d_arraybounds_slice", "_d_assert",
+	"_d_assert_msg", "_d_throw_exception",
+};
+/* clang-format on */
+
 static bool is_endless(const char *name)
 {
-	static const char *const names[] = { "abort",
-					     "exit",
-					     "_exit",
-					     "_Exit",
-					     "__stack_chk_fail",
-					     "__assert_fail",
-					     "__chk_fail",
-					     "longjmp",
-					     "_longjmp",
-					     "siglongjmp",
-					     "__longjmp_chk",
-					     "pthread_exit",
-					     "__fortify_fail",
-					     "_Unwind_Resume",
-					     "__cxa_throw",
-					     "__cxa_rethrow",
-					     "__cxa_throw_bad_array_new_length",
-					     "__cxa_bad_cast",
-					     "_ZSt9terminatev",
-					     "__libc_fatal",
-					     "err",
-					     "errx",
-					     "g_assertion_message",
-					     "g_assertion_message_expr",
-					     "rb_raise",
-					     "rb_exc_raise",
-					     "rb_bug",
-					     "rb_error_arity",
-					     "rb_memerror",
-					     "Perl_croak",
-					     "Perl_croak_nocontext",
-					     "Perl_croak_xs_usage",
-					     "Perl_croak_no_modify",
-					     "zend_error_noreturn",
-					     "_zend_bailout",
-					     "_Py_FatalErrorFunc",
-					     "Py_Exit",
-					     "caml_failwith",
-					     "caml_invalid_argument",
-					     "caml_raise_out_of_memory",
-					     "_gfortran_os_error_at",
-					     "_gfortran_runtime_error_at" };
 	/* std::__throw_length_error() and its like, of libstdc++ */
 	if (!strncmp(name, "_ZSt", 4) && strstr(name, "__throw_"))
 		return true;
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		size_t n = strlen(names[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(endless); i++) {
+		size_t n = strlen(endless[i]);
 
-		if (!strncmp(name, names[i], n) && (!name[n] || !strcmp(name + n, "@plt")))
+		if (!strncmp(name, endless[i], n) && (!name[n] || !strcmp(name + n, "@plt")))
 			return true;
 	}
 	return false;

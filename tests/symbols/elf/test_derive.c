@@ -60,6 +60,10 @@ FUNCTION(d_long,
 	LABEL(d_long_next) "push %rbx\n call *%rsi\n pop %rbx\n ret\n .p2align 4\n"
 	"2: test %edi, %edi\n jz 3f\n .rept 200\n inc %edi\n .endr\n 3: call 4f\n ret\n"
 	".p2align 4\n 4: call 5f\n ret\n .p2align 4\n 5: hlt");
+/* A place in a function that it passes on, as to setjmp(), and that never returns. */
+FUNCTION(d_place,
+	"sub $24, %rsp\n lea 2f(%rip), %rsi\n call *%rdi\n add $24, %rsp\n ret\n .p2align 4\n"
+	"2:" LABEL(d_place_passed) "mov (%rsp), %rdi\n hlt");
 /* The cases of an interpreter, of which only data has the addresses. */
 FUNCTION(d_cases,
 	"ret\n .p2align 4\n push %rbx\n sub $16, %rsp\n mov (%rsi), %rbx\n 9: jmp *%rbx\n"
@@ -444,6 +448,8 @@ TEST(test_cases)
 		derive(&r, d_cases, d_cases_end, 0, cases[i]);
 		assert_false(is_certain(&r, cases[i]));
 	}
+	DERIVE(&r, d_place);
+	assert_false(is_certain(&r, AT(d_place_passed)));
 	derive(&r, d_cases, d_cases_end, 0, AT(d_cases_function));
 	assert_cfa(&r, AT(d_cases_function), DERIVE_BY_REG, 7, 8, 0);
 }
