@@ -922,17 +922,32 @@ static bool leads_back(const struct piece *p, uint32_t start, uint32_t to)
 	return to < start && start - to < CASE_BYTES && at(p, to) % 16 && !(p->flags[to] & START);
 }
 
+static bool is_saved(const struct piece *p, unsigned int reg)
+{
+	const struct derive_cpu *cpu = p->cpu;
+
+	for (unsigned int k = 0; k < cpu->nr_saved; k++)
+		if (cpu->saved[k] == reg)
+			return reg != cpu->link;
+	return false;
+}
+
 /* Return whether @i reads or writes where a register points that functions only save at first. */
 static bool uses_saved(const struct piece *p, const struct derive_insn *i,
 		       const struct derive_state *before)
 {
-	const struct derive_cpu *cpu = p->cpu;
+	unsigned int reg = i->base - 1U;
 
-	for (unsigned int k = 0; i->base && k < cpu->nr_saved; k++)
-		if (cpu->saved[k] == i->base - 1 && cpu->saved[k] != cpu->link &&
-		    before->reg[cpu->saved[k]] == derive_value(DERIVE_ENTRY, cpu->saved[k]))
-			return true;
-	return false;
+	return i->base && is_saved(p, reg) && before->reg[reg] == derive_value(DERIVE_ENTRY, reg);
+}
+
+/* Return whether a jump to @value goes on where a register led before: no tail call of an argument.
+ */
+static bool leads_on(const struct piece *p, uint64_t value, bool used_memory)
+{
+	if (derive_kind(value) != DERIVE_ENTRY)
+		return false;
+	return used_memory || is_saved(p, (unsigned int)derive_number(value));
 }
 
 /*
@@ -943,6 +958,7 @@ static bool uses_saved(const struct piece *p, const struct derive_insn *i,
 static bool is_case(struct piece *p, uint32_t off)
 {
 	uint32_t start = off;
+	bool used_memory = false;
 	struct derive_state now;
 	struct derive_insn i;
 
@@ -955,7 +971,8 @@ static bool is_case(struct piece *p, uint32_t off)
 		    (has_read_return(p, &now) || uses_saved(p, &i, &before)))
 			return true;
 		if (i.flow == DERIVE_JUMP_TO)
-			return derive_kind(i.value) == DERIVE_ENTRY;
+			return leads_on(p, i.value, used_memory);
+		used_memory |= i.base != 0;
 		if (i.flow == DERIVE_JUMP && inside(p, i.target))
 			off = (uint32_t)(i.target - p->code.vaddr);
 		else if (i.flow == DERIVE_ON || i.flow == DERIVE_BRANCH)

@@ -71,6 +71,8 @@ FUNCTION(d_cases,
 	".p2align 4" LABEL(d_cases_word) "mov (%rsp), %rdi\n 2: call *%rsi\n jmp 2b\n"
 	".p2align 4" LABEL(d_cases_next) "inc %edi\n jmp *%rbx\n"
 	".p2align 4" LABEL(d_cases_back) "inc %edi\n jmp 9b\n"
+	".p2align 4" LABEL(d_cases_byte) "movzbl (%rdi), %eax\n jmp *%rsi\n"
+	".p2align 4" LABEL(d_cases_argument) "mov %rdx, %rax\n jmp *%rax\n"
 	".p2align 4" LABEL(d_cases_function) "mov (%rdi), %rax\n jmp *16(%rax)");
 FUNCTION(d_table,
 	"sub $8, %rsp\n lea 3f(%rip), %rax\n movslq (%rax,%rdi,4), %rcx\n add %rax, %rcx\n"
@@ -441,7 +443,7 @@ TEST(test_far_endless)
 TEST(test_cases)
 {
 	const uint64_t cases[] = { AT(d_cases_saved), AT(d_cases_word), AT(d_cases_next),
-				   AT(d_cases_back) };
+				   AT(d_cases_back), AT(d_cases_byte) };
 	struct rows r;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -450,6 +452,8 @@ TEST(test_cases)
 	}
 	DERIVE(&r, d_place);
 	assert_false(is_certain(&r, AT(d_place_passed)));
+	derive(&r, d_cases, d_cases_end, 0, AT(d_cases_argument));
+	assert_cfa(&r, AT(d_cases_argument), DERIVE_BY_REG, 7, 8, 0);
 	derive(&r, d_cases, d_cases_end, 0, AT(d_cases_function));
 	assert_cfa(&r, AT(d_cases_function), DERIVE_BY_REG, 7, 8, 0);
 }
