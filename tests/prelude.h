@@ -17,9 +17,14 @@
 #include <cmocka.h>
 #undef stop
 
+#ifdef __has_feature /* of clang */
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
-#else
+#elif !defined(SANITIZED)
 #define SANITIZED 0
 #endif
 

@@ -255,11 +255,8 @@ TEST(test_lost, honest)
 	atomic_store(&liar.loses_below, 8 << 20);
 	snprintf(words, sizeof(words), "lost on CPU %d:", cpu);
 	for (size_t ring = 2 << 20; ring < 8 << 20; ring *= 2, doubled++) {
-		do {
-			p = expect(s, "lost", true);
-			if (p->ring_size != ring)
-				profile_free(p);
-		} while (p->ring_size != ring);
+		for (p = expect(s, "lost", true); p->ring_size != ring; p = expect(s, "lost", true))
+			profile_free(p);
 		assert_non_null(strstr(find(p, "lost")->detail, words));
 		for (uint32_t i = 0; i < p->nr_cpus; i++)
 			assert_int_equal(p->cpus[i].lost > 0, p->cpus[i].cpu == cpu);

@@ -23,11 +23,11 @@ static uint32_t upto(uint32_t n)
 static const char *line_with(struct bench *b, const char *text)
 {
 	static char line[2000];
-	const char *at = strstr(look(b), text), *from = at;
+	const char *screen = look(b), *at = strstr(screen, text), *from = at;
 
 	if (!at)
 		return NULL;
-	while (from > look(b) && from[-1] != '\n')
+	while (from > screen && from[-1] != '\n')
 		from--;
 	snprintf(line, sizeof(line), "%.*s", (int)strcspn(from, "\n"), from);
 	return line;

@@ -300,10 +300,8 @@ static uint64_t over_budget(bool allowance, uint64_t *nr_steps, unsigned int *nr
 	struct unwinder *u;
 	struct world w;
 
-	world_new(&w);
-	/* So few that most frames have none, and no row: each of them needs reads. */
-	places_free(w.places);
-	assert_int_equal(places_new(&w.places, 1U << 14), 0);
+	/* So few places that most frames have none, and no row: each of them needs reads. */
+	world_new_with(&w, 1U << 14);
 	world_load(&w, getpid());
 	theirs = hostile_map(&w, make_image(&seed));
 	world_find(&w, getpid());

@@ -40,17 +40,23 @@ static inline void world_must(int rc)
 	}
 }
 
-static inline void world_new(struct world *w)
+/* @nr_places: slots of the table. */
+static inline void world_new_with(struct world *w, uint32_t nr_places)
 {
 	const struct unwind_config verified = { .verify_every = 1 }, steps = { .step_only = true };
 
 	memset(w, 0, sizeof(*w));
 	world_must(objects_new(&w->objects));
-	world_must(places_new(&w->places, 1u << 20));
+	world_must(places_new(&w->places, nr_places));
 	world_must(maps_new(&w->maps, w->objects, 1u << 10));
 	world_must(symbols_new(&w->symbols, w->places, w->objects, w->maps, NULL));
 	world_must(unwind_new_with(&w->row, w->places, w->objects, &verified, NULL));
 	world_must(unwind_new_with(&w->step, w->places, w->objects, &steps, NULL));
+}
+
+static inline void world_new(struct world *w)
+{
+	world_new_with(w, 1u << 20);
 }
 
 static inline void world_find(struct world *w, pid_t pid)
