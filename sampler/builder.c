@@ -1768,6 +1768,8 @@ static void warm_up(struct sampler *s)
 	uint32_t nr_readers;
 	bool warm = false;
 
+	/* Relaxed: a sample that waits nevertheless is discarded with the tick. */
+	atomic_store_explicit(&s->live.shared->warming, true, memory_order_relaxed);
 	/* Acquire: as in builder_main(). */
 	while (!warm && time_now_ns() < end_ns &&
 	       !atomic_load_explicit(&s->builder.stop, memory_order_acquire)) {
@@ -1779,6 +1781,7 @@ static void warm_up(struct sampler *s)
 		look_at_readers(s);
 		warm = tick_skip(s) && s->live.readers.nr == nr_readers;
 	}
+	atomic_store_explicit(&s->live.shared->warming, false, memory_order_relaxed);
 	tick_discard(s);
 	set_start(s, s->ticks.reset_ns);
 }

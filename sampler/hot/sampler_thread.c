@@ -316,14 +316,16 @@ static void sampler_thread_again(struct sampler_thread *t, struct sampler_thread
 
 /*
  * Count a sample, or hold it while code is read, or until its chain is there. Not one whose count
- * is used at once: by its group, or for latency. Return whether the pipeline has its frames.
+ * is used at once: by its group, for latency, or to see whether all is read. Return whether the
+ * pipeline has its frames.
  */
 static bool count_sample(struct sampler_thread *t, struct sampler_thread_stats *stats,
 			 struct record_sample *s, int event, uint64_t regs_mask,
 			 const struct perf_event_header *h)
 {
 	static const struct unwind_interrupted none;
-	bool may_wait = !s->nr_reads && !(t->queue && event == t->latency);
+	bool may_wait = !s->nr_reads && !(t->queue && event == t->latency) &&
+			!atomic_load_explicit(&t->shared->warming, memory_order_relaxed);
 
 	if (!complete_chain(t, s) && may_wait &&
 	    held_samples_put(t->held_samples, h, &none, t->now_ns + DEFERRED_NS))
