@@ -386,7 +386,7 @@ struct sampler_thread_shared {
 	atomic_uint waits_max;
 	atomic_bool waits_flood;
 	_Alignas(CACHELINE) atomic_bool room_wanted;
-	/* Samples for nothing until all is read: those of code that is being read do not wait. */
+	/* Samples for nothing until all is read: none waits for code that is being read. */
 	atomic_bool warming;
 	atomic_bool goes_first; /* the threads have a real-time priority; relaxed */
 	/* Only samples of maps_is_chosen() count. Written while no thread runs. */
