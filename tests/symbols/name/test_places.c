@@ -2,6 +2,7 @@
 /*
  * places: identity, growth beyond chunks, full, names, and threads that race
  * for the same places beside a growing builder.
+ * Live: a million places take more than a second.
  */
 #include "symbols/name/places.c"
 
