@@ -7,6 +7,8 @@
  */
 #include "symbols/elf/internal.h"
 
+#include "symbols/base/table.h"
+
 #include <assert.h>
 #include <elf.h>
 #include <stdlib.h>
@@ -100,7 +102,8 @@ struct jump {
 
 /* Whether functions return that calls lead to. */
 struct asked {
-	uint64_t *v; /* by the hash of the address: address, depth, answer */
+	struct hashset ids; /* by the hash of the address */
+	uint64_t *v;	    /* address, depth, answer */
 	uint32_t nr, room;
 };
 
@@ -134,6 +137,7 @@ struct piece {
 	struct derive_state asked_state;
 	struct asked asked; /* kept for the next piece */
 	uint64_t searches;  /* instructions visited in search of returns */
+	bool out_of_searches;
 };
 
 static void begin_state(const struct piece *p, struct derive_state *s)
@@ -296,52 +300,47 @@ struct search {
 	uint32_t nr_todo, nr_seen;
 };
 
-#define ASKED_BITS  4 /* of an entry: depth, answer */
-#define ASKED_FIRST 64
+#define ASKED_BITS 4 /* of an entry: depth, answer */
 
+/* Return the entry of the function at @pc; NULL: none. */
 static uint64_t *asked_at(const struct asked *a, uint64_t pc)
 {
-	uint32_t i = (uint32_t)hash_u64(pc) & (a->room - 1);
+	uint32_t at = 0, id;
 
-	assert(a->nr < a->room);
-	while (a->v[i] && a->v[i] >> ASKED_BITS != pc)
-		i = (i + 1) & (a->room - 1);
-	return &a->v[i];
+	while ((id = hashset_next(&a->ids, hash_u64(pc), &at)) != HASHSET_NONE)
+		if (a->v[id] >> ASKED_BITS == pc)
+			return &a->v[id];
+	return NULL;
 }
 
 /* Keep that the function at @pc never returns, or that it may: found @depth calls deep. */
 static void keep_answer(struct asked *a, uint64_t pc, int depth, bool never)
 {
-	uint64_t *entry;
+	uint64_t *entry = asked_at(a, pc);
 
-	if (a->nr >= a->room / 2) {
-		struct asked larger = { .nr = a->nr, .room = MAX(a->room * 2, ASKED_FIRST) };
-
-		larger.v = calloc(larger.room, sizeof(*larger.v));
-		if (!larger.v)
+	if (!entry) {
+		if (hashset_reserve(&a->ids, 1) || !array_reserve(&a->v, &a->room, a->nr + 1u))
 			return;
-		for (uint32_t i = 0; i < a->room; i++)
-			if (a->v[i])
-				*asked_at(&larger, a->v[i] >> ASKED_BITS) = a->v[i];
-		free(a->v);
-		*a = larger;
+		entry = &a->v[a->nr];
+		hashset_add(&a->ids, hash_u64(pc), a->nr++);
 	}
-	entry = asked_at(a, pc);
-	a->nr += !*entry;
 	*entry = pc << ASKED_BITS | (uint64_t)depth << 1 | never;
 }
 
 /* Get the answer for @pc into *@never, if it was looked for at least as well. */
 static bool was_asked(const struct asked *a, uint64_t pc, int depth, bool *never)
 {
-	uint64_t entry = a->nr ? *asked_at(a, pc) : 0;
+	const uint64_t *entry = asked_at(a, pc);
 
-	*never = entry & 1;
-	return entry && (*never || (int)(entry >> 1 & 7) <= depth);
+	*never = entry && *entry & 1;
+	return entry && (*never || (int)(*entry >> 1 & 7) <= depth);
 }
 
+/* Return the code at @pc; NULL: none, or an address too high for an entry. */
 static const struct derive_code *text_at(const struct piece *p, uint64_t pc)
 {
+	if (pc >> (64 - ASKED_BITS))
+		return NULL;
 	if (pc - p->in->code.vaddr < p->in->code.size)
 		return &p->in->code;
 	for (size_t i = 0; i < p->in->nr_text; i++)
@@ -367,7 +366,11 @@ static bool search_also(struct search *s, uint64_t pc)
 
 static bool may_search(struct piece *p)
 {
-	return p->searches++ < p->code.size * (uint64_t)SEARCHES_BYTE + 4096;
+	bool may = p->searches < p->code.size * (uint64_t)SEARCHES_BYTE + 4096;
+
+	p->searches += may;
+	p->out_of_searches |= !may;
+	return may;
 }
 
 /* Return whether one way never returns; not if it is too long, or leads to other code. */
@@ -404,19 +407,9 @@ static bool way_ends(struct piece *p, struct search *s, uint64_t pc, int depth)
 /* Return the function that the stub at @pc leads to; @pc: it is none, or leads to another file. */
 static uint64_t behind_stub(const struct derive_input *in, uint64_t pc)
 {
-	size_t lo = 0, hi = in->nr_stubs;
+	uint32_t n = search_split(in->nr_stubs, i, in->stubs[i].vaddr < pc);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (in->stubs[mid].vaddr == pc)
-			return in->stubs[mid].to;
-		if (in->stubs[mid].vaddr < pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return pc;
+	return n < in->nr_stubs && in->stubs[n].vaddr == pc ? in->stubs[n].to : pc;
 }
 
 /* Return whether the function at @pc never returns, as abort() and its like. */
@@ -436,7 +429,9 @@ static bool never_returns(struct piece *p, uint64_t pc, int depth)
 	never = search_also(&s, pc);
 	while (s.nr_todo && never)
 		never = way_ends(p, &s, s.todo[--s.nr_todo], depth);
-	keep_answer(&p->asked, pc, depth, never);
+	/* The next piece may search further. */
+	if (never || !p->out_of_searches)
+		keep_answer(&p->asked, pc, depth, never);
 	return never;
 }
 
@@ -1583,6 +1578,7 @@ uint64_t derive_rows(const struct derive_input *in, const struct derive_sink *si
 	free(p.work);
 	free(p.rows);
 	free(p.jumps);
+	hashset_fini(&p.asked.ids);
 	free(p.asked.v);
 	return visits;
 }

@@ -222,7 +222,7 @@ struct derive_input {
 	const uint64_t *endless; /* functions outside that never return, ascending */
 	size_t nr_endless;
 	const struct derive_stub *stubs; /* that lead to functions of the same file, ascending */
-	size_t nr_stubs;
+	uint32_t nr_stubs;
 	const struct derive_code *data, *text; /* with tables of jumps */
 	size_t nr_data, nr_text;
 	uint64_t entry; /* of the program: it has no caller; 0: none */

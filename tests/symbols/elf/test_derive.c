@@ -399,7 +399,7 @@ TEST(test_long_endless)
 }
 
 /* Call @to from the begin of 1 MiB, which is analysed in pieces, and look behind the call. */
-static bool goes_on_behind_call(uint32_t to, const struct derive_stub *stubs, size_t nr_stubs)
+static bool goes_on_behind_call(uint32_t to, const struct derive_stub *stubs, uint32_t nr_stubs)
 {
 	static const uint8_t begin[] = { 0x48, 0x83, 0xec, 0x18, 0xe8, 0, 0, 0, 0, 0x53, 0xc3 };
 	const size_t size = 1 << 20;
