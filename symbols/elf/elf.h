@@ -169,6 +169,17 @@ static inline const uint8_t *elffile_mapped(const struct elffile *f, uint64_t of
 
 /* Read into malloc'ed memory of @size + 1 bytes, the last one NUL. */
 int elffile_read_alloc(const struct elffile *f, uint64_t offset, size_t size, void **out);
+
+/* Return bytes of the file; free *@copy after use. NULL: they cannot be read. */
+static inline const uint8_t *elffile_bytes(const struct elffile *f, uint64_t offset, size_t size,
+					   void **copy)
+{
+	const uint8_t *mapped = elffile_mapped(f, offset, size);
+
+	*copy = NULL;
+	return mapped || elffile_read_alloc(f, offset, size, copy) ? mapped : *copy;
+}
+
 /*
  * Copy the GNU build-id among the notes, at most @max bytes, to @id; return its
  * size, 0: none.

@@ -87,13 +87,12 @@ static uint32_t search_texts(const struct elffile *f, uint32_t nr)
 	Elf64_Shdr s;
 
 	for (uint32_t i = 0; elffile_constants(f, i, &s); i++) {
-		const uint8_t *bytes = elffile_mapped(f, s.sh_offset, s.sh_size);
-		void *copy = NULL;
+		const uint8_t *bytes;
+		void *copy;
 
 		if (s.sh_size > TEXTS_MAX ||
-		    (!bytes && elffile_read_alloc(f, s.sh_offset, s.sh_size, &copy)))
+		    !(bytes = elffile_bytes(f, s.sh_offset, s.sh_size, &copy)))
 			continue;
-		bytes = copy ? copy : bytes;
 		for (uint32_t k = 0; k < ARRAY_SIZE(texts); k++)
 			if (texts[k][nr] &&
 			    memmem(bytes, s.sh_size, texts[k][nr], strlen(texts[k][nr])))
@@ -1480,14 +1479,14 @@ static uint32_t find_places(const struct elffile *f, struct elfv8_blob *b, struc
 	Elf64_Shdr s;
 
 	for (uint32_t i = 0; !nr && elffile_constants(f, i, &s); i++) {
-		const uint8_t *mapped = elffile_mapped(f, s.sh_offset, s.sh_size);
-		void *bytes = NULL;
+		const uint8_t *bytes;
+		void *copy;
 
 		if (s.sh_size > CONSTANTS_MAX ||
-		    (!mapped && elffile_read_alloc(f, s.sh_offset, s.sh_size, &bytes)))
+		    !(bytes = elffile_bytes(f, s.sh_offset, s.sh_size, &copy)))
 			continue;
-		nr = search_places(mapped ? mapped : bytes, &s, b, out);
-		free(bytes);
+		nr = search_places(bytes, &s, b, out);
+		free(copy);
 	}
 	return nr;
 }

@@ -437,13 +437,12 @@ uint64_t detect_find_text(const struct elffile *f, const char *text)
 	Elf64_Shdr s;
 
 	for (uint32_t i = 0; !found && elffile_constants(f, i, &s); i++) {
-		const uint8_t *bytes = elffile_mapped(f, s.sh_offset, s.sh_size), *at;
-		void *copy = NULL;
+		const uint8_t *bytes, *at;
+		void *copy;
 
 		if (s.sh_size > TEXT_PART_MAX ||
-		    (!bytes && elffile_read_alloc(f, s.sh_offset, s.sh_size, &copy)))
+		    !(bytes = elffile_bytes(f, s.sh_offset, s.sh_size, &copy)))
 			continue;
-		bytes = copy ? copy : bytes;
 		at = memmem(bytes, s.sh_size, text, strlen(text));
 		if (at)
 			found = s.sh_addr + (uint64_t)(at - bytes);
