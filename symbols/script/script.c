@@ -449,7 +449,7 @@ static enum lang_status go_stack(struct lang_reader *r, const struct lang_proces
 
 #define FAR_PAGE 4096U
 
-/* Ranges of memory that cannot be read: all behind the last of them is left out. */
+/* Unreadable ranges that are skipped; the stack behind the last one is not read. */
 #define FAR_CUTS 8
 
 /* Bytes below sp that are read (x86-64: the red zone). */
