@@ -21,11 +21,11 @@ LONG = 60
 Room = collections.namedtuple("Room", "doors includes")
 # Figures of the whole: the most that is allowed. They only fall.
 BUDGET = {
-    "files": 221,
+    "files": 220,
     "headers": 60,
     "headers used by other folders": 39,
-    "exported functions": 1752,
-    "exported for one other file": 1063,
+    "exported functions": 1745,
+    "exported for one other file": 1054,
     "files in call circles": 0,
     "own headers, p90": 32,
     "own headers, max": 36,

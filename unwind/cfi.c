@@ -4,9 +4,9 @@
  * libunwind behind the gate.
  *
  * Runs on sampler threads. Invariants: every instruction takes at least one byte of at most
- * CFI_INSNS_MAX, so a run ends, and nothing is read outside the section. libunwind reads nothing but
- * the stack copy of this sample and the .eh_frame of the object of this frame, after the gate has
- * accepted the FDE.
+ * CFI_INSNS_MAX, so a run ends, and nothing is read outside the section. libunwind reads nothing
+ * but the stack copy of this sample and the .eh_frame of the object of this frame, after the gate
+ * has accepted the FDE.
  */
 #include "unwind/internal.h"
 
@@ -27,8 +27,60 @@
 #include "symbols/process/process.h"
 
 /*
- * The gate for DWARF expressions: which are safe for libunwind. Pure.
+ * A strict, bounded reader of call frame instructions (DWARF 5, 6.4.2).
  *
+ * It is the gate: an FDE that cfi_check() has not accepted is never given to
+ * libunwind. It also makes the rows: the rule of a pc in three numbers, or
+ * COMPLEX where only libunwind's interpreter can do it.
+ *
+ * Accepted are instructions that libunwind reads in the same way: known opcodes,
+ * valid register numbers, states that nest, locations that only grow, expressions
+ * without branches, calls or division. All instructions of an FDE are checked.
+ * Pure; any thread; no allocation.
+ */
+
+enum cfi_reason {
+	CFI_OK,
+	CFI_BAD_RECORD,	 /* unreadable FDE or CIE */
+	CFI_TOO_LONG,	 /* more instructions than compilers make */
+	CFI_BAD_OPCODE,	 /* unknown, here or to libunwind */
+	CFI_BAD_OPERAND, /* runs off the end, or a number out of range */
+	CFI_BAD_REGISTER,
+	CFI_BAD_STATE,	  /* remember and restore do not nest */
+	CFI_BAD_LOCATION, /* goes backwards */
+	CFI_BAD_EXPRESSION,
+	CFI_NO_CFA, /* row without a rule for the CFA */
+	CFI_NR_REASONS,
+};
+
+/*
+ * Code that rewrites its frame on the way to a landing pad: vaddrs. On AArch64
+ * the landing is in the middle: the call that rewrites the frame may follow the
+ * epilogue.
+ */
+struct cfi_rewrite {
+	uint64_t from;	      /* the frame may be rewritten from here on; 0: never */
+	uint64_t late;	      /* from here on even if libgcc's context is missing in the frame */
+	uint64_t lands, left; /* [lands, left): leaves for the landing pad; 0: it does not */
+	bool by_callee;	      /* written by a function that it calls */
+};
+
+struct cfi_fde {	/* result of cfi_check() */
+	bool signal;	/* a signal trampoline: the frame above was interrupted */
+	bool libunwind; /* libunwind may read it */
+	uint32_t cost;	/* bytes read */
+	struct cfi_rewrite rewrite;
+	uint32_t nr_remembers; /* remembered states: expensive in libunwind */
+	uint32_t nr_negates;   /* DW_CFA_AARCH64_negate_ra_state, unknown to libunwind 1.6 */
+};
+
+/* Receives the rules of an FDE in order; neighbours may have equal rows. */
+struct cfi_sink {
+	void (*rule)(void *ctx, const struct cfi_rule *rule);
+	void *ctx;
+};
+
+/*
  * The gate for DWARF expressions (DWARF 5, 7.7.1): a table of accepted opcodes.
  *
  * Any thread; no state. Invariant: one step per opcode byte, so it ends.
@@ -874,15 +926,17 @@ static uint32_t size_of(const struct ehframe_record *rec)
 	return rec->cie.insns_end - rec->cie.insns + rec->insns_end - rec->insns;
 }
 
-uint32_t cfi_size(const struct ehframe *eh, uint32_t offset)
+/* Return the bytes of instructions in an FDE and its CIE; 0: unreadable. */
+static uint32_t cfi_size(const struct ehframe *eh, uint32_t offset)
 {
 	struct ehframe_record rec;
 
 	return ehframe_read(eh, offset, &rec) ? 0 : size_of(&rec);
 }
 
-enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
-			  const struct cfi_sink *sink, struct cfi_fde *out)
+/* Check a whole FDE, at @offset; @sink and @out may be NULL. CFI_OK or the reason. */
+static enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh,
+				 uint32_t offset, const struct cfi_sink *sink, struct cfi_fde *out)
 {
 	struct ehframe_record rec;
 	struct cfi_run run = { .arch = arch, .eh = eh, .sink = sink };
@@ -902,7 +956,8 @@ enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh,
 	return run.reason;
 }
 
-enum cfi_doubt cfi_doubt(const struct cfi_rewrite *r, uint64_t vaddr)
+/* Return how far the CFI at @vaddr can be believed. */
+static enum cfi_doubt cfi_doubt(const struct cfi_rewrite *r, uint64_t vaddr)
 {
 	if (!r->from || vaddr < r->from)
 		return CFI_SURE;
@@ -930,8 +985,10 @@ static void take_rule(void *ctx, const struct cfi_rule *rule)
 	want->run->until = rule->end - 1 + CFI_REWRITE_EARLY;
 }
 
-enum cfi_reason cfi_rule_at(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
-			    uint64_t pc, struct cfi_rule *out, uint32_t *cost)
+/* Get the row at @pc with its range and program; @cost: bytes read. */
+static enum cfi_reason cfi_rule_at(const struct arch_ops *arch, const struct ehframe *eh,
+				   uint32_t offset, uint64_t pc, struct cfi_rule *out,
+				   uint32_t *cost)
 {
 	struct cfi_run run = { .arch = arch, .eh = eh, .bounded = true, .wanted = pc, .until = pc };
 	struct want_rule want = { .run = &run, .out = out };
@@ -947,8 +1004,9 @@ enum cfi_reason cfi_rule_at(const struct arch_ops *arch, const struct ehframe *e
 	return want.found ? CFI_OK : CFI_BAD_RECORD;
 }
 
-uint32_t cfi_remembers(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
-		       uint64_t pc, uint32_t *cost)
+/* Count the states that an accepted FDE remembers up to @pc; @cost: bytes read. */
+static uint32_t cfi_remembers(const struct arch_ops *arch, const struct ehframe *eh,
+			      uint32_t offset, uint64_t pc, uint32_t *cost)
 {
 	struct cfi_run run = { .arch = arch, .eh = eh, .bounded = true, .until = pc };
 	struct ehframe_record rec;
@@ -958,8 +1016,12 @@ uint32_t cfi_remembers(const struct arch_ops *arch, const struct ehframe *eh, ui
 	return run.nr_remembers;
 }
 
-uint32_t cfi_negates(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
-		     uint32_t *at, uint32_t room, uint32_t *cost)
+/*
+ * Find DW_CFA_AARCH64_negate_ra_state in an accepted FDE: at most @room section offsets; @cost:
+ * bytes read.
+ */
+static uint32_t cfi_negates(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
+			    uint32_t *at, uint32_t room, uint32_t *cost)
 {
 	struct cfi_run run = { .arch = arch, .eh = eh, .negates = at, .room_negates = room };
 	struct ehframe_record rec;
@@ -970,39 +1032,7 @@ uint32_t cfi_negates(const struct arch_ops *arch, const struct ehframe *eh, uint
 	return MIN(run.nr_negates, room);
 }
 
-/* A word is either 0 or complete. */
-/* Return whether an offset of a slot fits. */
-static bool packs(int32_t off)
-{
-	return off % 4 == 0 && off / 4 == (int16_t)(off / 4);
-}
-
-uint64_t row_pack(const struct cfi_row *row)
-{
-	uint64_t word;
-
-	if (row->kind == CFI_END)
-		return ROW_END;
-	if (row->kind == CFI_SWITCH)
-		return ROW_END | ROW_SWITCH;
-	if (row->kind != CFI_ROW || row->cfa_off < -(1 << 20) || row->cfa_off >= 1 << 20 ||
-	    !packs(row->ra_off) || !packs(row->fp_off))
-		return ROW_STEP;
-	word = ROW_SIMPLE;
-	word |= (uint64_t)row->cfa_is_fp << 3;
-	word |= (uint64_t)(row->ra_where == CFI_AT_CFA) << 4;
-	word |= (uint64_t)(row->fp_where == CFI_AT_CFA || row->fp_where == CFI_LOST) << 5;
-	word |= (uint64_t)row->cfa_is_word << 6;
-	word |= (uint64_t)row->cfa_is_above << 9;
-	word |= (uint64_t)(row->fp_where == CFI_AT_FP || row->fp_where == CFI_LOST) << 10;
-	word |= (uint64_t)((uint32_t)row->cfa_off << 11);
-	word |= (uint64_t)(uint16_t)(row->ra_off / 4) << 32;
-	word |= (uint64_t)(uint16_t)(row->fp_off / 4) << 48;
-	assert(row_kind(word) == ROW_SIMPLE && row_cfa_off(word) == row->cfa_off);
-	return word;
-}
-
-/* libunwind's accessors, and the gate in front of them, on the sampler thread that owns the struct step. */
+/* libunwind behind the gate: its accessors, on the sampler thread that owns the struct step. */
 
 /*
  * The budget of a sample, in memory reads of libunwind (about 6 ns each): enough

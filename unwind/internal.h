@@ -6,6 +6,7 @@
 #ifndef UNWIND_INTERNAL_H
 #define UNWIND_INTERNAL_H
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -116,23 +117,9 @@ struct arch_order {
 /* Unpack the registers of a sample: @regs are popcount(@mask) words, may be unaligned. */
 void arch_load(struct arch_order *o, struct arch_frame *f, uint64_t mask, const void *regs);
 
-/* Rows and rules of call frame information, reasons to refuse it. */
+/* Rows and rules of call frame information. */
 
 #define CFI_INSNS_MAX (64u << 10) /* bytes of instructions in one FDE or CIE */
-
-enum cfi_reason {
-	CFI_OK,
-	CFI_BAD_RECORD,	 /* unreadable FDE or CIE */
-	CFI_TOO_LONG,	 /* more instructions than compilers make */
-	CFI_BAD_OPCODE,	 /* unknown, here or to libunwind */
-	CFI_BAD_OPERAND, /* runs off the end, or a number out of range */
-	CFI_BAD_REGISTER,
-	CFI_BAD_STATE,	  /* remember and restore do not nest */
-	CFI_BAD_LOCATION, /* goes backwards */
-	CFI_BAD_EXPRESSION,
-	CFI_NO_CFA, /* row without a rule for the CFA */
-	CFI_NR_REASONS,
-};
 
 enum cfi_kind {
 	CFI_ROW,     /* CFA = sp or fp + number, or from the word there; slots below the CFA */
@@ -160,18 +147,6 @@ struct cfi_row {
 	int32_t cfa_off, ra_off, fp_off; /* from the caller's sp */
 };
 
-/*
- * Code that rewrites its frame on the way to a landing pad: vaddrs. On AArch64
- * the landing is in the middle: the call that rewrites the frame may follow the
- * epilogue.
- */
-struct cfi_rewrite {
-	uint64_t from;	      /* the frame may be rewritten from here on; 0: never */
-	uint64_t late;	      /* from here on even if libgcc's context is missing in the frame */
-	uint64_t lands, left; /* [lands, left): leaves for the landing pad; 0: it does not */
-	bool by_callee;	      /* written by a function that it calls */
-};
-
 enum cfi_doubt {
 	CFI_SURE,
 	CFI_EARLY,     /* may have been rewritten: libgcc's context in the frame shows it */
@@ -179,15 +154,6 @@ enum cfi_doubt {
 	CFI_REWRITING, /* may have been rewritten, by libgcc */
 	CFI_LEAVING,   /* the return address is the landing pad; sp is not set yet */
 	CFI_LANDING,   /* the return address is the landing pad, not behind a call */
-};
-
-struct cfi_fde {	/* result of cfi_check() */
-	bool signal;	/* a signal trampoline: the frame above was interrupted */
-	bool libunwind; /* libunwind may read it */
-	uint32_t cost;	/* bytes read */
-	struct cfi_rewrite rewrite;
-	uint32_t nr_remembers; /* remembered states: expensive in libunwind */
-	uint32_t nr_negates;   /* DW_CFA_AARCH64_negate_ra_state, unknown to libunwind 1.6 */
 };
 
 /* A row and the code that it is for. */
@@ -207,12 +173,6 @@ static inline bool cfi_covers(const struct cfi_rule *rule, uint64_t pc)
 {
 	return pc - rule->start < rule->end - rule->start;
 }
-
-/* Receives the rules of an FDE in order; neighbours may have equal rows. */
-struct cfi_sink {
-	void (*rule)(void *ctx, const struct cfi_rule *rule);
-	void *ctx;
-};
 
 /*
  * Recent look-ups of an unwinder: (address space, address) -> mapping and place.
@@ -338,39 +298,6 @@ static inline bool stack_copy_read32(const struct stack_copy *d, uint64_t addr, 
 	*value = word;
 	return true;
 }
-
-/*
- * A strict, bounded reader of call frame instructions (DWARF 5, 6.4.2).
- *
- * It is the gate: an FDE that cfi_check() has not accepted is never given to
- * libunwind. It also makes the rows: the rule of a pc in three numbers, or
- * COMPLEX where only libunwind's interpreter can do it.
- *
- * Accepted are instructions that libunwind reads in the same way: known opcodes,
- * valid register numbers, states that nest, locations that only grow, expressions
- * without branches, calls or division. All instructions of an FDE are checked.
- * Pure; any thread; no allocation.
- */
-
-/* Return how far the CFI at @vaddr can be believed. */
-enum cfi_doubt cfi_doubt(const struct cfi_rewrite *r, uint64_t vaddr);
-/* Check a whole FDE, at @offset; @sink and @out may be NULL. CFI_OK or the reason. */
-enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
-			  const struct cfi_sink *sink, struct cfi_fde *out);
-/* Return the bytes of instructions in an FDE and its CIE; 0: unreadable. */
-uint32_t cfi_size(const struct ehframe *eh, uint32_t offset);
-/* Get the row at @pc with its range and program; @cost: bytes read. */
-enum cfi_reason cfi_rule_at(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
-			    uint64_t pc, struct cfi_rule *out, uint32_t *cost);
-/* Count the states that an accepted FDE remembers up to @pc; @cost: bytes read. */
-uint32_t cfi_remembers(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
-		       uint64_t pc, uint32_t *cost);
-/*
- * Find DW_CFA_AARCH64_negate_ra_state in an accepted FDE: at most @room section offsets; @cost:
- * bytes read.
- */
-uint32_t cfi_negates(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
-		     uint32_t *at, uint32_t room, uint32_t *cost);
 
 /*
  * Guess the caller where there is no CFI: JIT code, hand-written assembly, Go,
@@ -541,8 +468,37 @@ static inline int64_t row_fp_off(uint64_t row)
 	return (int64_t)(int16_t)(row >> 48) * 4;
 }
 
-/* Pack a row; ROW_STEP when its numbers do not fit. */
-uint64_t row_pack(const struct cfi_row *row);
+/* Return whether an offset of a slot fits. */
+static inline bool row_packs(int32_t off)
+{
+	return off % 4 == 0 && off / 4 == (int16_t)(off / 4);
+}
+
+/* Pack a row: a word is either 0 or complete; ROW_STEP when its numbers do not fit. */
+static inline uint64_t row_pack(const struct cfi_row *row)
+{
+	uint64_t word;
+
+	if (row->kind == CFI_END)
+		return ROW_END;
+	if (row->kind == CFI_SWITCH)
+		return ROW_END | ROW_SWITCH;
+	if (row->kind != CFI_ROW || row->cfa_off < -(1 << 20) || row->cfa_off >= 1 << 20 ||
+	    !row_packs(row->ra_off) || !row_packs(row->fp_off))
+		return ROW_STEP;
+	word = ROW_SIMPLE;
+	word |= (uint64_t)row->cfa_is_fp << 3;
+	word |= (uint64_t)(row->ra_where == CFI_AT_CFA) << 4;
+	word |= (uint64_t)(row->fp_where == CFI_AT_CFA || row->fp_where == CFI_LOST) << 5;
+	word |= (uint64_t)row->cfa_is_word << 6;
+	word |= (uint64_t)row->cfa_is_above << 9;
+	word |= (uint64_t)(row->fp_where == CFI_AT_FP || row->fp_where == CFI_LOST) << 10;
+	word |= (uint64_t)((uint32_t)row->cfa_off << 11);
+	word |= (uint64_t)(uint16_t)(row->ra_off / 4) << 32;
+	word |= (uint64_t)(uint16_t)(row->fp_off / 4) << 48;
+	assert(row_kind(word) == ROW_SIMPLE && row_cfa_off(word) == row->cfa_off);
+	return word;
+}
 
 static inline uint64_t rows_get(const struct unwind_rows *t, uint32_t place)
 {

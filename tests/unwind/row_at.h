@@ -3,7 +3,7 @@
 #ifndef TESTS_UNWIND_ROW_AT_H
 #define TESTS_UNWIND_ROW_AT_H
 
-#include "unwind/internal.h"
+#include "unwind/cfi.c"
 
 /*
  * Get the row at @pc (a vaddr inside the FDE). Instructions more than

@@ -6,7 +6,7 @@
  * refused FDEs in them.
  * Live: takes about a second of CPU time, or more.
  */
-#include "unwind/internal.h"
+#include "tests/unwind/row_at.h"
 
 #include "tests/prelude.h"
 
@@ -16,7 +16,6 @@
 
 #include "symbols/base/base.h"
 #include "tests/makers/eh_frame.h"
-#include "tests/unwind/row_at.h"
 #include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 #include "symbols/image/image.h"

@@ -3,7 +3,7 @@
  * A stack of a 32-bit process, made by hand: tables of i386, registers of a sample with ABI_32.
  * Live: reads a clock.
  */
-#include "unwind/internal.h"
+#include "tests/unwind/row_at.h"
 
 #include <elf.h>
 #include <linux/perf_event.h>
@@ -12,7 +12,6 @@
 
 #include "tests/prelude_rcu.h"
 #include "tests/makers/eh_frame.h"
-#include "tests/unwind/row_at.h"
 #include "tests/unwind/world.h"
 
 #define PID  4321
