@@ -3,7 +3,7 @@
  * Exports of profiles with hostile names, read back by small readers: the names are harmless and
  * whole, and the sums by function equal the view of functions.
  */
-#include "ui/export/internal.h"
+#include "ui/export/export.c"
 
 #include "tests/prelude.h"
 #include "symbols/base/base.h"
@@ -117,7 +117,7 @@ static void add_tasks(struct profile *p)
 						     p->processes[i % 5].comm, 0 };
 }
 
-static void add_lines(struct profile *p)
+static void give_lines(struct profile *p)
 {
 	p->nr_files = 2;
 	p->files = calloc(p->nr_files, sizeof(*p->files));
@@ -168,7 +168,7 @@ static int setup(void **state)
 	p->names = text_arena_new();
 	add_functions(p);
 	add_tasks(p);
-	add_lines(p);
+	give_lines(p);
 	add_samples(p);
 	strcpy(p->target, "pid 42 <b>\"x\"</b>");
 	p->nr_events = 2;
@@ -1158,7 +1158,7 @@ static bool has_text(const struct out *o, const char *text)
 /* Names of functions that no exported stack has are not in the file. */
 TEST(test_names_of_others, setup, teardown)
 {
-	static const enum export_format formats[] = { EXPORT_HTML, EXPORT_SPEEDSCOPE,
+	static const enum export_format written[] = { EXPORT_HTML, EXPORT_SPEEDSCOPE,
 						      EXPORT_FIREFOX, EXPORT_PPROF, EXPORT_OTLP };
 	const struct fixture *f = *state;
 	struct snapshot_scope scope = all_of(0);
@@ -1169,11 +1169,11 @@ TEST(test_names_of_others, setup, teardown)
 	for (uint32_t i = 0; i < f->p->nr_counts; i++)
 		f->p->counts[i].event = i >= 3;
 	assert_int_equal(snapshot_make(&s, f->p, &scope, false), 0);
-	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(written); i++) {
 		struct out o = { .failed = false };
 
-		assert_int_equal(export_write(&o, f->p, &scope, formats[i], &e), 0);
-		if (formats[i] == EXPORT_PPROF)
+		assert_int_equal(export_write(&o, f->p, &scope, written[i], &e), 0);
+		if (written[i] == EXPORT_PPROF)
 			unpack(&o);
 		for (uint32_t k = ARRAY_SIZE(hostile) + 1; k < FUNCTIONS; k++) {
 			char name[16];
