@@ -32,8 +32,26 @@
 #include "ui/text/text.h"
 
 /*
- * Stacks merged into a tree.
+ * The stacks of a snapshot merged into a tree, for flame graphs: all, then processes by name, then
+ * functions.
  */
+
+#define TREE_NONE UINT32_MAX
+
+/* A node; children are after their parent, and in order of their weight. */
+struct tree_node {
+	uint32_t function; /* index in functions; TREE_NONE: the root, or a process */
+	uint32_t process;  /* index in processes: the first of that name; TREE_NONE: a function */
+	uint32_t parent, child, next;
+	uint32_t depth; /* of the root: 0 */
+	double self, total;
+};
+
+struct tree {
+	struct tree_node *nodes;
+	uint32_t nr_nodes;
+	uint32_t depth; /* the largest */
+};
 
 struct tree_making {
 	const struct snapshot *s;
@@ -585,7 +603,8 @@ static int put_tree(struct out *o, const struct snapshot *s)
 	return code;
 }
 
-int html_write(struct out *o, const struct snapshot *s)
+/* A page with flame graph, functions and account; needs no network. */
+static int html_write(struct out *o, const struct snapshot *s)
 {
 	const char *title = strstr(html_page, TITLE), *data = strstr(html_page, DATA);
 	char buf[512];
@@ -770,7 +789,8 @@ static void put_head(const struct drawing *d)
 	out_text(o, "</text>\n");
 }
 
-int svg_write(struct out *o, const struct snapshot *s)
+/* A flame graph, without scripts. */
+static int svg_write(struct out *o, const struct snapshot *s)
 {
 	struct tree t;
 	struct drawing d = { .o = o, .s = s, .t = &t };
@@ -906,7 +926,7 @@ static void add_lines(struct out *o, struct folded *f, const struct snapshot *s,
  * Beside a baseline two counts, as difffolded.pl -n writes them for flamegraph.pl: before and now,
  * with the one before scaled to the same sum.
  */
-int folded_write(struct out *o, const struct snapshot *s)
+static int folded_write(struct out *o, const struct snapshot *s)
 {
 	struct folded f = { .texts = { .max = o->max }, .compared = s->scope.baseline != NULL };
 	struct snapshot old = { .profile = NULL };

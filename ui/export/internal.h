@@ -3,6 +3,7 @@
 #ifndef UI_EXPORT_INTERNAL_H
 #define UI_EXPORT_INTERNAL_H
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -96,11 +97,37 @@ static inline const struct profile_function *snapshot_function(const struct snap
 }
 
 /* Return texts of the profile's entries; "": no stack has it. */
-struct safe_text snapshot_name(const struct snapshot *s, uint32_t function);
-struct safe_text snapshot_module_of(const struct snapshot *s, uint32_t function);
-struct safe_text snapshot_module(const struct snapshot *s, uint32_t module);
-struct safe_text snapshot_file(const struct snapshot *s, uint32_t file);
-struct safe_text snapshot_comm(const struct snapshot *s, uint32_t process);
+static inline struct safe_text snapshot_name(const struct snapshot *s, uint32_t function)
+{
+	assert(function < s->profile->nr_functions);
+	return s->has_function[function] ? s->profile->functions[function].name : TEXT("");
+}
+
+static inline struct safe_text snapshot_module_of(const struct snapshot *s, uint32_t function)
+{
+	assert(function < s->profile->nr_functions);
+	return s->has_function[function] ? s->profile->functions[function].module : TEXT("");
+}
+
+static inline struct safe_text snapshot_module(const struct snapshot *s, uint32_t module)
+{
+	assert(module < s->profile->nr_modules);
+	return s->has_module[module] ? s->profile->modules[module].name : TEXT("");
+}
+
+static inline struct safe_text snapshot_file(const struct snapshot *s, uint32_t file)
+{
+	assert(file < s->profile->nr_files);
+	return s->has_file[file] ? s->profile->files[file] : TEXT("");
+}
+
+static inline struct safe_text snapshot_comm(const struct snapshot *s, uint32_t process)
+{
+	assert(process < s->profile->nr_processes);
+	return s->has_process[process] ? profile_process_name(&s->profile->processes[process])
+				       : TEXT("");
+}
+
 /* Return the source file of a function's hottest line, and its number in *@number. */
 struct safe_text snapshot_source(const struct snapshot *s, uint32_t function, uint32_t *number);
 /* Return the source file of a line, and its number in *@number; "" and 0: unknown. */
@@ -134,28 +161,6 @@ struct fact {
 uint32_t facts_make(const struct snapshot *s, struct fact facts[static FACTS_MAX]);
 /* Return one line: "host: target, cpu-clock, last 5.0 s". */
 struct safe_text facts_title(const struct snapshot *s, char buf[static 512]);
-
-/*
- * The stacks of a snapshot merged into a tree, for flame graphs: all, then processes by name, then
- * functions. Pure; any thread.
- */
-
-#define TREE_NONE UINT32_MAX
-
-/* A node; children are after their parent, and in order of their weight. */
-struct tree_node {
-	uint32_t function; /* index in functions; TREE_NONE: the root, or a process */
-	uint32_t process;  /* index in processes: the first of that name; TREE_NONE: a function */
-	uint32_t parent, child, next;
-	uint32_t depth; /* of the root: 0 */
-	double self, total;
-};
-
-struct tree {
-	struct tree_node *nodes;
-	uint32_t nr_nodes;
-	uint32_t depth; /* the largest */
-};
 
 /*
  * The wire format of protobuf: https://protobuf.dev/programming-guides/encoding. Pure; any thread.
@@ -218,13 +223,7 @@ int pprof_write(struct out *o, const struct snapshot *s);
 int otlp_write(struct out *o, const struct snapshot *s);
 /* speedscope's file format: one profile per process, and one of all. */
 int speedscope_write(struct out *o, const struct snapshot *s);
-/* One line per stack: comm;root;...;leaf weight; beside a baseline two weights. */
-int folded_write(struct out *o, const struct snapshot *s);
 /* The processed format 60 of the Firefox profiler: one thread per task. */
 int firefox_write(struct out *o, const struct snapshot *s);
-/* A flame graph, without scripts. */
-int svg_write(struct out *o, const struct snapshot *s);
-/* A page with flame graph, functions and account; needs no network. */
-int html_write(struct out *o, const struct snapshot *s);
 
 #endif

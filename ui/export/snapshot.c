@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The exported part of a profile: frames, stacks, weights, functions, root first; numbers, texts and
- * locations of the protobuf formats.
+ * The exported part of a profile: frames, stacks, weights, functions, root first; numbers, texts
+ * and locations of the protobuf formats.
  */
 #include "ui/export/internal.h"
 
@@ -379,37 +379,6 @@ void snapshot_fini(struct snapshot *s)
 	free(s->has_file);
 	free(s->has_process);
 	*s = (struct snapshot){ 0 };
-}
-
-struct safe_text snapshot_name(const struct snapshot *s, uint32_t function)
-{
-	assert(function < s->profile->nr_functions);
-	return s->has_function[function] ? s->profile->functions[function].name : TEXT("");
-}
-
-struct safe_text snapshot_module_of(const struct snapshot *s, uint32_t function)
-{
-	assert(function < s->profile->nr_functions);
-	return s->has_function[function] ? s->profile->functions[function].module : TEXT("");
-}
-
-struct safe_text snapshot_module(const struct snapshot *s, uint32_t module)
-{
-	assert(module < s->profile->nr_modules);
-	return s->has_module[module] ? s->profile->modules[module].name : TEXT("");
-}
-
-struct safe_text snapshot_file(const struct snapshot *s, uint32_t file)
-{
-	assert(file < s->profile->nr_files);
-	return s->has_file[file] ? s->profile->files[file] : TEXT("");
-}
-
-struct safe_text snapshot_comm(const struct snapshot *s, uint32_t process)
-{
-	assert(process < s->profile->nr_processes);
-	return s->has_process[process] ? profile_process_name(&s->profile->processes[process])
-				       : TEXT("");
 }
 
 struct safe_text snapshot_source(const struct snapshot *s, uint32_t function, uint32_t *number)
