@@ -6,7 +6,8 @@
  * ProfilesData, which has the layout of a request to a collector. All is in one resource, but for
  * services that name themselves (OTEP 4719), which have one each; process and thread are attributes
  * of samples. There are two profiles of the same samples: their number, and their weight. Each
- * table has the zero value as entry 0.
+ * table has the zero value as entry 0, and no two equal entries: functions of two objects with one
+ * name and file are one, and so are their locations in objects of one path and build id.
  */
 #include "ui/export/internal.h"
 
@@ -101,13 +102,19 @@ struct writing {
 	struct out indices;	/* packed: of attributes */
 	struct out calls;	/* packed: of the locations of a stack */
 	struct strings strings;
-	struct strings values;		  /* of attributes; for their numbers only */
-	struct dense mappings, functions; /* index in the profile -> index - 1 */
-	struct dense attributes;	  /* (key, value) -> index - 1 */
-	struct locations locations;	  /* numbers: index - 1 */
-	struct dense chains;		  /* (chain + 1, location) -> chain: stacks, leaf first */
-	struct dense stacks;		  /* chain -> index - 1 */
-	struct dense samples;		  /* (stack, task) -> index in sums */
+	struct strings values;	 /* of attributes; for their numbers only */
+	struct dense mappings;	 /* (path, attribute) -> index - 1 */
+	struct dense functions;	 /* (name, file) -> index - 1 */
+	struct dense attributes; /* (key, value) -> index - 1 */
+	struct locations locations;
+	uint32_t *location_of; /* by number of a location: its index */
+	struct dense heads;    /* (mapping, type) -> head - 1 */
+	struct dense lines;    /* (function, line) -> line - 1 */
+	struct dense bodies;   /* (body, line) -> body - 1: innermost first */
+	struct dense places;   /* (head, body) -> index of a location - 1 */
+	struct dense chains;   /* (chain, location) -> chain - 1: stacks, leaf first */
+	struct dense stacks;   /* chain -> index - 1 */
+	struct dense samples;  /* (stack, task) -> index in sums */
 	struct otlp_sums *sums;
 	uint32_t services[SERVICES_MAX]; /* a process of each */
 	uint32_t nr_services;
@@ -121,6 +128,19 @@ static uint64_t index_of(struct writing *w, uint32_t n)
 	return n + 1ull;
 }
 
+/* Return the index of a pair. */
+static uint32_t pair_of(struct writing *w, struct dense *d, uint64_t a, uint64_t b, bool *is_new)
+{
+	return (uint32_t)index_of(w, dense_add(d, a << 32 | b, is_new));
+}
+
+/* Add a number that a reader takes for 0 if it is left out. */
+static void put_number(struct out *o, int field, uint64_t v)
+{
+	if (v)
+		proto_number(o, field, v);
+}
+
 /* Move packed numbers into a field of @o. */
 static void put_packed(struct out *o, int field, struct out *numbers)
 {
@@ -130,12 +150,6 @@ static void put_packed(struct out *o, int field, struct out *numbers)
 
 /* ---- attributes ---- */
 
-/* Return the index of an attribute. @is_new: its value is to be put to w->inner. */
-static uint64_t attribute_of(struct writing *w, uint64_t key, uint64_t value, bool *is_new)
-{
-	return index_of(w, dense_add(&w->attributes, key << 32 | value, is_new));
-}
-
 static void put_attribute(struct writing *w, uint64_t key)
 {
 	proto_number(&w->part, ATTRIBUTE_KEY, key);
@@ -143,26 +157,32 @@ static void put_attribute(struct writing *w, uint64_t key)
 	proto_message(&w->dictionary, TABLE_ATTRIBUTE, &w->part);
 }
 
-/* Add a text to w->indices; w->part must be empty. */
-static void add_text(struct writing *w, struct safe_text name, struct safe_text value)
+/* Return the index of a text as an attribute; w->part and w->inner must be empty. */
+static uint32_t text_of(struct writing *w, struct safe_text name, struct safe_text value)
 {
-	uint64_t key = strings_add(&w->strings, name), at;
+	uint64_t key = strings_add(&w->strings, name);
 	bool is_new;
+	uint32_t at = pair_of(w, &w->attributes, key, strings_add(&w->values, value), &is_new);
 
-	at = attribute_of(w, key, strings_add(&w->values, value), &is_new);
 	if (is_new) {
 		proto_bytes(&w->inner, VALUE_STRING, value.str, value.size);
 		put_attribute(w, key);
 	}
-	proto_varint(&w->indices, at);
+	return at;
+}
+
+/* Add a text to w->indices. */
+static void add_text(struct writing *w, struct safe_text name, struct safe_text value)
+{
+	proto_varint(&w->indices, text_of(w, name, value));
 }
 
 static void add_number(struct writing *w, struct safe_text name, pid_t value)
 {
-	uint64_t key = strings_add(&w->strings, name), at;
+	uint64_t key = strings_add(&w->strings, name);
 	bool is_new;
+	uint32_t at = pair_of(w, &w->attributes, key, (uint32_t)value, &is_new);
 
-	at = attribute_of(w, key, (uint32_t)value, &is_new);
 	if (is_new) {
 		proto_number(&w->inner, VALUE_INT, (uint64_t)(int64_t)value);
 		put_attribute(w, key);
@@ -253,6 +273,8 @@ static struct safe_text frame_type(const struct profile_function *fn)
 		return TEXT("jvm");
 	if (!strcmp(language, "node"))
 		return TEXT("v8js");
+	if (!strcmp(language, "erlang"))
+		return TEXT("beam");
 	return (struct safe_text){ language, (uint16_t)strlen(language), 0 };
 }
 
@@ -274,70 +296,84 @@ static void put_zero_values(struct writing *w)
 }
 
 /* Return the index of a module in the table of mappings; w->part must be empty. */
-static uint64_t mapping_of(struct writing *w, uint32_t module)
+static uint32_t mapping_of(struct writing *w, uint32_t module)
 {
 	const struct profile_module *m = &w->s->profile->modules[module];
+	uint64_t name = strings_add(&w->strings, m->path.size ? m->path : m->name), id = 0;
 	bool is_new;
-	uint64_t at = index_of(w, dense_add(&w->mappings, module, &is_new));
+	uint32_t at;
 
 	assert(module < w->s->profile->nr_modules);
+	if (m->build_id.size)
+		id = text_of(w, TEXT("process.executable.build_id.gnu"), m->build_id);
+	if (!name && !id)
+		return 0;
+	at = pair_of(w, &w->mappings, name, id, &is_new);
 	if (!is_new)
 		return at;
-	if (m->build_id.size)
-		add_text(w, TEXT("process.executable.build_id.gnu"), m->build_id);
-	proto_number(&w->part, MAPPING_FILENAME,
-		     strings_add(&w->strings, m->path.size ? m->path : m->name));
+	put_number(&w->part, MAPPING_FILENAME, name);
+	if (id)
+		proto_varint(&w->indices, id);
 	put_packed(&w->part, MAPPING_ATTRIBUTES, &w->indices);
 	proto_message(&w->dictionary, TABLE_MAPPING, &w->part);
 	return at;
 }
 
 /* Return the index of a function in its table; w->inner must be empty. */
-static uint64_t function_of(struct writing *w, uint32_t function)
+static uint32_t function_of(struct writing *w, uint32_t function)
 {
 	const struct profile_function *fn = &w->s->profile->functions[function];
+	uint64_t name = strings_add(&w->strings, fn->name.size ? fn->name : TEXT("?")), file;
 	bool is_new;
-	uint64_t at = index_of(w, dense_add(&w->functions, function, &is_new)), name;
-	uint32_t line;
+	uint32_t line, at;
 
 	assert(function < w->s->profile->nr_functions);
+	file = strings_add(&w->strings, snapshot_line(w->s, w->s->lines[function], &line));
+	at = pair_of(w, &w->functions, name, file, &is_new);
 	if (!is_new)
 		return at;
-	name = strings_add(&w->strings, fn->name.size ? fn->name : TEXT("?"));
 	proto_number(&w->inner, FUNCTION_NAME, name);
 	proto_number(&w->inner, FUNCTION_SYSTEM_NAME, name);
-	proto_number(&w->inner, FUNCTION_FILE,
-		     strings_add(&w->strings, snapshot_line(w->s, w->s->lines[function], &line)));
+	put_number(&w->inner, FUNCTION_FILE, file);
 	proto_message(&w->dictionary, TABLE_FUNCTION, &w->inner);
 	return at;
 }
 
-/* Add a location: the frames calls[@last] (innermost) down to calls[@first]. */
-static void put_location(struct writing *w, uint32_t first, uint32_t last)
+/* Return the index of a location: the frames calls[@last] (innermost) down to calls[@first]. */
+static uint32_t location_of(struct writing *w, uint32_t first, uint32_t last)
 {
 	const struct snapshot *s = w->s;
 	const struct profile_function *fn = snapshot_function(s, s->calls[first]);
 	struct safe_text type = frame_type(fn);
-	uint64_t mapping = 0;
+	uint32_t mapping = 0, id = 0, head, body = 0, at;
+	bool is_new;
 
 	assert(first <= last && last < s->nr_calls);
 	if (fn->module_index < s->profile->nr_modules)
 		mapping = mapping_of(w, fn->module_index);
 	if (type.size)
-		add_text(w, TEXT("profile.frame.type"), type);
-	proto_number(&w->part, LOCATION_MAPPING, mapping);
+		id = text_of(w, TEXT("profile.frame.type"), type);
+	head = pair_of(w, &w->heads, mapping, id, &is_new);
+	put_number(&w->part, LOCATION_MAPPING, mapping);
 	for (uint32_t i = last + 1; i-- > first;) {
 		const struct snapshot_frame *f = &s->frames[s->calls[i]];
-		uint64_t function = function_of(w, f->function);
-		uint32_t line;
+		uint32_t function = function_of(w, f->function), line;
 
 		snapshot_line(s, f->line, &line);
-		proto_number(&w->inner, LINE_FUNCTION, function);
-		proto_number(&w->inner, LINE_LINE, line);
+		body = pair_of(w, &w->bodies, body, pair_of(w, &w->lines, function, line, &is_new),
+			       &is_new);
+		put_number(&w->inner, LINE_FUNCTION, function);
+		put_number(&w->inner, LINE_LINE, line);
 		proto_message(&w->part, LOCATION_LINE, &w->inner);
 	}
+	if (id)
+		proto_varint(&w->indices, id);
 	put_packed(&w->part, LOCATION_ATTRIBUTES, &w->indices);
-	proto_message(&w->dictionary, TABLE_LOCATION, &w->part);
+	at = pair_of(w, &w->places, head, body, &is_new);
+	if (is_new)
+		proto_message(&w->dictionary, TABLE_LOCATION, &w->part);
+	w->part.size = 0;
+	return at;
 }
 
 /* ---- samples ---- */
@@ -352,11 +388,13 @@ static uint32_t stack_of(struct writing *w, const struct snapshot_stack *stack)
 		uint32_t last = at;
 
 		n = locations_add(&w->locations, w->s, stack->first, &at, &is_new);
-		if (n != DENSE_NONE && is_new)
-			put_location(w, at, last);
-		proto_varint(&w->calls, index_of(w, n));
-		n = dense_add(&w->chains, (uint64_t)chain << 32 | n, &is_new);
-		chain = (uint32_t)index_of(w, n);
+		w->failed |= n == DENSE_NONE;
+		if (w->failed)
+			return 0;
+		if (is_new)
+			w->location_of[n] = location_of(w, at, last);
+		proto_varint(&w->calls, w->location_of[n]);
+		chain = pair_of(w, &w->chains, chain, w->location_of[n], &is_new);
 	}
 	if (!stack->nr)
 		return 0;
@@ -391,8 +429,8 @@ static void add_samples(struct writing *w)
 static void put_value_type(struct writing *w, struct out *o, int field, struct safe_text type,
 			   struct safe_text unit)
 {
-	proto_number(&w->inner, TYPE_TYPE, strings_add(&w->strings, type));
-	proto_number(&w->inner, TYPE_UNIT, strings_add(&w->strings, unit));
+	put_number(&w->inner, TYPE_TYPE, strings_add(&w->strings, type));
+	put_number(&w->inner, TYPE_UNIT, strings_add(&w->strings, unit));
 	proto_message(o, field, &w->inner);
 }
 
@@ -407,7 +445,7 @@ static void put_samples(struct writing *w, struct out *profile, uint32_t value, 
 		if (service_of(w, snapshot_process_of(w->s, (uint32_t)key)) != service)
 			continue;
 		add_task(w, (uint32_t)key);
-		proto_number(&w->part, SAMPLE_STACK, key >> 32);
+		put_number(&w->part, SAMPLE_STACK, key >> 32);
 		put_packed(&w->part, SAMPLE_ATTRIBUTES, &w->indices);
 		proto_varint(&w->inner, (uint64_t)snapshot_whole(w->sums[i].values[value], &rest));
 		proto_message(&w->part, SAMPLE_VALUES, &w->inner);
@@ -438,7 +476,7 @@ static void put_profile(struct writing *w, struct out *scope, uint32_t value, ui
 		       value ? w->s->unit : TEXT("count"));
 	put_samples(w, &profile, value, service);
 	proto_fixed64(&profile, PROFILE_TIME, p->time_ns - MIN(p->time_ns, p->window_ns));
-	proto_number(&profile, PROFILE_DURATION, p->window_ns);
+	put_number(&profile, PROFILE_DURATION, p->window_ns);
 	if (period > 0) {
 		put_value_type(w, &profile, PROFILE_PERIOD_TYPE, w->s->type, w->s->unit);
 		proto_number(&profile, PROFILE_PERIOD, (uint64_t)snapshot_period_whole(w->s));
@@ -548,9 +586,14 @@ static void release(struct writing *w)
 	dense_fini(&w->mappings);
 	dense_fini(&w->functions);
 	dense_fini(&w->attributes);
+	dense_fini(&w->heads);
+	dense_fini(&w->lines);
+	dense_fini(&w->bodies);
+	dense_fini(&w->places);
 	dense_fini(&w->chains);
 	dense_fini(&w->stacks);
 	dense_fini(&w->samples);
+	free(w->location_of);
 	free(w->sums);
 	free(w->said);
 }
@@ -559,11 +602,12 @@ int otlp_write(struct out *o, const struct snapshot *s)
 {
 	struct writing w = { .s = s };
 
+	w.location_of = calloc(s->nr_calls + 1ULL, sizeof(*w.location_of));
 	w.sums = calloc(s->nr_stacks + 1ULL, sizeof(*w.sums));
 	w.said = calloc(1, sizeof(*w.said));
 	strings_init(&w.strings, TABLE_STRING);
 	strings_init(&w.values, 0);
-	if (w.sums && w.said) {
+	if (w.location_of && w.sums && w.said) {
 		make_facts(w.said, s);
 		put_all(&w, o);
 	} else {

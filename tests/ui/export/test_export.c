@@ -1266,6 +1266,58 @@ TEST(test_otlp, setup, teardown)
 	out_fini(&o);
 }
 
+/* No two entries of a table are equal, and no number is written that is 0. */
+static void assert_shortest(const struct otlp *x)
+{
+	for (int t = OTLP_MAPPINGS; t < OTLP_TABLES; t++)
+		for (uint32_t i = 0; i < x->nr[t]; i++) {
+			const struct field *r = &x->rows[t][i];
+			struct field f;
+
+			for (uint32_t k = 0; k < i; k++)
+				if (r->size == x->rows[t][k].size && r->size)
+					assert_memory_not_equal(r->bytes, x->rows[t][k].bytes,
+								r->size);
+				else
+					assert_true(r->size || x->rows[t][k].size);
+			if (t == OTLP_STRINGS)
+				continue;
+			EACH(f, r->bytes, r->size)
+			assert_true(f.value || f.size);
+		}
+}
+
+/*
+ * A name that two functions have, a path that two modules have, a module without any: none is in
+ * its table twice, nor are the locations and stacks of them. Types are the ones of the conventions.
+ */
+TEST(test_otlp_equal_entries, setup, teardown)
+{
+	const struct fixture *f = *state;
+	struct profile *p = f->p;
+	struct otlp *x = calloc(1, sizeof(*x));
+	struct out o;
+
+	for (uint32_t i = 20; i < FUNCTIONS; i++) {
+		p->functions[i].name = p->functions[14 + i % 6].name;
+		p->functions[i].inlined = p->functions[14 + i % 6].inlined;
+	}
+	for (uint32_t i = 0; i < p->nr_lines; i++)
+		p->lines[i].file = 1;
+	for (uint32_t i = 0; i < FUNCTIONS; i++)
+		p->functions[i].kind = p->functions[i].kind == 'p' ? 'E' : p->functions[i].kind;
+	p->modules[2].path = p->modules[1].path;
+	p->modules[0].path = p->modules[0].name = TEXT("");
+	o = export_all(p, EXPORT_OTLP);
+	read_tables(x, &o);
+	assert_zero_values(x);
+	assert_shortest(x);
+	assert_int_equal(x->nr[OTLP_MAPPINGS], 1 + 1);
+	assert_true(has_text(&o, "beam") && !has_text(&o, "erlang"));
+	free(x);
+	out_fini(&o);
+}
+
 /* Labels are attributes of the resource; a host among them replaces ours. */
 TEST(test_otlp_labels, setup, teardown)
 {
