@@ -111,7 +111,7 @@ static void model_fini(struct ui_state *st)
 {
 	dialog_close(st);
 	words_fini(&st->words);
-	folds_free(st->folds);
+	folds_free(st);
 	free(st->rewind.strip);
 	free(st->rewind.query);
 	for (int i = 0; i < VIEW_NR; i++)
@@ -207,11 +207,7 @@ static void model_take(struct ui_state *st, struct profile *p)
 	st->latest = p;
 	st->taken_ns = st->now_ns;
 	serve_publish(st->config->serve, p, NULL);
-	folds_arrived(st);
-	if (!st->frozen) {
-		st->shown = p;
-		folds_note(st);
-	}
+	folds_arrived(st, p);
 	if (p->interval_ns)
 		st->recorded_kb = recorded_kb(p, before && before->recording.on
 							 ? before->recording.bytes
@@ -234,13 +230,6 @@ static void model_take(struct ui_state *st, struct profile *p)
 	view_annotate_arrived(st);
 	if (st->dialog.ops)
 		dialog_refresh(st);
-}
-
-/* Show rows of folds that another thread made of the shown profile. */
-static void model_folded(struct ui_state *st)
-{
-	folds_returned(st);
-	table_rebuild(st, st->view);
 }
 
 /*
@@ -533,41 +522,24 @@ static void show_profile(struct app *a, struct profile *p)
 	a->dirty = true;
 }
 
-/* Give large folds that a key requested to the folding thread. */
-static void lend_folds(struct app *a)
-{
-	struct folds_of *of;
-	struct profile *p;
-
-	if (folding_is_busy(a->st.folding))
-		return;
-	of = folds_lend(&a->st, &p);
-	if (of && !folding_lend(a->st.folding, p, of))
-		model_folded(&a->st);
-}
-
 /* Show the profile that is ready; give the next one to the folding thread. */
 static void take_profile(struct app *a)
 {
-	struct folding *folding = a->st.folding;
-	struct folds_of *of;
-	struct profile *p;
-	bool lent = false;
+	bool made;
+	struct profile *p = folds_take(&a->st, &made);
 
-	p = folding_take(folding, &lent);
-	if (lent) {
-		model_folded(&a->st);
+	if (made) {
+		table_rebuild(&a->st, a->st.view);
 		a->dirty = true;
 	} else {
 		show_profile(a, p);
 		/* Where the next profile is always ready, a baseline would never be folded. */
-		lend_folds(a);
+		folds_lend(&a->st);
 	}
-	if (folding_is_busy(folding))
+	if (folds_fd(&a->st) >= 0)
 		return;
 	p = sampler_take(a->st.sampler);
-	of = p ? folds_plan(&a->st, p) : NULL;
-	if (!of || !folding_give(folding, p, of))
+	if (p && !folds_begin(&a->st, p))
 		show_profile(a, p);
 }
 
@@ -589,9 +561,9 @@ static void take_past(struct app *a)
  * sampler. */
 static int profile_fd(const struct app *a)
 {
-	bool busy = folding_is_busy(a->st.folding);
+	int fd = folds_fd(&a->st);
 
-	return busy ? folding_fd(a->st.folding) : sampler_fd(a->st.sampler);
+	return fd >= 0 ? fd : sampler_fd(a->st.sampler);
 }
 
 /* Handle signals while the editor has the screen: only the signals that end proftop. */
@@ -809,7 +781,7 @@ static void loop(struct app *a)
 		}
 		if (a->dirty && !a->gone && !a->st.quit && !a->ended_by)
 			draw_app(a);
-		lend_folds(a);
+		folds_lend(&a->st);
 		rewind_refresh(&a->st);
 		rest(a, time_thread_ns() - used_ns);
 		used_ns = time_thread_ns();
@@ -836,7 +808,7 @@ int app_run(struct sampler *s, const struct ui_config *config, struct err *e)
 		goto out;
 	canvas_init(&a.canvas, ascii);
 	model_init(&a.st, s, config, ascii);
-	a.st.folding = folding_new();
+	folds_start(&a.st);
 	a.st.files = file_worker_new();
 	a.st.folders = file_worker_new();
 	a.st.packages = config->replayed ? NULL : packages_new(NULL, NULL);
@@ -852,8 +824,6 @@ int app_run(struct sampler *s, const struct ui_config *config, struct err *e)
 		rc = err_set(e, -ENOMEM, "out of memory for the screen");
 	}
 	term_close(a.term);
-	folding_free(a.st.folding);
-	a.st.folding = NULL;
 	file_worker_free(a.st.files, FILE_WAIT_NS);
 	file_worker_free(a.st.folders, 0);
 	packages_free(a.st.packages);

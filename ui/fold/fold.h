@@ -14,35 +14,8 @@
 #include "sampler/profile/profile.h"
 #include "ui/state/state.h"
 
-struct folding;
 struct folds_index;
 struct folds_of;
-
-/*
- * The folding thread: folds a profile before it is shown, so that keys do not
- * wait for hundreds of thousands of stacks; and frees shown profiles.
- *
- * All calls are from the main thread. One profile is folded at a time: until then the sampler keeps
- * the next one.
- */
-
-/* Start the thread. Return NULL, valid for all functions below, if it cannot start: profiles are
- * then folded when they are shown. */
-struct folding *folding_new(void);
-/* End the thread, and free its profile unless that is lent. Does not free @of. */
-void folding_free(struct folding *f);
-/* Return a descriptor that is readable when folding_take() has a result; -1: never. */
-int folding_fd(const struct folding *f);
-bool folding_is_busy(const struct folding *f);
-/* Make the wanted folds in @of, of @p: both belong to the thread until folding_take(). Return false
- * if there is no thread, or it is busy. */
-bool folding_give(struct folding *f, struct profile *p, struct folds_of *of);
-/* The same of the shown profile or the baseline: the caller keeps the ownership of @p. */
-bool folding_lend(struct folding *f, struct profile *p, struct folds_of *of);
-/* Take the profile with its folds made (*@lent: it was lent); NULL: none is ready. */
-struct profile *folding_take(struct folding *f, bool *lent);
-/* The same, unless the state still shows @p or compares with it. */
-void folds_release(const struct ui_state *st, struct profile *p);
 
 /*
  * Shares of each function in each of the last 60 seconds, by function id.
@@ -78,7 +51,7 @@ double trend_share(const struct trend *t, uint32_t id, uint32_t ago);
  * folds_make().
  *
  * The folds requested of the shown profile are made of the next profile before it is shown, on the
- * folding thread (ui/view/folding), so that no key waits. Large ones of the shown profile and of
+ * folding thread, so that no key waits. Large ones of the shown profile and of
  * the baseline are left to that thread also.
  *
  * Nodes are identified by the hash of their path, which is the same from
@@ -219,25 +192,42 @@ struct folds_subject {
 
 /* Return NULL if there is no memory: the views are empty then. */
 struct folds *folds_new(void);
-void folds_free(struct folds *s);
+/* End the thread, and free all folds. */
+void folds_free(struct ui_state *st);
+
+/*
+ * The folding thread: folds a profile before it is shown, so that keys do not wait for hundreds of
+ * thousands of stacks; and frees shown profiles. One profile is folded at a time: until then the
+ * sampler keeps the next one.
+ */
+
+/* Start the thread. If it cannot start, profiles are folded when they are shown. */
+void folds_start(struct ui_state *st);
+/* Return a descriptor that is readable when folds_take() has a result; -1: nothing is folded. */
+int folds_fd(const struct ui_state *st);
+/*
+ * Begin to fold @p, the next profile: the kinds that were requested of the shown one. It belongs to
+ * the thread until folds_take(). Return false if there is nothing to fold, or no thread.
+ */
+bool folds_begin(struct ui_state *st, struct profile *p);
+/*
+ * Begin to make large folds that were requested of the shown profile or of the baseline, unless the
+ * thread is busy. Until folds_take() the main thread has none of these folds.
+ */
+void folds_lend(struct ui_state *st);
+/*
+ * Take the next profile with its folds; NULL: it is not ready. @made: instead, the folds of
+ * folds_lend() are made.
+ */
+struct profile *folds_take(struct ui_state *st, bool *made);
+/* The next profile has arrived: show it, unless the screen is frozen. */
+void folds_arrived(struct ui_state *st, struct profile *p);
+/* Free @p on the thread, unless the state still shows it or compares with it. */
+void folds_release(const struct ui_state *st, struct profile *p);
+
 /* Forget all folds of the shown profile: it is another one, or other tasks count. */
 void folds_forget(struct folds *s);
 void folds_forget_baseline(struct folds *s);
-/*
- * Plan the folds to make of @p, the next profile: the kinds that were requested of the shown one.
- * The result is for folds_make() on any thread, one at a time; NULL: nothing. folds_arrived() ends
- * it.
- */
-struct folds_of *folds_plan(struct ui_state *st, const struct profile *p);
-/* A profile is shown from now on, or (frozen) it is not. */
-void folds_arrived(struct ui_state *st);
-/*
- * Lend the folds of the shown profile or of the baseline, of which a large one was requested: for
- * folds_make(), with that profile, *@p. Until folds_returned() the main thread has none of these
- * folds. NULL: nothing to make.
- */
-struct folds_of *folds_lend(struct ui_state *st, struct profile **p);
-void folds_returned(struct ui_state *st);
 /* Return whether the screen waits for a fold of the shown profile; while it is compared, the
  * comparison for one of the baseline. */
 bool folds_is_late(const struct ui_state *st);
@@ -275,8 +265,6 @@ const struct fold_task *folds_tasks(const struct ui_state *st);
 /* By task, its time by enum wait_kind, in nanoseconds; WAIT_NO: hidden idle waits. Zero where waits
  * are not measured. */
 const double (*folds_times(const struct ui_state *st))[WAIT_NR];
-/* Record the shares of the shown profile in the history. */
-void folds_note(struct ui_state *st);
 /* The history of the shown scope, and the key of that scope. */
 struct trend *folds_trend(const struct ui_state *st);
 uint64_t folds_key(const struct ui_state *st, const struct profile *p);

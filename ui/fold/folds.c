@@ -4,7 +4,7 @@
  * counts; the thread that folds the next profile.
  *
  * Invariants: a fold that is made is of the profile that its folds_of belongs to. Outside of
- * folds_plan() and folds_make() nothing is wanted of @next.
+ * plan_next() and folds_make() nothing is wanted of @next.
  */
 #include "ui/fold/fold.h"
 
@@ -475,32 +475,6 @@ const double (*folds_times(const struct ui_state *st))[WAIT_NR]
 
 /* ---- from profile to profile ---- */
 
-struct folds *folds_new(void)
-{
-	struct folds *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return NULL;
-	s->phase = FOLDS_IDLE;
-	for (size_t i = 0; i < ARRAY_SIZE(s->trends); i++)
-		s->trends[i].first = 1;
-	return s;
-}
-
-void folds_free(struct folds *s)
-{
-	if (!s)
-		return;
-	forget(&s->shown);
-	forget(&s->baseline);
-	forget(&s->next);
-	forget(&s->old);
-	for (size_t i = 0; i < ARRAY_SIZE(s->trends); i++)
-		trend_fini(&s->trends[i]);
-	free(s->boxes);
-	free(s);
-}
-
 /* Drop these folds; if they are lent, when they are returned. */
 static void drop(struct folds *s, struct folds_of *of)
 {
@@ -526,7 +500,11 @@ void folds_forget_baseline(struct folds *s)
 		drop(s, &s->baseline);
 }
 
-struct folds_of *folds_plan(struct ui_state *st, const struct profile *p)
+/*
+ * Plan the folds to make of @p, the next profile: the kinds that were requested of the shown one.
+ * NULL: nothing. folds_arrived() ends it.
+ */
+static struct folds_of *plan_next(struct ui_state *st, const struct profile *p)
 {
 	struct folds *s = st->folds;
 	struct folds_subject next = { st, p, s ? &s->next : NULL };
@@ -547,13 +525,65 @@ struct folds_of *folds_plan(struct ui_state *st, const struct profile *p)
 	return &s->next;
 }
 
-void folds_arrived(struct ui_state *st)
+/*
+ * Lend the folds of the shown profile or of the baseline, of which a large one was requested; *@p:
+ * that profile. Until take_back() the main thread has none of these folds. NULL: nothing to make.
+ */
+static struct folds_of *lend_wanted(struct ui_state *st, struct profile **p)
+{
+	struct folds *s = st->folds;
+
+	if (!s || s->phase != FOLDS_IDLE)
+		return NULL;
+	s->lent = is_wanted(&s->shown) ? &s->shown : is_wanted(&s->baseline) ? &s->baseline : NULL;
+	if (!s->lent)
+		return NULL;
+	take_step(s, STEP_LEND);
+	*p = s->lent == &s->shown ? st->shown : st->baseline;
+	return s->lent;
+}
+
+bool folds_is_late(const struct ui_state *st)
+{
+	const struct folds *s = st->folds;
+	const struct folds_of *of = s ? folds_of_shown(st) : NULL;
+
+	return s && (s->lent == of || is_wanted(of));
+}
+
+/* ---- shares over time ---- */
+
+struct trend *folds_trend(const struct ui_state *st)
+{
+	return &st->folds->trends[st->scope.drilled];
+}
+
+/* Record the shares of the shown profile in the history. */
+static void note_shares(struct ui_state *st)
+{
+	const struct profile *p = st->shown;
+	const struct folds_entry *e;
+	struct trend *t;
+
+	if (!st->folds || !p)
+		return;
+	t = folds_trend(st);
+	if (!trend_wants(t, folds_trend_key(st, p), p->running_ns))
+		return;
+	e = find(st, FOLDS_SEEN, false);
+	if (e)
+		trend_note(t, folds_trend_key(st, p), p->running_ns, p, &e->functions);
+}
+
+void folds_arrived(struct ui_state *st, struct profile *p)
 {
 	struct folds *s = st->folds;
 	enum folds_phase before;
 
-	if (!s)
+	if (!s) {
+		st->shown = st->frozen ? st->shown : p;
 		return;
+	}
 	before = take_step(s, STEP_ARRIVE);
 	if (!st->frozen) {
 		/* Freeing a large tree takes time: the folding thread does. A baseline keeps its
@@ -574,23 +604,13 @@ void folds_arrived(struct ui_state *st)
 	} else {
 		forget(&s->next);
 	}
+	if (st->frozen)
+		return;
+	st->shown = p;
+	note_shares(st);
 }
 
-struct folds_of *folds_lend(struct ui_state *st, struct profile **p)
-{
-	struct folds *s = st->folds;
-
-	if (!s || s->phase != FOLDS_IDLE)
-		return NULL;
-	s->lent = is_wanted(&s->shown) ? &s->shown : is_wanted(&s->baseline) ? &s->baseline : NULL;
-	if (!s->lent)
-		return NULL;
-	take_step(s, STEP_LEND);
-	*p = s->lent == &s->shown ? st->shown : st->baseline;
-	return s->lent;
-}
-
-void folds_returned(struct ui_state *st)
+static void take_back(struct ui_state *st)
 {
 	struct folds *s = st->folds;
 
@@ -598,38 +618,7 @@ void folds_returned(struct ui_state *st)
 		forget(s->lent);
 	unwant(s->lent);
 	s->lent = NULL;
-	folds_note(st);
-}
-
-bool folds_is_late(const struct ui_state *st)
-{
-	const struct folds *s = st->folds;
-	const struct folds_of *of = s ? folds_of_shown(st) : NULL;
-
-	return s && (s->lent == of || is_wanted(of));
-}
-
-/* ---- shares over time ---- */
-
-struct trend *folds_trend(const struct ui_state *st)
-{
-	return &st->folds->trends[st->scope.drilled];
-}
-
-void folds_note(struct ui_state *st)
-{
-	const struct profile *p = st->shown;
-	const struct folds_entry *e;
-	struct trend *t;
-
-	if (!st->folds || !p)
-		return;
-	t = folds_trend(st);
-	if (!trend_wants(t, folds_trend_key(st, p), p->running_ns))
-		return;
-	e = find(st, FOLDS_SEEN, false);
-	if (e)
-		trend_note(t, folds_trend_key(st, p), p->running_ns, p, &e->functions);
+	note_shares(st);
 }
 
 void folds_compare(const struct ui_state *st, struct row *row)
@@ -1593,7 +1582,7 @@ _Static_assert(FOLDS_NR <= 32, "one bit for each");
  * The folding thread. It runs folding_main(); all other functions run on the
  * main thread.
  *
- * Invariant: from begin() until the job is done, profile and folds belong to
+ * Invariant: from folding_begin() until the job is done, profile and folds belong to
  * the thread; the lock orders both handovers.
  */
 
@@ -1659,7 +1648,8 @@ static void *folding_main(void *arg)
 	return NULL;
 }
 
-struct folding *folding_new(void)
+/* Start the thread. Return NULL, valid for all functions below, if it cannot start. */
+static struct folding *folding_new(void)
 {
 	struct folding *f = calloc(1, sizeof(*f));
 
@@ -1680,7 +1670,8 @@ struct folding *folding_new(void)
 	return f;
 }
 
-void folding_free(struct folding *f)
+/* End the thread, and free its profile unless that is lent. */
+static void folding_free(struct folding *f)
 {
 	if (!f)
 		return;
@@ -1699,17 +1690,16 @@ void folding_free(struct folding *f)
 	free(f);
 }
 
-int folding_fd(const struct folding *f)
-{
-	return f ? f->fd : -1;
-}
-
-bool folding_is_busy(const struct folding *f)
+static bool folding_is_busy(const struct folding *f)
 {
 	return f && f->busy;
 }
 
-static bool begin(struct folding *f, struct profile *p, struct folds_of *of, bool lent)
+/*
+ * Make the wanted folds in @of, of @p: both belong to the thread until folding_take(). @lent: the
+ * caller keeps the ownership of @p. Return false if there is no thread, or it is busy.
+ */
+static bool folding_begin(struct folding *f, struct profile *p, struct folds_of *of, bool lent)
 {
 	if (!f || f->busy)
 		return false;
@@ -1725,17 +1715,8 @@ static bool begin(struct folding *f, struct profile *p, struct folds_of *of, boo
 	return true;
 }
 
-bool folding_give(struct folding *f, struct profile *p, struct folds_of *of)
-{
-	return begin(f, p, of, false);
-}
-
-bool folding_lend(struct folding *f, struct profile *p, struct folds_of *of)
-{
-	return begin(f, p, of, true);
-}
-
-struct profile *folding_take(struct folding *f, bool *lent)
+/* Take the profile with its folds made (*@lent: it was lent); NULL: none is ready. */
+static struct profile *folding_take(struct folding *f, bool *lent)
 {
 	struct profile *p = NULL;
 
@@ -1778,4 +1759,77 @@ void folds_release(const struct ui_state *st, struct profile *p)
 {
 	if (p != st->latest && p != st->shown && p != st->baseline)
 		folding_discard(st->folding, p);
+}
+
+/* ---- the folds and their thread ---- */
+
+struct folds *folds_new(void)
+{
+	struct folds *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->phase = FOLDS_IDLE;
+	for (size_t i = 0; i < ARRAY_SIZE(s->trends); i++)
+		s->trends[i].first = 1;
+	return s;
+}
+
+void folds_free(struct ui_state *st)
+{
+	struct folds *s = st->folds;
+
+	folding_free(st->folding);
+	st->folding = NULL;
+	st->folds = NULL;
+	if (!s)
+		return;
+	forget(&s->shown);
+	forget(&s->baseline);
+	forget(&s->next);
+	forget(&s->old);
+	for (size_t i = 0; i < ARRAY_SIZE(s->trends); i++)
+		trend_fini(&s->trends[i]);
+	free(s->boxes);
+	free(s);
+}
+
+void folds_start(struct ui_state *st)
+{
+	assert(!st->folding);
+	st->folding = folding_new();
+}
+
+int folds_fd(const struct ui_state *st)
+{
+	return folding_is_busy(st->folding) ? st->folding->fd : -1;
+}
+
+bool folds_begin(struct ui_state *st, struct profile *p)
+{
+	struct folds_of *of = plan_next(st, p);
+
+	return of && folding_begin(st->folding, p, of, false);
+}
+
+void folds_lend(struct ui_state *st)
+{
+	bool is_free = st->folding && !st->folding->busy;
+	struct profile *p;
+	struct folds_of *of = is_free ? lend_wanted(st, &p) : NULL;
+
+	if (of)
+		folding_begin(st->folding, p, of, true);
+}
+
+struct profile *folds_take(struct ui_state *st, bool *made)
+{
+	struct profile *p;
+
+	*made = false;
+	p = folding_take(st->folding, made);
+	if (!*made)
+		return p;
+	take_back(st);
+	return NULL;
 }

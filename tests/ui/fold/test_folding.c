@@ -23,9 +23,16 @@
 #include "ui/view/view.h"
 #include "ui/internal.h"
 
+/* Show rows of folds that the thread made of the shown profile. */
+static void model_folded(struct ui_state *st)
+{
+	take_back(st);
+	table_rebuild(st, st->view);
+}
+
 static void wait_for(struct folding *f)
 {
-	struct pollfd fd = { .fd = folding_fd(f), .events = POLLIN };
+	struct pollfd fd = { .fd = f->fd, .events = POLLIN };
 
 	assert_int_equal(poll(&fd, 1, 60000), 1);
 }
@@ -34,10 +41,10 @@ static void wait_for(struct folding *f)
 static struct folds_of *lend(struct bench *b)
 {
 	struct profile *p;
-	struct folds_of *of = folds_lend(&b->st, &p);
+	struct folds_of *of = lend_wanted(&b->st, &p);
 
 	if (of)
-		assert_true(folding_lend(b->st.folding, p, of));
+		assert_true(folding_begin(b->st.folding, p, of, true));
 	return of;
 }
 
@@ -95,11 +102,11 @@ static bool is_made(const struct folds_of *of)
 static const char *take_folded(struct bench *b, struct profile *p, const char *keys)
 {
 	struct folding *f = b->st.folding;
-	struct folds_of *of = folds_plan(&b->st, p);
+	struct folds_of *of = plan_next(&b->st, p);
 	bool lent = false;
 
 	assert_non_null(of);
-	assert_true(folding_give(f, p, of));
+	assert_true(folding_begin(f, p, of, false));
 	assert_true(folding_is_busy(f));
 	keys = keys_in(b, keys);
 	wait_for(f);
@@ -121,7 +128,7 @@ static void compare(const char *keys, const char *during, const char *after)
 
 	bench_init(&with, 200, 60, false);
 	bench_init(&without, 200, 60, false);
-	with.st.folding = folding_new();
+	folds_start(&with.st);
 	assert_non_null(with.st.folding);
 	model_take(&with.st, large_profile(1));
 	settle(&with);
@@ -150,8 +157,6 @@ static void compare(const char *keys, const char *during, const char *after)
 	assert_string_equal(x, y);
 	free(x);
 	free(y);
-	folding_free(with.st.folding);
-	with.st.folding = NULL;
 	bench_fini(&with);
 	bench_fini(&without);
 }
@@ -198,7 +203,7 @@ TEST(test_late)
 	uint64_t selected;
 
 	bench_init(&b, 100, 30, false);
-	b.st.folding = folding_new();
+	folds_start(&b.st);
 	model_take(&b.st, large_profile(1));
 	settle(&b);
 	keys_in(&b, "jjjjjjjjjj");
@@ -217,15 +222,13 @@ TEST(test_late)
 	press(&b, '3');
 	keys_in(&b, "");
 	press(&b, 'H');
-	assert_non_null(folds_lend(&b.st, &p));
+	assert_non_null(lend_wanted(&b.st, &p));
 	folds_forget(b.st.folds);
 	folds_make(b.st.shown, &b.st.folds->shown);
 	model_folded(&b.st);
 	assert_true(folds_is_late(&b.st));
 	settle(&b);
 	assert_true(b.st.lists[VIEW_TREE].nr > 0);
-	folding_free(b.st.folding);
-	b.st.folding = NULL;
 	bench_fini(&b);
 }
 
@@ -237,7 +240,7 @@ TEST(test_late_frames)
 		struct bench b;
 
 		bench_init(&b, 100, 30, false);
-		b.st.folding = folding_new();
+		folds_start(&b.st);
 		p->nr_counts = 1000;
 		p->nr_frames = many ? 504000 : 252000;
 		p->frames = realloc(p->frames, p->nr_frames * sizeof(*p->frames));
@@ -245,8 +248,6 @@ TEST(test_late_frames)
 		settle(&b);
 		press(&b, 'K');
 		assert_int_equal(folds_is_late(&b.st), many);
-		folding_free(b.st.folding);
-		b.st.folding = NULL;
 		bench_fini(&b);
 	}
 }
@@ -257,7 +258,7 @@ TEST(test_own_baseline)
 	struct bench b;
 
 	bench_init(&b, 100, 30, false);
-	b.st.folding = folding_new();
+	folds_start(&b.st);
 	model_take(&b.st, large_profile(1));
 	settle(&b);
 	press(&b, 'B');
@@ -273,8 +274,6 @@ TEST(test_own_baseline)
 		settle(&b);
 		assert_false(folds_is_late(&b.st));
 	}
-	folding_free(b.st.folding);
-	b.st.folding = NULL;
 	bench_fini(&b);
 }
 
@@ -306,7 +305,7 @@ TEST(test_late_baseline)
 	struct bench b;
 
 	bench_init(&b, 100, 30, false);
-	b.st.folding = folding_new();
+	folds_start(&b.st);
 	b.st.baseline = large_profile(2);
 	b.st.baseline_path = "/var/tmp/old.data";
 	model_take(&b.st, large_profile(1));
@@ -336,35 +335,27 @@ TEST(test_late_baseline)
 	settle(&b);
 	assert_null(b.st.folds->lent);
 	assert_false(is_compared(ui_state_list(&b.st)));
-	folding_free(b.st.folding);
-	b.st.folding = NULL;
 	bench_fini(&b);
 }
 
 /* A turn of the loop, as in app.c. */
 static void turn(struct bench *b, struct profile *next)
 {
-	struct folding *f = b->st.folding;
-	struct folds_of *of;
-	bool lent = false;
-	struct profile *p = folding_take(f, &lent);
+	bool made;
+	struct profile *p = folds_take(&b->st, &made);
 
-	if (lent)
-		model_folded(&b->st);
-	else if (p)
+	if (made)
+		table_rebuild(&b->st, b->st.view);
+	if (p) {
 		model_take(&b->st, p);
-	if (p && !lent)
-		lend(b);
-	of = next && !folding_is_busy(f) ? folds_plan(&b->st, next) : NULL;
-	if (next && (!of || !folding_give(f, next, of))) {
-		if (folding_is_busy(f))
-			profile_free(next);
-		else
-			model_take(&b->st, next);
+		folds_lend(&b->st);
 	}
+	if (next && folds_fd(&b->st) >= 0)
+		profile_free(next);
+	else if (next && !folds_begin(&b->st, next))
+		model_take(&b->st, next);
 	screen_draw(&b->st, &b->canvas);
-	if (!folding_is_busy(f))
-		lend(b);
+	folds_lend(&b->st);
 }
 
 /* Any key at any time, whatever the thread is at. */
@@ -377,7 +368,7 @@ TEST(test_random)
 
 	print_message("FOLDING_SEED=%u\n", seed);
 	bench_init(&b, 100, 30, false);
-	b.st.folding = folding_new();
+	folds_start(&b.st);
 	model_take(&b.st, large_profile(1));
 	for (int i = 0; i < 150; i++) {
 		uint32_t n = large_next(&seed);
@@ -389,8 +380,6 @@ TEST(test_random)
 		if (n % 3 == 0)
 			sched_yield();
 	}
-	folding_free(b.st.folding);
-	b.st.folding = NULL;
 	bench_fini(&b);
 }
 
@@ -403,16 +392,14 @@ TEST(test_end)
 		struct folds_of *of;
 
 		bench_init(&b, 100, 30, false);
-		b.st.folding = folding_new();
+		folds_start(&b.st);
 		model_take(&b.st, large_profile(1));
 		keys_in(&b, "3");
-		of = folds_plan(&b.st, p);
+		of = plan_next(&b.st, p);
 		for (int n = 0; n < i * 3; n++)
 			folding_discard(b.st.folding, large_profile(3));
-		assert_true(folding_give(b.st.folding, p, of));
-		assert_false(folding_give(b.st.folding, p, of));
-		folding_free(b.st.folding);
-		b.st.folding = NULL;
+		assert_true(folding_begin(b.st.folding, p, of, false));
+		assert_false(folding_begin(b.st.folding, p, of, false));
 		bench_fini(&b);
 	}
 }
@@ -420,10 +407,11 @@ TEST(test_end)
 TEST(test_none)
 {
 	bool lent = false;
+	struct ui_state st = { .folding = NULL };
 
-	assert_int_equal(folding_fd(NULL), -1);
+	assert_int_equal(folds_fd(&st), -1);
 	assert_false(folding_is_busy(NULL));
-	assert_false(folding_give(NULL, NULL, NULL));
+	assert_false(folding_begin(NULL, NULL, NULL, false));
 	assert_null(folding_take(NULL, &lent));
 	folding_discard(NULL, large_profile(1));
 	folding_free(NULL);
