@@ -26,24 +26,6 @@ const struct arch_ops *arch_native(void)
 #endif
 }
 
-static const struct arch_ops *const known[] = { &arch_x86_64, &arch_aarch64 };
-
-const struct arch_ops *arch_of(uint16_t machine)
-{
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (known[i]->machine == machine)
-			return known[i];
-	return NULL;
-}
-
-const struct arch_ops *arch_named(const char *name)
-{
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (!strcmp(known[i]->name, name))
-			return known[i];
-	return NULL;
-}
-
 static void make_order(struct arch_order *o, uint64_t mask)
 {
 	*o = (struct arch_order){ .arch = o->arch, .mask = mask };

@@ -82,9 +82,13 @@ extern const struct arch_ops arch_x86_64, arch_aarch64, arch_i386;
 
 /* Return the CPU of this machine; NULL if unknown. */
 const struct arch_ops *arch_native(void);
-/* Find a CPU by its e_machine or by its name in uname(2); NULL if unknown. */
-const struct arch_ops *arch_of(uint16_t machine);
-const struct arch_ops *arch_named(const char *name);
+/* Find a CPU by its e_machine; NULL if unknown. */
+static inline const struct arch_ops *arch_of(uint16_t machine)
+{
+	return machine == arch_x86_64.machine	 ? &arch_x86_64
+	       : machine == arch_aarch64.machine ? &arch_aarch64
+						 : NULL;
+}
 
 /* Registers of one frame. A value is known if its bit in @valid is set. */
 struct arch_frame {
