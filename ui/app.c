@@ -66,7 +66,8 @@ static const int signals[] = {
 
 #define ALARM_NS (5 * 1000000000ull)
 
-/* A request without an answer after this time was refused. */
+/* A message of the sampler is shown for this time at least. */
+#define WORST_NS (5 * 1000000000ull)
 
 static void model_init(struct ui_state *st, struct sampler *s, const struct ui_config *config,
 		       bool ascii)
@@ -152,6 +153,36 @@ static void note_alarms(struct ui_state *st, const struct profile *p)
 	}
 }
 
+/* Return the worst message of the newest tick, from warnings on; NULL: none. */
+static const struct profile_message *worst_of_tick(const struct ui_state *st)
+{
+	const struct profile_message *worst = NULL;
+
+	for (uint32_t i = 0; st->latest && i < st->latest->nr_messages; i++) {
+		const struct profile_message *n = &st->latest->messages[i];
+
+		if (n->active && n->severity > (worst ? worst->severity : MESSAGE_INFO))
+			worst = n;
+	}
+	return worst;
+}
+
+/* Choose it, with each new profile. */
+static void choose_worst(struct ui_state *st)
+{
+	const struct profile_message *shown = ui_state_worst(st), *worst = worst_of_tick(st);
+	bool again = shown && shown->active && shown->severity > MESSAGE_INFO;
+
+	/* Of two that alternate, or at a threshold, keep one. */
+	if (again)
+		st->worst_ns = st->now_ns;
+	if (shown && st->now_ns - st->worst_ns < WORST_NS &&
+	    (!worst || worst->severity <= MAX(shown->severity, MESSAGE_WARN)))
+		return;
+	st->worst = worst ? worst->id + 1 : 0;
+	st->worst_ns = st->now_ns;
+}
+
 /* Show a new message of the sampler; an error about the last key or command is not cut short. */
 static void take_status(struct ui_state *st, const struct profile *p)
 {
@@ -214,7 +245,7 @@ static void model_take(struct ui_state *st, struct profile *p)
 							 : 0);
 	folds_release(st, before);
 	note_alarms(st, p);
-	ui_state_choose_worst(st);
+	choose_worst(st);
 	take_status(st, p);
 	show_whole(st, p);
 	if (!before && st->baseline_path && !baseline_is_on(st))
@@ -474,8 +505,7 @@ static void follow_size(struct app *a)
 {
 	unsigned int rows, cols;
 
-	term_resized(a->term);
-	term_size(a->term, &rows, &cols);
+	term_resized(a->term, &rows, &cols);
 	if (rows != a->canvas.rows || cols != a->canvas.cols)
 		canvas_resize(&a->canvas, rows, cols);
 	a->dirty = true;

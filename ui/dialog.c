@@ -376,10 +376,12 @@ static void dialog_export_fill(struct ui_state *st)
 	struct dialog_entry *entry;
 
 	for (int i = 0; i < EXPORT_NR && (entry = dialog_add(&st->dialog)); i++) {
+		const struct export_words words = export_words(i);
+
 		entry->value = (uint64_t)i;
-		snprintf(entry->name, sizeof(entry->name), "%s", export_name(i));
-		snprintf(entry->detail, sizeof(entry->detail), "%-16s %s", export_ending(i),
-			 export_help(i));
+		snprintf(entry->name, sizeof(entry->name), "%s", words.name);
+		snprintf(entry->detail, sizeof(entry->detail), "%-16s %s", words.ending,
+			 words.help);
 	}
 	entry = dialog_add(&st->dialog);
 	if (!entry)

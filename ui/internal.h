@@ -330,16 +330,14 @@ int app_script_run(struct sampler *s, const struct ui_config *app,
  */
 
 /*
- * Fork. The child returns 0 and goes on as proftop; it gets SIGTERM when the
+ * Fork. The child goes on as proftop, and returns the pid of the guard; it gets SIGTERM when the
  * guard dies. The parent does not return: it passes on signals and job
  * control, waits, and exits as the child did (128 + n after signal n,
- * reported on stderr, with the terminal restored). Return -errno if fork
+ * reported on stderr, with the terminal restored). Return 0 if fork
  * fails: proftop then runs unguarded. Call it before any thread exists and
  * before anything is printed.
  */
-int term_guard_start(void);
-/* Return the guard of this process; 0: it has none. */
-pid_t term_guard_pid(void);
+pid_t term_guard_start(void);
 /*
  * Report to the guard, if there is one, that proftop ends with @code. A thread that hangs in
  * the kernel (a dead file system) keeps even a killed process from ending:

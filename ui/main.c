@@ -226,7 +226,7 @@ static int outputs_init(struct outputs *x, const struct options *o, struct err *
 		err_set(e, -EINVAL,
 			"--baseline does not apply to --export %s: %s has no changes\n"
 			"  use .html, .svg or .folded",
-			o->export_path, export_name(x->format));
+			o->export_path, export_words(x->format).name);
 	else if (o->export_format)
 		err_set(e, -EINVAL,
 			"--export-format=%s: unknown format\n"
@@ -262,8 +262,7 @@ static int outputs_tick(const struct batch_config *config, struct profile *p, st
 	struct out out = { .failed = false };
 	int code;
 
-	push_tick(x->push, p);
-	push_figures(x->push, &x->pushed);
+	push_tick(x->push, p, &x->pushed);
 	serve_publish(x->serve, p, config->pushed);
 	if (!x->path)
 		return 0;
@@ -742,8 +741,7 @@ static int session_screen(struct options *o, struct err *e)
 	sampled.follow = session_is_piped(o);
 	/* The command's output would be drawn over the screen. */
 	sampled.command_quiet = true;
-	term_guard_start();
-	sampled.guard = term_guard_pid();
+	sampled.guard = term_guard_start();
 	app_block_signals();
 	block_background_stop();
 	pthread_atfork(NULL, NULL, unblock_signals);

@@ -172,7 +172,7 @@ void outputs_export_here(struct ui_state *st, enum export_format format)
 	}
 	localtime_r(&now, &tm);
 	strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &tm);
-	snprintf(path, sizeof(path), "proftop-%s%s", when, export_ending(format));
+	snprintf(path, sizeof(path), "proftop-%s%s", when, export_words(format).ending);
 	outputs_export(st, path, format, false);
 }
 

@@ -56,7 +56,6 @@ struct guard {
 };
 
 /* For proftop: its guard, and the other end of end_fd. */
-static pid_t guard_pid;
 
 static int guard_fd = -1;
 
@@ -306,7 +305,7 @@ static void __attribute__((noreturn)) be_guard(struct guard *g)
 	wait_for_child(g);
 }
 
-int term_guard_start(void)
+pid_t term_guard_start(void)
 {
 	struct guard g = { .tty = find_tty() };
 	pid_t guard = getpid();
@@ -320,7 +319,7 @@ int term_guard_start(void)
 	if (code) {
 		if (g.tty > STDERR_FILENO)
 			close(g.tty);
-		return code;
+		return 0;
 	}
 	g.end_fd = ends[0];
 	sigprocmask(SIG_SETMASK, &all, &before);
@@ -329,26 +328,19 @@ int term_guard_start(void)
 		close(ends[1]);
 		be_guard(&g);
 	}
-	code = g.child < 0 ? -errno : 0;
 	close_guard(&g);
-	if (code) {
+	if (g.child < 0) {
 		close(ends[1]);
 		sigprocmask(SIG_SETMASK, &before, NULL);
-		return code;
+		return 0;
 	}
-	guard_pid = guard;
 	guard_fd = ends[1];
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	/* It may have ended before the signal was requested. */
 	if (getppid() != guard)
 		raise(SIGTERM);
-	return 0;
-}
-
-pid_t term_guard_pid(void)
-{
-	return guard_pid;
+	return guard;
 }
 
 void term_guard_end(int code)

@@ -14,7 +14,7 @@
 #include "symbols/base/base.h"
 #include "sampler/profile/profile.h"
 #include "ui/key/key.h"
-#include "ui/draw/internal.h"
+#include "ui/draw/term.c"
 #include "ui/state/state.h"
 #include "ui/internal.h"
 

@@ -69,6 +69,93 @@ const char *ui_config_grouping_name(enum grouping by)
 static int setting_refuse(const struct setting *s, const char *name, const char *text,
 			  struct err *e);
 
+/* ---- numbers ---- */
+
+#define DOUBLE_CHARS_MAX 32
+#define NUMBER_CPUS_MAX	 4096
+
+/* Parse digits with at most one point. */
+static int number_double(const char *text, double min, double max, double *out)
+{
+	size_t size = strlen(text), digits = strspn(text, "0123456789");
+	size_t rest = text[digits] == '.' ? strspn(text + digits + 1, "0123456789") : 0;
+	double value;
+
+	if (size > DOUBLE_CHARS_MAX || digits + rest == 0 ||
+	    digits + rest + (text[digits] == '.') != size)
+		return -EINVAL;
+	value = strtod(text, NULL);
+	if (!(value >= min && value <= max))
+		return -EINVAL;
+	*out = value;
+	return 0;
+}
+
+/* Parse digits with an optional K, M or G (powers of 1024, either case). */
+static int number_size(const char *text, uint64_t max, uint64_t *out)
+{
+	static const char suffixes[] = "KMG";
+	size_t size = strlen(text);
+	unsigned int shift = 0;
+	uint64_t value;
+
+	for (unsigned int i = 0; size && i < 3; i++)
+		if ((text[size - 1] & ~0x20) == suffixes[i])
+			shift = 10 * (i + 1);
+	if (number_u64(text, size - (shift > 0), 0, max >> shift, &value))
+		return -EINVAL;
+	*out = value << shift;
+	return 0;
+}
+
+/* Parse one "5" or "0-3" of @size bytes into @seen; return the number of new CPUs, or -EINVAL. */
+static int mark_cpus(const char *text, size_t size, bool *seen)
+{
+	const char *dash = memchr(text, '-', size);
+	size_t head = dash ? (size_t)(dash - text) : size;
+	uint64_t first, last;
+	int nr = 0;
+
+	if (number_u64(text, head, 0, NUMBER_CPUS_MAX - 1, &first))
+		return -EINVAL;
+	last = first;
+	if (dash && number_u64(dash + 1, size - head - 1, first, NUMBER_CPUS_MAX - 1, &last))
+		return -EINVAL;
+	for (uint64_t cpu = first; cpu <= last; cpu++) {
+		nr += !seen[cpu];
+		seen[cpu] = true;
+	}
+	return nr;
+}
+
+/*
+ * Parse "0-3,5" and replace *out by the sorted CPUs without duplicates. Return 0 or
+ * -EINVAL (then unchanged).
+ */
+static int number_cpus(const char *text, int **out, uint32_t *nr)
+{
+	bool seen[NUMBER_CPUS_MAX] = { false };
+	uint32_t all = 0;
+
+	for (const char *s = text;; s++) {
+		size_t size = strcspn(s, ",");
+		int found = mark_cpus(s, size, seen);
+
+		if (found < 0)
+			return -EINVAL;
+		all += (uint32_t)found;
+		s += size;
+		if (!*s)
+			break;
+	}
+	*out = xrealloc_array(*out, all, sizeof(**out));
+	*nr = 0;
+	for (int cpu = 0; cpu < NUMBER_CPUS_MAX; cpu++)
+		if (seen[cpu])
+			(*out)[(*nr)++] = cpu;
+	return 0;
+}
+
 /* ---- values with a check for more than their type ---- */
 
 static int value_hz(const char *name, const char *text, double max_hz, double *hz, struct err *e)

@@ -200,46 +200,6 @@ const struct cell *canvas_at(const struct canvas *c, unsigned int row, unsigned 
 	return &c->cells[(size_t)row * c->cols + col];
 }
 
-static bool same_cell(const struct canvas *a, const struct canvas *b, unsigned int row,
-		      unsigned int col)
-{
-	const struct cell *x = canvas_at(a, row, col), *y = canvas_at(b, row, col);
-
-	return x->style.role == y->style.role && x->style.flags == y->style.flags &&
-	       x->width == y->width && !strcmp(x->text, y->text);
-}
-
-bool canvas_diff(const struct canvas *old, const struct canvas *c, struct canvas_run *run)
-{
-	unsigned int col = run->col + run->cols;
-
-	assert(old->rows == c->rows && old->cols == c->cols);
-	for (unsigned int row = run->row; row < c->rows; row++, col = 0) {
-		while (col < c->cols && same_cell(old, c, row, col))
-			col++;
-		if (col >= c->cols)
-			continue;
-		run->row = row;
-		/* A run begins at a cell with a glyph. */
-		run->col = col - (canvas_at(c, row, col)->width == 0 && col > 0);
-		do
-			col++;
-		while (col < c->cols &&
-		       (!same_cell(old, c, row, col) || canvas_at(c, row, col)->width == 0));
-		run->cols = col - run->col;
-		return true;
-	}
-	return false;
-}
-
-void canvas_copy(struct canvas *to, const struct canvas *from)
-{
-	assert(to->rows == from->rows && to->cols == from->cols);
-	memcpy(to->cells, from->cells, (size_t)from->rows * from->cols * sizeof(*from->cells));
-	to->cursor_row = from->cursor_row;
-	to->cursor_col = from->cursor_col;
-}
-
 char *canvas_dump(const struct canvas *c)
 {
 	char *out = malloc((size_t)c->rows * (c->cols * (sizeof(blank.text) - 1) + 1) + 1);

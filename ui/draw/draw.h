@@ -239,10 +239,8 @@ int term_open(struct terminal **out, const struct term_config *config, struct er
 void term_close(struct terminal *t);
 int term_input_fd(const struct terminal *t);
 int term_output_fd(const struct terminal *t);
-/* Get the current size from the kernel; at least 1 x 1. */
-void term_size(const struct terminal *t, unsigned int *rows, unsigned int *cols);
-/* Apply a change of size. */
-void term_resized(struct terminal *t);
+/* Apply a change of size, and get the size from the kernel; at least 1 x 1. */
+void term_resized(struct terminal *t, unsigned int *rows, unsigned int *cols);
 /* Set theme and mouse; no output if nothing changes. */
 void term_set(struct terminal *t, enum theme theme, bool mouse);
 /* Return whether it has the colours of theme_heats(). */

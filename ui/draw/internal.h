@@ -11,21 +11,6 @@
 #include "symbols/base/text.h"
 #include "ui/draw/draw.h"
 
-struct canvas;
-
-/* A run of cells in one row that differ. */
-struct canvas_run {
-	unsigned int row, col, cols;
-};
-
-/*
- * Find the next run at or after *@run (start with zeroes; cols adds up) where @c differs
- * from @old of the same size; false at the end.
- */
-bool canvas_diff(const struct canvas *old, const struct canvas *c, struct canvas_run *run);
-/* Copy all cells of a canvas of the same size. */
-void canvas_copy(struct canvas *to, const struct canvas *from);
-
 #define THEME_HUES 4u
 
 /* The look of a role. */

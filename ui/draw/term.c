@@ -371,6 +371,30 @@ static bool has_size(const struct terminal *t, struct winsize *size)
 	return !ioctl(fileno(t->out), TIOCGWINSZ, size) && size->ws_row && size->ws_col;
 }
 
+/* Get the current size from the kernel; at least 1 x 1. */
+static void size_of(const struct terminal *t, unsigned int *rows, unsigned int *cols)
+{
+	struct winsize size;
+
+	if (!has_size(t, &size)) {
+		/* A serial line reports 0 x 0. */
+		size.ws_row = size.ws_row ? size.ws_row : 24;
+		size.ws_col = size.ws_col ? size.ws_col : 80;
+	}
+	*rows = MIN(MAX(size.ws_row, 1u), (unsigned int)CANVAS_MAX);
+	*cols = MIN(MAX(size.ws_col, 1u), (unsigned int)CANVAS_MAX);
+}
+
+/* Apply a change of size. */
+static void resize(struct terminal *t)
+{
+	unsigned int rows, cols;
+
+	size_of(t, &rows, &cols);
+	resizeterm((int)rows, (int)cols);
+	term_redraw(t, true);
+}
+
 int term_open(struct terminal **out, const struct term_config *config, struct err *e)
 {
 	struct terminal *t;
@@ -419,7 +443,7 @@ int term_open(struct terminal **out, const struct term_config *config, struct er
 	 */
 	endwin();
 	query_background(t);
-	term_resized(t);
+	resize(t);
 	*out = t;
 	return 0;
 fail:
@@ -522,26 +546,10 @@ int term_output_fd(const struct terminal *t)
 	return fileno(t->out);
 }
 
-void term_size(const struct terminal *t, unsigned int *rows, unsigned int *cols)
+void term_resized(struct terminal *t, unsigned int *rows, unsigned int *cols)
 {
-	struct winsize size;
-
-	if (!has_size(t, &size)) {
-		/* A serial line reports 0 x 0. */
-		size.ws_row = size.ws_row ? size.ws_row : 24;
-		size.ws_col = size.ws_col ? size.ws_col : 80;
-	}
-	*rows = MIN(MAX(size.ws_row, 1u), (unsigned int)CANVAS_MAX);
-	*cols = MIN(MAX(size.ws_col, 1u), (unsigned int)CANVAS_MAX);
-}
-
-void term_resized(struct terminal *t)
-{
-	unsigned int rows, cols;
-
-	term_size(t, &rows, &cols);
-	resizeterm((int)rows, (int)cols);
-	term_redraw(t, true);
+	resize(t);
+	size_of(t, rows, cols);
 }
 
 void term_redraw(struct terminal *t, bool clear)
@@ -553,6 +561,56 @@ void term_redraw(struct terminal *t, bool clear)
 	} else if (t->took_ns < SLOW_NS) {
 		redrawwin(stdscr);
 	}
+}
+
+/* A run of cells in one row that differ. */
+struct canvas_run {
+	unsigned int row, col, cols;
+};
+
+static bool same_cell(const struct canvas *a, const struct canvas *b, unsigned int row,
+		      unsigned int col)
+{
+	const struct cell *x = canvas_at(a, row, col), *y = canvas_at(b, row, col);
+
+	return x->style.role == y->style.role && x->style.flags == y->style.flags &&
+	       x->width == y->width && !strcmp(x->text, y->text);
+}
+
+/*
+ * Find the next run at or after *@run (start with zeroes; cols adds up) where @c differs
+ * from @old of the same size; false at the end.
+ */
+static bool canvas_diff(const struct canvas *old, const struct canvas *c, struct canvas_run *run)
+{
+	unsigned int col = run->col + run->cols;
+
+	assert(old->rows == c->rows && old->cols == c->cols);
+	for (unsigned int row = run->row; row < c->rows; row++, col = 0) {
+		while (col < c->cols && same_cell(old, c, row, col))
+			col++;
+		if (col >= c->cols)
+			continue;
+		run->row = row;
+		/* A run begins at a cell with a glyph. */
+		run->col = col - (canvas_at(c, row, col)->width == 0 && col > 0);
+		do
+			col++;
+		while (col < c->cols &&
+		       (!same_cell(old, c, row, col) || canvas_at(c, row, col)->width == 0));
+		run->cols = col - run->col;
+		return true;
+	}
+	return false;
+}
+
+/* Copy all cells of a canvas of the same size. */
+static void canvas_copy(struct canvas *to, const struct canvas *from)
+{
+	assert(to->rows == from->rows && to->cols == from->cols);
+	memcpy(to->cells, from->cells, (size_t)from->rows * from->cols * sizeof(*from->cells));
+	to->cursor_row = from->cursor_row;
+	to->cursor_col = from->cursor_col;
 }
 
 /* Return the text of a cell as curses may draw it: dots if the C library has another width. */
@@ -746,6 +804,6 @@ void term_enter(struct terminal *t)
 	}
 	if (t->mouse)
 		listen_to_mouse(t);
-	term_resized(t);
+	resize(t);
 	refresh();
 }

@@ -1034,22 +1034,12 @@ enum export_format export_format_parse(const char *name)
 	return (enum export_format)i;
 }
 
-const char *export_name(enum export_format format)
+struct export_words export_words(enum export_format format)
 {
-	assert((unsigned int)format < EXPORT_NR);
-	return formats[format].name;
-}
+	const struct format *f = &formats[format];
 
-const char *export_ending(enum export_format format)
-{
 	assert((unsigned int)format < EXPORT_NR);
-	return formats[format].endings[0];
-}
-
-const char *export_help(enum export_format format)
-{
-	assert((unsigned int)format < EXPORT_NR);
-	return formats[format].help;
+	return (struct export_words){ f->name, f->endings[0], f->help };
 }
 
 void export_scope_all(struct snapshot_scope *scope, uint32_t event)

@@ -122,17 +122,20 @@ enum export_format {
 enum export_format export_format_of(const char *path);
 /* Return the format by its name: "pprof"; EXPORT_NR: unknown. */
 enum export_format export_format_parse(const char *name);
-const char *export_name(enum export_format format);
-/* Return the usual ending of a file: ".pb.gz". */
-const char *export_ending(enum export_format format);
 /* Return whether the format can show differences from a baseline. */
 static inline bool export_compares(enum export_format format)
 {
 	return format == EXPORT_HTML || format == EXPORT_SVG || format == EXPORT_FOLDED;
 }
 
-/* Return its description in some words. */
-const char *export_help(enum export_format format);
+/* A format in words. */
+struct export_words {
+	const char *name;   /* "pprof" */
+	const char *ending; /* the usual one of a file: ".pb.gz" */
+	const char *help;   /* a short description */
+};
+
+struct export_words export_words(enum export_format format);
 /* Set @scope to all samples of the event @event. */
 void export_scope_all(struct snapshot_scope *scope, uint32_t event);
 /* Take the samples of --time, as on the screen; a file has the time itself, not its latency. */

@@ -715,6 +715,17 @@ static void folds_filter_all_of(const struct ui_state *st, const struct profile 
 	f->groups = groups ? groups->leaders : NULL;
 }
 
+/* Index in @p of the thread drilled into; UINT32_MAX: all threads, or it has no samples. */
+static uint32_t thread_of(const struct ui_state *st, const struct profile *p)
+{
+	bool one = st->scope.drilled && st->scope.in_thread;
+
+	for (uint32_t i = 0; one && p && i < p->nr_tasks; i++)
+		if (p->tasks[i].id == st->scope.thread)
+			return i;
+	return UINT32_MAX;
+}
+
 /* For folds.c alone: filters, and the masks they borrow, of a profile that is not shown. */
 static bool folds_filter_of(const struct ui_state *st, const struct profile *p, struct folds_of *of,
 			    struct fold_filter *f)
@@ -726,7 +737,7 @@ static bool folds_filter_of(const struct ui_state *st, const struct profile *p, 
 		return false;
 	if (scope->drilled)
 		f->process = ui_state_process(st, p);
-	f->task = ui_state_thread(st, p);
+	f->task = thread_of(st, p);
 	if (scope->drilled && (scope->thread_group[0] || scope->group[0]) && of)
 		f->tasks = tasks_that_count(st, p, of, true);
 	/* The process has no samples in this window: not the same as all processes. */

@@ -679,11 +679,7 @@ int push_new(struct push **out, const struct push_config *config, char *remark, 
 		       "  install libcurl4-openssl-dev and build again");
 }
 
-void push_tick(struct push *push, struct profile *p)
-{
-}
-
-void push_figures(struct push *push, struct pushed *out)
+void push_tick(struct push *push, struct profile *p, struct pushed *figures)
 {
 }
 
@@ -1025,10 +1021,9 @@ int push_new(struct push **out, const struct push_config *config, char *remark, 
 	return 0;
 }
 
-void push_figures(struct push *push, struct pushed *out)
+/* Copy the figures. */
+static void push_figures(struct push *push, struct pushed *out)
 {
-	if (!push)
-		return;
 	pthread_mutex_lock(&push->lock);
 	*out = push->outbox.pushed;
 	pthread_mutex_unlock(&push->lock);
@@ -1184,16 +1179,15 @@ static void add_message(struct push *push, struct profile *p, const struct pushe
 	all[p->nr_messages++] = *n;
 }
 
-void push_tick(struct push *push, struct profile *p)
+void push_tick(struct push *push, struct profile *p, struct pushed *figures)
 {
-	struct pushed now;
-
 	if (!push)
 		return;
-	push_figures(push, &now);
-	add_message(push, p, &now);
+	push_figures(push, figures);
+	add_message(push, p, figures);
 	for (uint32_t i = 0; i < p->nr_events; i++)
 		queue_event(push, p, i);
+	push_figures(push, figures);
 }
 
 #endif

@@ -38,11 +38,9 @@ int push_new(struct push **out, const struct push_config *config, char *remark, 
 	     struct err *e);
 /*
  * Queue a profile of each event of @p that has samples, and add a message to @p while profiles are
- * not delivered. @p has no other owner yet.
+ * not delivered; get the figures. @p has no other owner yet.
  */
-void push_tick(struct push *push, struct profile *p);
-/* Copy the figures. */
-void push_figures(struct push *push, struct pushed *out);
+void push_tick(struct push *push, struct profile *p, struct pushed *figures);
 /* Deliver for a few seconds more, end the thread, free. Sets the last figures. */
 void push_free(struct push *push, struct pushed *last);
 

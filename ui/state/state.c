@@ -30,9 +30,6 @@
 #define MESSAGE_NS (6 * 1000000000ull)
 #define HELD_NS	   (2 * 1000000000ull) /* of an error */
 
-/* A message of the sampler is shown for this time at least. */
-#define WORST_NS (5 * 1000000000ull)
-
 /* Above the ids of the sampler's messages, which are their places in a table. */
 #define ANSWER_ID (1u << 24)
 
@@ -216,35 +213,11 @@ uint32_t ui_state_process(const struct ui_state *st, const struct profile *p)
 	return UINT32_MAX;
 }
 
-uint32_t ui_state_thread(const struct ui_state *st, const struct profile *p)
-{
-	bool one = st->scope.drilled && st->scope.in_thread;
-
-	for (uint32_t i = 0; one && p && i < p->nr_tasks; i++)
-		if (p->tasks[i].id == st->scope.thread)
-			return i;
-	return UINT32_MAX;
-}
-
 void ui_state_zone(struct ui_state *st, const struct zone *zone)
 {
 	assert(st->nr_zones <= ZONES_MAX);
 	if (st->nr_zones < ZONES_MAX)
 		st->zones[st->nr_zones++] = *zone;
-}
-
-/* Return the worst message of the newest tick, from warnings on; NULL: none. */
-static const struct profile_message *worst_of_tick(const struct ui_state *st)
-{
-	const struct profile_message *worst = NULL;
-
-	for (uint32_t i = 0; st->latest && i < st->latest->nr_messages; i++) {
-		const struct profile_message *n = &st->latest->messages[i];
-
-		if (n->active && n->severity > (worst ? worst->severity : MESSAGE_INFO))
-			worst = n;
-	}
-	return worst;
 }
 
 const struct profile_message *ui_state_worst(const struct ui_state *st)
@@ -253,21 +226,6 @@ const struct profile_message *ui_state_worst(const struct ui_state *st)
 		if (st->latest->messages[i].id + 1 == st->worst)
 			return &st->latest->messages[i];
 	return NULL;
-}
-
-void ui_state_choose_worst(struct ui_state *st)
-{
-	const struct profile_message *shown = ui_state_worst(st), *worst = worst_of_tick(st);
-	bool again = shown && shown->active && shown->severity > MESSAGE_INFO;
-
-	/* Of two that alternate, or at a threshold, keep one. */
-	if (again)
-		st->worst_ns = st->now_ns;
-	if (shown && st->now_ns - st->worst_ns < WORST_NS &&
-	    (!worst || worst->severity <= MAX(shown->severity, MESSAGE_WARN)))
-		return;
-	st->worst = worst ? worst->id + 1 : 0;
-	st->worst_ns = st->now_ns;
 }
 
 const struct profile_message *ui_state_message(const struct ui_state *st, const char *key)
@@ -430,19 +388,6 @@ struct row *list_add(struct list *list)
 		return NULL;
 	list->rows[list->nr] = (struct row){ .task = UINT32_MAX, .top_function = UINT32_MAX };
 	return &list->rows[list->nr++];
-}
-
-bool list_reserve_sorted(struct list *list, size_t size)
-{
-	assert(size && list->nr <= list->capacity);
-	if (list->nr_sorted == list->capacity && list->sorted)
-		return true;
-	free(list->sorted);
-	free(list->keys);
-	list->sorted = calloc(list->capacity, sizeof(*list->sorted));
-	list->keys = calloc(list->capacity, size);
-	list->nr_sorted = list->sorted && list->keys ? list->capacity : 0;
-	return list->nr_sorted;
 }
 
 struct list_position list_position(const struct list *list)

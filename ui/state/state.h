@@ -125,9 +125,6 @@ struct list_position {
 struct list_position list_position(const struct list *list);
 /* Restore a position; the rows may have changed. */
 void list_restore(struct list *list, const struct list_position *at);
-/* Make space to sort the rows, with @size bytes of keys for each. Return false if there is no
- * memory. */
-bool list_reserve_sorted(struct list *list, size_t size);
 void list_fini(struct list *list);
 
 /* The position in the past: the heat strip, and the range that the views show. */
@@ -484,8 +481,6 @@ enum profile_window ui_state_want_window(const struct ui_state *st);
 void ui_state_ask_window(struct ui_state *st, enum profile_window window);
 /* Index in @p of the process drilled into; UINT32_MAX: none, or it has no samples. */
 uint32_t ui_state_process(const struct ui_state *st, const struct profile *p);
-/* Index in @p of the thread drilled into; UINT32_MAX: all threads, or it has no samples. */
-uint32_t ui_state_thread(const struct ui_state *st, const struct profile *p);
 void ui_state_zone(struct ui_state *st, const struct zone *zone);
 
 static inline struct list *ui_state_list(struct ui_state *st)
@@ -495,8 +490,6 @@ static inline struct list *ui_state_list(struct ui_state *st)
 
 /* The worst message of the last seconds, from warnings on; NULL: none. */
 const struct profile_message *ui_state_worst(const struct ui_state *st);
-/* Choose it, with each new profile. */
-void ui_state_choose_worst(struct ui_state *st);
 /* The active message with that @key (profile_message.key); NULL: none. */
 const struct profile_message *ui_state_message(const struct ui_state *st, const char *key);
 /* Return whether an error about the last key or command was shown just now. */

@@ -1029,6 +1029,21 @@ static int compare_keys(const void *pa, const void *pb)
 	return COMPARE(a->id, b->id);
 }
 
+/* Make space to sort the rows, with @size bytes of keys for each. Return false if there is no
+ * memory. */
+static bool reserve_sorted(struct list *list, size_t size)
+{
+	assert(size && list->nr <= list->capacity);
+	if (list->nr_sorted == list->capacity && list->sorted)
+		return true;
+	free(list->sorted);
+	free(list->keys);
+	list->sorted = calloc(list->capacity, sizeof(*list->sorted));
+	list->keys = calloc(list->capacity, size);
+	list->nr_sorted = list->sorted && list->keys ? list->capacity : 0;
+	return list->nr_sorted;
+}
+
 /* Sort by shares, as the columns compare them: keys are smaller than rows, and quick to compare.
  * Return false if there is no memory. */
 static bool sort_by_share(struct list *list, bool by_self, int sign)
@@ -1038,7 +1053,7 @@ static bool sort_by_share(struct list *list, bool by_self, int sign)
 
 	if (is_sorted(list, by_self, sign))
 		return true;
-	if (!list_reserve_sorted(list, sizeof(*keys)))
+	if (!reserve_sorted(list, sizeof(*keys)))
 		return false;
 	keys = list->keys;
 	rows = list->sorted;

@@ -4,7 +4,7 @@
  * message.
  * Live: opens perf events.
  */
-#include "ui/cli/internal.h"
+#include "ui/cli/options.c"
 
 #include "tests/prelude.h"
 

@@ -210,7 +210,7 @@ static struct out export_all(const struct profile *p, enum export_format format)
 	struct err e;
 
 	if (export_write(&o, p, &scope, format, &e))
-		fail_msg("%s: %s", export_name(format), e.text);
+		fail_msg("%s: %s", export_words(format).name, e.text);
 	out_bytes(&o, "", 1);
 	o.size--;
 	return o;
@@ -1435,9 +1435,9 @@ TEST(test_endings)
 	for (int i = 0; i < EXPORT_NR; i++) {
 		char path[64];
 
-		snprintf(path, sizeof(path), "x%s", export_ending((enum export_format)i));
+		snprintf(path, sizeof(path), "x%s", export_words((enum export_format)i).ending);
 		assert_int_equal(export_format_of(path), i);
-		assert_int_equal(export_format_parse(export_name((enum export_format)i)), i);
+		assert_int_equal(export_format_parse(export_words((enum export_format)i).name), i);
 	}
 	assert_int_equal(export_format_parse("xml"), EXPORT_NR);
 }
