@@ -35,6 +35,7 @@ struct interleave {
 	bool exact;	  /* no frame was left out on either side */
 	bool compiled;	  /* the sample is in code that a compiler made for the language */
 	bool begun;	  /* the first group has no C frame yet */
+	uint32_t end;	  /* native frames from this one on are of other stacks of the language */
 	uint32_t eval[LANG_FRAMES_MAX];	 /* indices of native frames */
 	uint32_t begin[LANG_FRAMES_MAX]; /* of each group; its end is the next one's begin */
 	uint32_t group[LANG_FRAMES_MAX]; /* of each eval; UINT32_MAX: none */
@@ -238,9 +239,10 @@ static bool is_starting(const struct interleave *m)
  * make its first frame, or has just removed it, has none. Of a deep stack the outermost C frames
  * have no groups.
  */
-static bool align_exactly(struct interleave *m)
+static bool align_exactly(struct interleave *m, const struct lang_process *p)
 {
-	bool skip = m->nr_evals > m->nr_here && (!m->eval[0] || is_starting(m));
+	bool skip = m->nr_evals > m->nr_here &&
+		    ((!m->eval[0] && !is_inside(m, 0, 0)) || is_starting(m));
 	bool begun = skip && m->entering && !m->slot->settled;
 
 	if (lacks_loop(m)) {
@@ -252,6 +254,9 @@ static bool align_exactly(struct interleave *m)
 	if (m->slot->deep)
 		return m->nr_evals >= m->nr_here &&
 		       (align_from(m, begun) || (skip && align_from(m, !begun)));
+	/* Before 3.11 Python has no addresses: then a greenlet's looks the same. */
+	if (skip && p->kind == LANG_PYTHON && !is_address(boundary_of(m, 0)))
+		return false;
 	return m->nr_evals == m->nr_here + skip && align_from(m, skip);
 }
 
@@ -274,6 +279,34 @@ static bool align_beginning(struct interleave *m)
 	}
 	return m->nr_evals == m->nr_here ||
 	       boundary_of(m, m->nr_evals) >= native->sp[native->nr - 1];
+}
+
+/*
+ * The same if outer C frames of the loop have no group: a greenlet runs on the stack of the thread,
+ * below frames of ones that wait, which its chain ends before. Each group is in place by its
+ * address, and no native frame up to there is a guess.
+ */
+static bool align_greenlet(struct interleave *m, const struct lang_process *p)
+{
+	const struct unwind_result *native = m->native;
+	uint32_t skip, end;
+
+	if (p->kind != LANG_PYTHON || m->slot->deep || m->nr_here < m->nr_groups ||
+	    m->nr_evals <= m->nr_groups)
+		return false;
+	/* An innermost C frame that runs no frame yet has no group. */
+	skip = !m->eval[0] && !is_inside(m, 0, 0);
+	if (m->nr_evals <= m->nr_groups + skip || !align_from(m, skip))
+		return false;
+	for (uint32_t g = 0; g < m->nr_groups; g++)
+		if (!is_inside(m, g, m->eval[g + skip]))
+			return false;
+	end = m->eval[m->nr_groups + skip];
+	if (native->nr_guessed && native->guessed_by + 1 < end)
+		return false;
+	m->nr_evals = m->nr_groups + skip;
+	m->end = end;
+	return true;
 }
 
 /*
@@ -340,7 +373,7 @@ static void put_all(struct interleave *m, bool cut)
 	cut |= deep || m->nr_here < m->nr_groups;
 	if (m->begun)
 		put_group(m, 0);
-	for (uint32_t i = 0; i < m->native->nr; i++) {
+	for (uint32_t i = 0; i < m->end; i++) {
 		put(m, i, 0);
 		if (e == m->nr_evals || m->eval[e] != i)
 			continue;
@@ -385,18 +418,33 @@ static bool is_in_place(const struct interleave *m)
 }
 
 /*
+ * Return whether the native stack ends where a greenlet's does: the words beyond are of others. It
+ * has each group in its C frame then.
+ */
+static bool ends_with_greenlet(const struct interleave *m, const struct lang_process *p)
+{
+	enum unwind_stop stop = m->native->stop;
+
+	return p->kind == LANG_PYTHON && is_in_place(m) &&
+	       (stop == UNWIND_NO_MAP || stop == UNWIND_BAD_FRAME || stop == UNWIND_NO_CALL);
+}
+
+/*
  * Check that the native stack has all C frames of the loop, or all up to its end. A fiber's ends at
  * its first function. The stack of a thread of Ruby has that of its VM in the middle, mostly
  * without pages, and ends there for the kernel.
  */
-static bool is_whole(const struct interleave *m, bool beginning)
+static bool is_whole(const struct interleave *m, const struct lang_process *p, bool beginning)
 {
 	enum unwind_stop stop = m->native->stop;
 
+	if (m->end < m->native->nr)
+		return true;
 	if (m->slot->deep ||
 	    (m->native->nr_guessed > m->native->nr_loop_guessed && !is_in_place(m)))
 		return false;
 	return stop == UNWIND_COMPLETE || beginning || m->nr_here < m->nr_groups ||
+	       ends_with_greenlet(m, p) ||
 	       (m->slot->rooted && (stop == UNWIND_TRUNCATED || stop == UNWIND_GAP));
 }
 
@@ -422,9 +470,10 @@ static bool is_placed(const struct interleave *m)
 /* Align all groups. False: nothing fits. *@beginning: exact, to the end of the copied stack. */
 static bool align(struct interleave *m, const struct lang_process *p, bool *beginning)
 {
-	m->exact = align_exactly(m);
+	m->exact = align_exactly(m, p);
 	*beginning = !m->exact && align_beginning(m);
 	m->exact |= *beginning;
+	m->exact = m->exact || align_greenlet(m, p);
 	if (m->exact)
 		return true;
 	m->exact = align_hidden(m, p, beginning);
@@ -440,9 +489,12 @@ static bool align(struct interleave *m, const struct lang_process *p, bool *begi
 	}
 	if (is_address(boundary_of(m, 0)))
 		return false;
-	/* A chain that was cut has no root, nor one on a fiber: the first loops are elsewhere. */
-	align_by_number(m,
-			m->native->stop == UNWIND_COMPLETE && !m->native->fiber && !m->slot->deep);
+	/* A chain that was cut has no root, nor one on a fiber, or of a greenlet: the first loops
+	 * are elsewhere. */
+	align_by_number(m, m->native->stop == UNWIND_COMPLETE && !m->native->fiber &&
+				   !m->slot->deep &&
+				   (p->kind != LANG_PYTHON ||
+				    m->nr_evals <= m->nr_groups + m->entering));
 	return true;
 }
 
@@ -545,6 +597,7 @@ void interleave_stacks(const struct lang_process *p, const struct unwind_result 
 	m.out = out;
 	m.nr_evals = m.nr_groups = m.nr_here = 0;
 	m.begun = false;
+	m.end = native->nr;
 	m.entering = native->nr && p->nr_eval && is_entering(p, native);
 	out->nr = out->doubts = 0;
 	out->deep = slot->deep;
@@ -583,11 +636,12 @@ void interleave_stacks(const struct lang_process *p, const struct unwind_result 
 		return;
 	}
 	put_all(&m, native->stop != UNWIND_COMPLETE || native->fiber);
-	out->doubts = (is_whole(&m, beginning) ? 0 : INTERLEAVE_CUT) |
+	out->doubts = (is_whole(&m, p, beginning) ? 0 : INTERLEAVE_CUT) |
 		      (m.exact ? 0 : INTERLEAVE_UNALIGNED) |
 		      (!m.entering || slot->settled ? 0 : INTERLEAVE_ENTERING) |
 		      interleave_doubts(p, slot) | (is_same(&m, p) ? 0 : INTERLEAVE_CHANGED);
 	out->verdict = out->doubts ? INTERLEAVE_GUESSED : INTERLEAVE_CERTAIN;
+	out->whole = m.end < native->nr && out->verdict == INTERLEAVE_CERTAIN;
 }
 
 /*

@@ -709,7 +709,8 @@ static void check_stack(struct lang_reader *r, const struct py_layout *l)
 	struct lang_work *w = &r->work;
 	uint64_t above = 0;
 
-	w->broken = false;
+	/* That of a greenlet that does not run any more is linked without the ends of C frames. */
+	w->broken = w->nr && !w->deep && !w->boundary[w->nr - 1];
 	w->settled = l->one_frame_each;
 	if (!l->ts_top)
 		return;

@@ -130,6 +130,11 @@ for python in ${PYTHONS:-$(command -v python3)}; do
 	for kind in all threads gen; do
 		truth "$python" $kind
 	done
+	if "$python" -c "import greenlet" 2>/dev/null; then
+		truth "$python" greenlets
+	else
+		echo "skipped: not installed: greenlet of $python"
+	fi
 done
 [ $bad = 1 ] || [ $certain_all = 0 ] || [ $certain_all -ge 5000 ] || wrong "only $certain_all certain samples: too few to judge"
 finish

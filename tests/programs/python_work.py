@@ -141,6 +141,35 @@ def threads(seconds):
         t.join()
 
 
+def greenlets(seconds):
+    import greenlet
+
+    end = time.time() + seconds
+
+    def run(work):
+        while time.time() < end:
+            work()
+            main.switch()
+
+    # One starts on top of another one, and goes on after that has ended.
+    def begin(rest):
+        if rest:
+            waiting.append(greenlet.greenlet(begin))
+            waiting[-1].switch(rest[1:])
+            run(rest[0])
+
+    def resume():
+        for g in waiting:
+            if not g.dead:
+                g.switch()
+
+    main = greenlet.getcurrent()
+    waiting = [greenlet.greenlet(begin)]
+    waiting[0].switch([calls, rec, cext, methods])
+    while time.time() < end:
+        resume()
+
+
 WORK = [calls, rec, cext, real, gen, raises, churn, methods]
 
 
@@ -152,6 +181,8 @@ def main():
     print("ready", flush=True)
     if kind == "threads":
         return threads(seconds)
+    if kind == "greenlets":
+        return greenlets(seconds)
     work = [f for f in WORK if kind in (f.__name__, "all")]
     end = time.time() + seconds
     while time.time() < end:

@@ -1027,6 +1027,19 @@ TEST(test_gap, setup, teardown)
 	assert_true(f->chain.broken);
 }
 
+/* The frames of a greenlet that waits do not end in a C frame: the thread is about to leave it. */
+TEST(test_waiting, setup, teardown)
+{
+	struct fixture *f = *state;
+
+	pymake_loop(&f->m, f->sample.sp + 0x200);
+	pymake_call(&f->m, f->code[0], false);
+	pymake_call(&f->m, f->code[1], false);
+	assert_int_equal(chain(f), LANG_OK);
+	assert_int_equal(f->chain.nr, 2);
+	assert_true(f->chain.broken);
+}
+
 /* The thread has run on: its stack is another. */
 TEST(test_ran_on, setup, teardown)
 {
