@@ -509,6 +509,25 @@ TEST(test_deferred, setup, teardown)
 	sideband_free(f->shared.sideband);
 }
 
+/* While a report warms up nothing waits: the first tick without a pending sample begins it. */
+TEST(test_warming, setup, teardown)
+{
+	struct fixture *f = *state;
+	const struct pipeline_stats *st = &f->stats.samples;
+
+	assert_int_equal(sideband_new(&f->shared.sideband, f->shared.counters, f->tables.maps, NULL,
+				      NULL),
+			 0);
+	f->thread->now_ns = 1000;
+	put_deferred(f, 3, COOKIE);
+	assert_int_equal(st->taken, 0);
+	atomic_store(&f->shared.warming, true);
+	put_deferred(f, 3, COOKIE + 1);
+	assert_int_equal(st->taken, 1);
+	assert_int_equal(st->truncated, 1);
+	sideband_free(f->shared.sideband);
+}
+
 /* The newest chains are found, the ones that were overwritten are not. */
 TEST(test_deferred_log, setup, teardown)
 {
