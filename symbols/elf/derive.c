@@ -92,6 +92,7 @@ enum {
 	OPEN = 2048,	/* a jump to an address that something may have is before it */
 	IN_LINE = 4096, /* an instruction begins, if the function has nothing else in between */
 	VISITED = 8192, /* a byte of one that is reached, not by a guess */
+	TABLED = 16384, /* a byte of a function, up to the last place to which its tables lead */
 };
 
 /* A jump to where no table is known. */
@@ -128,6 +129,7 @@ struct piece {
 	uint32_t rows_seen[ROWS_SEEN]; /* numbers, by their hash */
 	uint64_t visits, visits_max;
 	bool again;  /* a new block begins inside a visited one */
+	bool anew;   /* a function begins where that makes states wrong */
 	bool guess;  /* blocks found now are guessed */
 	bool failed; /* out of memory, or over budget */
 	struct jump *jumps;
@@ -239,7 +241,7 @@ static bool lead(struct piece *p, uint32_t off)
 	assert(off < p->code.size);
 	if (p->flags[off] & LEADER)
 		return false;
-	p->again |= p->flags[off] & INSN;
+	p->again |= p->flags[off] & (VISITED | DOUBTED);
 	p->flags[off] |= LEADER;
 	return true;
 }
@@ -261,10 +263,18 @@ static void reach(struct piece *p, uint32_t off, uint8_t size)
 			p->flags[i] |= p->guess ? DOUBTED : VISITED;
 }
 
+/* Return whether states depend on what was at @off up to now. */
+static bool is_used(const struct piece *p, uint32_t off)
+{
+	assert(off < p->code.size);
+	return p->flags[off] & (VISITED | DOUBTED | TABLED);
+}
+
 /* Note that a function begins at @off. */
 static void begin_function(struct piece *p, uint32_t off)
 {
 	assert(off < p->code.size);
+	p->anew |= !(p->flags[off] & START) && is_used(p, off);
 	p->flags[off] |= START;
 	p->end = 0;
 }
@@ -449,6 +459,8 @@ static bool is_padding(const struct piece *p, uint32_t off, uint8_t *size)
 		*size = 1;
 		return true;
 	}
+	if (p->cpu->pads && !(p->cpu->pads[p->code.bytes[off] / 32] >> p->code.bytes[off] % 32 & 1))
+		return false;
 	p->cpu->step(&p->code, at(p, off), NULL, &i);
 	*size = i.size;
 	return i.flow != DERIVE_BAD && i.padding;
@@ -683,6 +695,14 @@ static bool is_cold_part(struct piece *p, uint32_t off, uint64_t lo, uint64_t hi
 	return false;
 }
 
+/* Note that a table of the function at @start leads to places up to @last. */
+static void mark_tabled(struct piece *p, uint32_t start, uint32_t last)
+{
+	assert(last < p->code.size);
+	for (uint32_t k = last; k > start && !(p->flags[k] & TABLED); k--)
+		p->flags[k] |= TABLED;
+}
+
 /* Entries of 16 bits before the ones that are used, as the least index is not 0. */
 #define SHORTS_BEFORE 3
 
@@ -693,7 +713,7 @@ static bool follow_table(struct piece *p, uint32_t off, uint64_t value,
 	enum derive_kind kind = derive_kind(value);
 	uint64_t table = (uint64_t)derive_number(value), base = 0, lo, hi, max;
 	uint8_t size = kind == DERIVE_ADDRESS ? p->cpu->word : kind == DERIVE_TARGET ? 4 : 2;
-	uint32_t nr = 0;
+	uint32_t nr = 0, last = 0;
 	bool any = false;
 
 	if (kind != DERIVE_TARGET && kind != DERIVE_ADDRESS && kind != DERIVE_BY_SHORT)
@@ -728,8 +748,10 @@ static bool follow_table(struct piece *p, uint32_t off, uint64_t value,
 			break;
 		}
 		any = true;
+		last = to < hi ? MAX(last, (uint32_t)(to - p->code.vaddr)) : last;
 		enter(p, (uint32_t)(to - p->code.vaddr), s);
 	}
+	mark_tabled(p, (uint32_t)(lo - p->code.vaddr), last);
 	return any;
 }
 
@@ -738,7 +760,7 @@ static bool follow_label(struct piece *p, uint32_t off, uint64_t value,
 			 const struct derive_state *s)
 {
 	uint64_t to = (uint64_t)derive_number(value);
-	bool found = false;
+	uint32_t start, last = 0;
 
 	if (derive_kind(value) == DERIVE_NUMBER && inside(p, to)) {
 		enter(p, (uint32_t)(to - p->code.vaddr), s);
@@ -747,13 +769,15 @@ static bool follow_label(struct piece *p, uint32_t off, uint64_t value,
 	if (derive_kind(value) != DERIVE_NUMBERS)
 		return false;
 	find_function(p, off);
-	for (uint32_t k = p->start, end = p->end; k < end; k++) {
+	start = p->start;
+	for (uint32_t k = start, end = p->end; k < end; k++) {
 		if (!(p->flags[k] & LABEL))
 			continue;
 		enter(p, k, s);
-		found = true;
+		last = k;
 	}
-	return found;
+	mark_tabled(p, start, last);
+	return last;
 }
 
 static void add_jump(struct piece *p, uint32_t off, const struct derive_state *s)
@@ -1023,6 +1047,7 @@ static bool saves_link(struct piece *p, uint32_t off, const struct derive_state 
 static bool begins_behind_call(struct piece *p, uint32_t off, const struct derive_state *s)
 {
 	uint32_t to = behind_padding(p, off);
+	struct derive_state entry;
 
 	if (to >= p->code.size || p->flags[to] & START || s->is_root ||
 	    (!saves_link(p, to, s) &&
@@ -1030,7 +1055,11 @@ static bool begins_behind_call(struct piece *p, uint32_t off, const struct deriv
 		return false;
 	lead(p, to);
 	begin_function(p, to);
-	p->again = true;
+	begin_state(p, &entry);
+	if (is_used(p, to))
+		p->again = true;
+	else
+		enter(p, to, &entry);
 	return true;
 }
 
@@ -1138,7 +1167,7 @@ static void mark_starts(struct piece *p)
 static void reset(struct piece *p)
 {
 	for (uint32_t off = 0; off < p->code.size; off++) {
-		p->flags[off] &= (uint16_t) ~(p->guess ? DOUBTED : VISITED);
+		p->flags[off] &= (uint16_t) ~(p->guess ? DOUBTED : VISITED | TABLED);
 		if (!is_known(p, off))
 			p->state_at[off] = 0;
 	}
@@ -1148,15 +1177,19 @@ static void reset(struct piece *p)
 		p->nr_sure = p->nr_jumps = 0;
 	p->nr_facts = p->nr_sure;
 	p->nr_work = 0;
-	p->asked_end = 0;
-	p->again = false;
+	p->again = p->anew = false;
 }
 
-/* Repeat from the starts until no block begins inside another one. */
-static void settle(struct piece *p)
+/*
+ * Repeat from the starts until no block begins inside another one; at first go on with the states
+ * that are there, unless something makes them wrong.
+ */
+static void settle(struct piece *p, bool go_on)
 {
 	for (int pass = 0; pass < PASSES_MAX && !p->failed; pass++) {
-		reset(p);
+		if (pass || !go_on || p->again || p->anew)
+			reset(p);
+		p->asked_end = 0;
 		enter_starts(p);
 		run(p);
 		if (!p->again)
@@ -1227,6 +1260,14 @@ static bool begins(struct piece *p, uint32_t off, const struct derive_insn *i, b
 	return true;
 }
 
+/* Return false if begins() is false at @off, whatever instruction is there. */
+static bool may_begin(const struct piece *p, uint32_t off, bool sure, bool ended)
+{
+	assert(off < p->code.size);
+	return ended ||
+	       (sure && (p->cpu->align > 1 || p->flags[off] & LABEL || at(p, off) % 16 == 0));
+}
+
 /*
  * Look for functions in code that no function reaches: at marks of starts, at addresses that
  * something has, else at aligned addresses. Return whether one was found. @sure: only marked ones.
@@ -1245,13 +1286,18 @@ static bool find_more(struct piece *p, bool sure)
 			open = off < p->code.size && p->flags[off] & OPEN;
 			continue;
 		}
-		spend(p);
 		if (is_padding(p, off, &size)) {
 			off += MAX(size, 1);
 			/* Of a function that is not known, or inside it. */
 			ended |= !sure || at(p, off) % 16 == 0;
 			continue;
 		}
+		if (!may_begin(p, off, sure, ended)) {
+			off += p->cpu->align;
+			ended = !sure && at(p, off) % 16 == 0;
+			continue;
+		}
+		spend(p);
 		p->cpu->step(&p->code, at(p, off), NULL, &i);
 		ended |= sure && at(p, off) % 16 == 0 && is_return(p, at(p, off) - p->cpu->align);
 		if (i.flow != DERIVE_BAD && off % p->cpu->align == 0 &&
@@ -1492,16 +1538,16 @@ static void derive_piece(struct piece *p)
 	mark_starts(p);
 	/* A table of jumps ends at the next function, which may be found later. */
 	for (int round = 0; round < ROUNDS_MAX && more && !p->failed; round++) {
-		settle(p);
+		settle(p, round);
 		uncover(p);
 		more = !p->failed && find_more(p, true);
 	}
 	if (more && !p->failed)
-		settle(p);
+		settle(p, true);
 	p->nr_sure = p->nr_facts;
 	p->guess = true;
 	if (!p->failed && find_more(p, false))
-		settle(p);
+		settle(p, false);
 	if (!p->failed)
 		emit(p);
 }

@@ -23,7 +23,7 @@
 #define SWEEP_MAX   (64ULL << 20) /* bytes of that */
 #define CODE_MAX    (16ULL << 20) /* bytes without tables: the first ones */
 #define DATA_MAX    (8ULL << 20)
-#define VISITS_MAX  (12ULL << 20) /* instructions: about a second */
+#define VISITS_MAX  (8ULL << 20) /* instructions: two seconds for 12 MiB of C++ */
 #define RECORDS_MAX (24u << 20)
 #define RECORD_MAX  16384u /* bytes of one */
 
@@ -451,7 +451,7 @@ static void drop_wrong(struct derive_elf *d)
 		struct ehframe_fde fde;
 		const struct derive_code *code;
 		bool known = ehframe_at(eh, i, &fde) && fde.size < FUNCTION_MAX &&
-			     d->visits < VISITS_MAX / 2;
+			     d->visits < VISITS_MAX;
 
 		code = known ? code_at(d, fde.start) : NULL;
 		if (code && fde.start + fde.size - code->vaddr <= code->size) {
@@ -480,7 +480,7 @@ static void sweep(struct derive_elf *d, uint64_t pc, uint64_t end, bool sure)
 	const struct derive_code *code = code_at(d, pc);
 	struct derive_state s = { .word = d->cpu->word };
 
-	while (code && pc < end && d->visits++ < VISITS_MAX / 2) {
+	while (code && pc < end && d->visits++ < VISITS_MAX) {
 		struct derive_insn in;
 
 		d->cpu->step(code, pc, sure ? NULL : &s, &in);

@@ -1026,6 +1026,9 @@ static void step_i386(const struct derive_code *code, uint64_t pc, struct derive
 
 static const uint8_t dwarf[] = { 0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15 };
 
+/* Prefixes, 0F, nop, int3. */
+static const uint32_t pads[8] = { 0x8000, 0x40404040, 0xffff, 0xf0, 0x10000, 0, 0x1000, 0xd0000 };
+
 const struct derive_cpu derive_x86 = {
 	.machine = EM_X86_64,
 	.word = 8,
@@ -1042,6 +1045,7 @@ const struct derive_cpu derive_x86 = {
 	.saved = { 3, 5, 12, 13, 14, 15 },
 	.saved_dwarf = { 3, 6, 12, 13, 14, 15 },
 	.dwarf = dwarf,
+	.pads = pads,
 };
 
 const struct derive_cpu derive_i386 = {
@@ -1059,4 +1063,5 @@ const struct derive_cpu derive_i386 = {
 	.nr_saved = 4,
 	.saved = { 3, 5, 6, 7 },
 	.saved_dwarf = { 3, 5, 6, 7 },
+	.pads = pads,
 };

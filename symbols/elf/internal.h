@@ -176,6 +176,7 @@ struct derive_cpu {
 	uint8_t sp_dwarf, ra_dwarf;
 	uint8_t nr_saved, saved[DERIVE_SAVED], saved_dwarf[DERIVE_SAVED];
 	const uint8_t *dwarf; /* of all registers; NULL: the same numbers */
+	const uint32_t *pads; /* bits of the bytes that padding may begin with; NULL: all */
 };
 
 #define DERIVE_ON_STACK 0xff

@@ -88,8 +88,8 @@ FUNCTION(d_cold,
 	"9:" LABEL(d_cold_part) "inc %eax\n jmp 4b");
 /* A table that leads to the last of three functions, of which the second one is found later. */
 FUNCTION(d_split,
-	"lea 3f(%rip), %rax\n movslq (%rax,%rdi,4), %rcx\n add %rax, %rcx\n jmp *%rcx\n"
-	".p2align 2\n 3: .long 5f-3b, 6f-3b\n 5: ret\n .p2align 4\n"
+	"sub $8, %rsp\n lea 3f(%rip), %rax\n movslq (%rax,%rdi,4), %rcx\n add %rax, %rcx\n"
+	"jmp *%rcx\n .p2align 2\n 3: .long 5f-3b, 6f-3b\n 5: add $8, %rsp\n ret\n .p2align 4\n"
 	"endbr64\n push %rbx" LABEL(d_split_second) "call *%rsi\n pop %rbx\n ret\n .p2align 4\n"
 	"6: endbr64\n push %rbx" LABEL(d_split_third) "call *%rsi\n pop %rbx\n ret");
 FUNCTION(d_short,
@@ -696,6 +696,25 @@ TEST(test_budget)
 	memset(code, 0xc3, size);
 	derive_within(&r, code, code + size, 0, 0, 100000);
 	assert_in_range(r.visits, 1, 100000);
+	free(code);
+}
+
+/*
+ * Functions that only their marks show, found when the first one is done, each with a loop: their
+ * instructions are looked at by find_more(), discovered, and visited twice.
+ */
+TEST(test_cost)
+{
+	static const uint8_t function[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x53, 0xff, 0xd6, 0xff,
+					    0xcb, 0x75, 0xfa, 0x5b, 0xc3, 0xcc, 0xcc, 0xcc };
+	const size_t nr = 8192, nr_instructions = 7 * nr;
+	uint8_t *code = xcalloc(nr, sizeof(function));
+	struct rows r;
+
+	for (size_t i = 0; i < nr; i++)
+		memcpy(code + i * sizeof(function), function, sizeof(function));
+	derive(&r, code, code + nr * sizeof(function), 0, 0);
+	assert_in_range(r.visits, nr_instructions, 5 * nr_instructions);
 	free(code);
 }
 
