@@ -778,34 +778,42 @@ static void rebuild(struct ui_state *st)
 
 /* ---- moving ---- */
 
+/* Move the cursor by rows, as far as there are any. */
+static void move_cursor(struct ui_state *st, int64_t by)
+{
+	int64_t to = (int64_t)ui_state_list(st)->cursor + by;
+
+	table_move_to(st, (uint32_t)MIN(MAX(to, 0), (int64_t)UINT32_MAX));
+}
+
 static void line_up(struct ui_state *st, uint32_t code)
 {
-	table_move(st, -1);
+	move_cursor(st, -1);
 }
 
 static void line_down(struct ui_state *st, uint32_t code)
 {
-	table_move(st, 1);
+	move_cursor(st, 1);
 }
 
 static void page_up(struct ui_state *st, uint32_t code)
 {
-	table_move(st, -(int64_t)MAX(ui_state_list(st)->page, 1u));
+	move_cursor(st, -(int64_t)MAX(ui_state_list(st)->page, 1u));
 }
 
 static void page_down(struct ui_state *st, uint32_t code)
 {
-	table_move(st, MAX(ui_state_list(st)->page, 1u));
+	move_cursor(st, MAX(ui_state_list(st)->page, 1u));
 }
 
 static void half_up(struct ui_state *st, uint32_t code)
 {
-	table_move(st, -(int64_t)MAX(ui_state_list(st)->page / 2, 1u));
+	move_cursor(st, -(int64_t)MAX(ui_state_list(st)->page / 2, 1u));
 }
 
 static void half_down(struct ui_state *st, uint32_t code)
 {
-	table_move(st, MAX(ui_state_list(st)->page / 2, 1u));
+	move_cursor(st, MAX(ui_state_list(st)->page / 2, 1u));
 }
 
 static void first(struct ui_state *st, uint32_t code)
@@ -1307,6 +1315,14 @@ static bool clears(const struct ui_state *st, enum action action, uint32_t code)
 	       (match_active(&list->filter) || match_active(&list->search));
 }
 
+/* Open a view without a tab; its Esc returns to the shown one. */
+static void to_tool(struct ui_state *st, enum view_id view)
+{
+	if (st->view != view)
+		st->tool_from = navigate_tab(st);
+	navigate_to(st, view);
+}
+
 void actions_do(struct ui_state *st, enum action action, uint32_t code)
 {
 	const struct view *v = view_of(st->view);
@@ -1325,7 +1341,7 @@ void actions_do(struct ui_state *st, enum action action, uint32_t code)
 	else if (actions[action].rewinds)
 		rewind_do(st, action, code);
 	else if (actions[action].tool)
-		navigate_to_tool(st, actions[action].view);
+		to_tool(st, actions[action].view);
 	else if (shows_view(action))
 		navigate_to(st, actions[action].view);
 }

@@ -92,25 +92,35 @@ void table_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int 
  */
 
 /* Return whether waiting time is shown, and measured. */
-bool times_on(const struct ui_state *st);
-/* Draw the time of the shown tasks: "Waiting 10.03 task-s/s". Return false, and draw nothing, where
- * no waits are shown. */
-bool times_draw_total(const struct ui_state *st, struct pen *pen, unsigned int gap);
-/* Return the time of idle waits that are hidden, in task-seconds per second. */
-double times_hidden(const struct ui_state *st);
-/*
- * Draw the time by kind (@ns: by enum wait_kind) as one bar over all cells of @at: CPU, run queue,
- * lock, disk, pipe and socket, sleep, event (poll, condition), other. Each part that has a cell
- * begins with its letter.
- */
-void times_draw_bar(const float *ns, struct canvas *c, unsigned int row, unsigned int col,
-		    unsigned int cols);
-/* Write these parts with their letters: "C CPU 0.36  L lock 2.84". "": there is no time. */
-struct safe_text times_legend(const struct ui_state *st, const float *ns, char *buf, size_t size);
-/* Return the colour of the frame of a wait: "[lock]". */
-enum theme_role times_role(struct safe_text name);
-/* Draw the shares of its largest kinds, the ones that fit: "lock 30%  sleep 24%". */
-void times_draw_kinds(const struct ui_state *st, struct pen *pen, unsigned int gap);
+static inline bool times_on(const struct ui_state *st)
+{
+	return st->shown && st->shown->stack_waits && ui_state_waits(st, st->shown);
+}
+
+/* Return the colour of a kind of time. */
+static inline enum theme_role times_role(enum wait_kind kind)
+{
+	switch (kind) {
+	case WAIT_RUNNING:
+		return ROLE_TIME_CPU;
+	case WAIT_QUEUE:
+		return ROLE_TIME_QUEUE;
+	case WAIT_LOCK:
+		return ROLE_TIME_LOCK;
+	case WAIT_DISK:
+		return ROLE_TIME_DISK;
+	case WAIT_PIPE:
+		return ROLE_TIME_PIPE;
+	case WAIT_SLEEP:
+		return ROLE_TIME_SLEEP;
+	case WAIT_CONDITION:
+	case WAIT_POLL:
+	case WAIT_KTHREAD:
+		return ROLE_TIME_EVENT;
+	default:
+		return ROLE_TIME_OTHER;
+	}
+}
 
 /*
  * Match rows or nodes of two profiles: by id; else by name, so that a rebuilt file and a restarted
@@ -176,11 +186,6 @@ struct safe_text table_cpu(const struct ui_state *st, double cpu_ns, double weig
 			   char buf[static FORMAT_MAX]);
 /* Return whether percents of a CPU are by samples: of a recording. */
 bool table_by_samples_alone(const struct ui_state *st);
-/*
- * As view->options: write that the counts, which have neither process nor time, are of all of them.
- * Nothing if the other views also show all.
- */
-size_t table_whole(const struct ui_state *st, char *buf, size_t size);
 /* Format a row's change, "+1.2!", "new!", "" if none; and return its colour. */
 struct safe_text table_change_text(const struct row *row, char buf[static FORMAT_MAX]);
 struct style table_change_style(const struct row *row);

@@ -100,8 +100,6 @@ void navigate_by_group(struct ui_state *st, enum grouping by);
 void navigate_out_of_process(struct ui_state *st);
 /* Leave it without a change of the view. */
 void navigate_close_process(struct ui_state *st);
-/* Open a view without a tab; its Esc returns to the shown one. */
-void navigate_to_tool(struct ui_state *st, enum view_id view);
 /* Return the tab that the shown view was opened from. */
 enum view_id navigate_tab(const struct ui_state *st);
 /* Drill into a thread, or group of threads: a row of the view of threads. */
@@ -135,7 +133,6 @@ void table_reorder(struct ui_state *st);
 void table_narrow(struct ui_state *st);
 /* Sort by a column; the same column again reverses the order. */
 void table_sort_by(struct ui_state *st, uint8_t column);
-void table_move(struct ui_state *st, int64_t by);
 void table_move_to(struct ui_state *st, uint32_t row);
 /* Move to the next row that matches the search, starting at @from. Return false if none does. */
 bool table_search(struct ui_state *st, uint32_t from, bool backwards);

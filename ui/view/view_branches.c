@@ -197,6 +197,23 @@ static uint32_t function(const struct ui_state *st, const struct row *row)
 	return branch_of(st, row)->from;
 }
 
+/*
+ * As view->options: write that the counts, which have neither process nor time, are of all of them.
+ * Nothing if the other views also show all.
+ */
+static size_t write_whole(const struct ui_state *st, char *buf, size_t size)
+{
+	const struct scope *s = &st->scope;
+	bool part = s->drilled || scope_chooses(s);
+	const char *of = part && st->rewind.on ? "  of all processes, of the whole time"
+			 : part		       ? "  of all processes"
+			 : st->rewind.on       ? "  of the whole time"
+					       : "";
+
+	assert(buf && size);
+	return (size_t)snprintf(buf, size, "%s", of);
+}
+
 const struct view view_branches = {
 	.title = TEXT("Branches"),
 	.context = CTX_LIST,
@@ -205,7 +222,7 @@ const struct view view_branches = {
 	.nr_columns = ARRAY_SIZE(columns),
 	.sorts = &(const struct view_sorts){ SHARE, SHARE, FROM },
 	.build = build,
-	.options = table_whole,
+	.options = write_whole,
 	.finds = finds,
 	.function = function,
 	.empty = TEXT("no branch stacks: 'perf record -b' records them, --replay FILE shows them"),
@@ -386,7 +403,7 @@ const struct view view_memory = {
 	.nr_columns = ARRAY_SIZE(view_memory_columns),
 	.sorts = &(const struct view_sorts){ VIEW_MEMORY_SHARE, WEIGHT, NAME },
 	.build = view_memory_build,
-	.options = table_whole,
+	.options = write_whole,
 	.name = name,
 	.finds = view_memory_finds,
 	.function = view_memory_function,

@@ -301,6 +301,15 @@ static uint32_t hue_of(const char *p)
 	return (uint32_t)h;
 }
 
+/* Return the colour of the frame of a wait: "[lock]". */
+static enum theme_role wait_role(struct safe_text name)
+{
+	for (int k = WAIT_RUNNING; k < WAIT_NR; k++)
+		if (!strcmp(name.str, wait_kind_name((enum wait_kind)k)))
+			return times_role((enum wait_kind)k);
+	return ROLE_TIME_OTHER;
+}
+
 /* Return the role of a box: by change, by kind or by module; the hue by name, stable between runs.
  */
 static uint8_t role_of(const struct ui_state *st, const struct row *row)
@@ -318,7 +327,7 @@ static uint8_t role_of(const struct ui_state *st, const struct row *row)
 		return ROLE_BOX_PROCESS;
 	f = &st->shown->functions[node->function];
 	if (!st->set.flame_modules)
-		return (uint8_t)(f->kind == 'w' ? times_role(f->name)
+		return (uint8_t)(f->kind == 'w' ? wait_role(f->name)
 						: theme_box(f->kind, hue_of(f->name.str)));
 	return (uint8_t)(ROLE_BOX_USER +
 			 hue_of(f->module.str) % (unsigned int)(ROLE_NR - ROLE_BOX_USER));

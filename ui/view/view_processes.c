@@ -883,6 +883,81 @@ static void draw_share(const struct ui_state *st, const struct row *row, struct 
 	view_draw_percent(c, at, row->total);
 }
 
+/* The parts of a bar, in the order of their roles. */
+enum { NR_PARTS = ROLE_TIME_OTHER - ROLE_TIME_CPU + 1 };
+
+static const struct {
+	char letter[2];
+	const char *name;
+} parts[NR_PARTS] = {
+	{ "C", "CPU" },		 { "R", "run queue" }, { "L", "lock" },	 { "D", "disk" },
+	{ "P", "pipe, socket" }, { "S", "sleep" },     { "E", "event" }, { "O", "other" },
+};
+
+/* Sum the time of each part. Return the sum of all. */
+static double sum_parts(const float *ns, double sums[static NR_PARTS])
+{
+	double all = 0;
+
+	for (int i = 0; i < NR_PARTS; i++)
+		sums[i] = 0;
+	for (int k = WAIT_RUNNING; k < WAIT_NR; k++) {
+		sums[times_role((enum wait_kind)k) - ROLE_TIME_CPU] += (double)ns[k];
+		all += (double)ns[k];
+	}
+	return all;
+}
+
+/*
+ * Draw the time by kind (@ns: by enum wait_kind) as one bar over all cells of @at: CPU, run queue,
+ * lock, disk, pipe and socket, sleep, event (poll, condition), other. Each part that has a cell
+ * begins with its letter.
+ */
+static void times_draw_bar(const float *ns, struct canvas *c, unsigned int row, unsigned int col,
+			   unsigned int cols)
+{
+	double sums[NR_PARTS], all = sum_parts(ns, sums), sum = 0;
+	unsigned int at = 0;
+
+	for (int i = 0; i < NR_PARTS && all > 0; i++) {
+		/* Rounded together, so that the last part ends at the last cell. */
+		unsigned int end = (unsigned int)((sum += sums[i]) / all * cols + 0.5);
+		struct style style = { (uint8_t)(ROLE_TIME_CPU + i), 0 };
+
+		for (unsigned int n = at; n < MIN(end, cols); n++)
+			canvas_text(c, row, col + n, 1,
+				    n == at ? (struct safe_text){ parts[i].letter, 1, 1 }
+					    : TEXT(" "),
+				    style);
+		at = MAX(at, MIN(end, cols));
+	}
+}
+
+/* Write these parts with their letters: "C CPU 0.36  L lock 2.84". "": there is no time. */
+static struct safe_text times_legend(const struct ui_state *st, const float *ns, char *buf,
+				     size_t size)
+{
+	double sums[NR_PARTS];
+	char number[FORMAT_MAX];
+	size_t n = 0;
+
+	*buf = '\0';
+	sum_parts(ns, sums);
+	for (int i = 0; i < NR_PARTS && st->shown->window_ns && n < size; i++)
+		if (sums[i] / (double)st->shown->window_ns >= 0.005)
+			n += (size_t)snprintf(
+				buf + n, size - n, "%s%s %s %s", n ? "  " : "", parts[i].letter,
+				parts[i].name,
+				format_tasks(number, sums[i] / (double)st->shown->window_ns).str);
+	if (ns[WAIT_NO] > 0 && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  idle %s hidden",
+				      format_tasks(number, (double)ns[WAIT_NO] /
+								   (double)st->shown->window_ns)
+					      .str);
+	n = MIN(n, size - 1);
+	return (struct safe_text){ buf, (uint16_t)n, (uint16_t)n };
+}
+
 static void draw_bar(const struct ui_state *st, const struct row *row, struct canvas *c,
 		     struct view_field at)
 {
