@@ -267,7 +267,7 @@ static void replay_hardware_count(struct store *st, struct pipeline *p,
  * Runs on: the thread of the replay.
  */
 
-#define HELD_MAX 64U
+#define HELD_MAX 512U
 
 struct held_event {
 	const char *name;

@@ -22,6 +22,17 @@ done
 "$PROFTOP" --replay "$data" --size 100x30 --script 1 | cmp -s - "$TMP/file" ||
 	wrong ":screen writes something else than what is shown"
 
+# Samples as text are written in large pieces: each message of a socket is one write.
+python3 - "$PROFTOP" --replay "$data" --format=perf-script >"$TMP/out" <<'END' || wrong "small writes: $(cat "$TMP/out")"
+import socket, subprocess, sys
+reader, writer = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+with subprocess.Popen(sys.argv[1:], stdout=writer) as done:
+    writer.close()
+    sizes = list(map(len, iter(lambda: reader.recv(1 << 20), b"")))
+print(sizes)
+sys.exit(done.returncode or max(sizes) < 32768 or len(sizes) > sum(sizes) // 32768 + 2)
+END
+
 # No profile follows an ended recording: ticks end, and keys have their answer. (On a full machine one of three tries.)
 for try in 1 2 3; do
 	begin=$(date +%s)

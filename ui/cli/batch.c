@@ -685,10 +685,12 @@ static void print_missing(const struct sampler *sampler)
 
 int batch_script(struct sampler *sampler, FILE *out, uint64_t fields, struct err *e)
 {
+	/* The stream has it until the end of the program. Without one, libc takes no size. */
+	static char buffer[BUFFER_SIZE];
 	struct script script = { .out = out, .fields = fields };
 	int code;
 
-	setvbuf(out, NULL, _IOFBF, BUFFER_SIZE);
+	setvbuf(out, buffer, _IOFBF, sizeof(buffer));
 	code = sampler_each(sampler, print_sample, &script, e);
 	if (fflush(out) && !code)
 		code = -errno;
