@@ -471,6 +471,108 @@ static void drop_wrong(struct derive_elf *d)
 	free(at);
 }
 
+#define THUNK_NEAR 27		 /* bytes from a call in a thunk to its end, at most */
+#define PROBE_CODE (8u << 10)	 /* bytes of a file in which thunks are looked for */
+#define THUNKS_MAX (64ULL << 20) /* bytes of code of a file that has some */
+
+/*
+ * Return whether the call of a thunk leads from @p to @at: code behind which the processor waits
+ * while it does not know the target (gcc -mfunction-return=thunk, -mindirect-branch=thunk).
+ */
+static bool is_thunk(const uint8_t *p, const uint8_t *at)
+{
+	return p[0] == 0xe8 && (int32_t)bytes_u32(p + 1) == at - (p + 5) &&
+	       (!memcmp(at, "\x48\x8d\x64\x24\x08\xc3", 6) || /* lea 8(%rsp),%rsp; ret */
+		((at[0] & 0xfb) == 0x48 && at[1] == 0x89 && (at[2] & 0xc7) == 4 && at[3] == 0x24 &&
+		 at[4] == 0xc3)); /* mov %REG,(%rsp); ret */
+}
+
+/* Return whether the code has a thunk that ends at @vaddr; 0: anywhere. */
+static bool has_thunk(const struct derive_code *code, uint64_t vaddr)
+{
+	uint64_t end = vaddr ? vaddr - code->vaddr : code->size;
+
+	if (end > code->size || (vaddr && (end < 5 || code->size - end < 6)))
+		return false;
+	for (uint64_t i = vaddr ? end - MIN(end, THUNK_NEAR + 5u) : 0; i + 5 <= end; i++) {
+		const uint8_t *p = code->bytes + i;
+
+		if (vaddr ? is_thunk(p, code->bytes + end)
+			  : p[0] == 0xe8 && p[1] <= THUNK_NEAR && i + 5u + p[1] + 6 <= end &&
+				    is_thunk(p, p + 5 + p[1]))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The table of a thunk inside a function goes on as if its word stayed on the stack: gcc says so at
+ * its end and takes nothing back. Leave that out of the FDE at @offset of @bytes.
+ */
+static void mend_thunks(const struct derive_elf *d, const struct derive_code *code,
+			const struct ehframe_fde *fde, uint8_t *bytes)
+{
+	const struct ehframe *eh = &d->image->eh;
+	struct cfa_run run = { .sp = d->cpu->sp_dwarf, .ra = d->cpu->ra_dwarf, .now = NO_OFFSET };
+	struct ehframe_record rec;
+	uint64_t vaddr = fde->start;
+
+	if (ehframe_read(eh, fde->offset, &rec) || rec.cie.code_align != 1)
+		return;
+	run.r = (struct ehread){ bytes + rec.insns, bytes + rec.insns_end, false };
+	while (run.r.pos < run.r.end && !run.r.bad) {
+		uint8_t *op = bytes + (run.r.pos - bytes);
+
+		if (!run_cfa(&run))
+			break;
+		vaddr += run.advance;
+		/* DW_CFA_def_cfa_offset 16 -> DW_CFA_nop */
+		if (op[0] == 0x0e && run.r.pos - op == 2 && op[1] == 16 && vaddr &&
+		    has_thunk(code, vaddr))
+			memset(op, 0, 2);
+	}
+}
+
+/* Mend the tables of a file with thunks. Return whether it has some at the begin of its code. */
+static bool mend_all_thunks(struct derive_elf *d)
+{
+	const Elf64_Shdr *text = elffile_section(d->f, ".text");
+	struct ehframe *eh = &d->image->eh;
+	struct derive_code code = { NULL, 0, 0 };
+	uint8_t *bytes = NULL;
+	void *copy = NULL;
+	bool found;
+
+	if (!text || text->sh_size > THUNKS_MAX)
+		return false;
+	code = (struct derive_code){ NULL, text->sh_addr, MIN(text->sh_size, PROBE_CODE) };
+	code.bytes = elffile_bytes(d->f, text->sh_offset, code.size, &copy);
+	found = code.bytes && has_thunk(&code, 0);
+	free(copy);
+	if (!found)
+		return false;
+	code.size = text->sh_size;
+	code.bytes = elffile_bytes(d->f, text->sh_offset, code.size, &copy);
+	if (code.bytes && eh->size)
+		bytes = malloc(eh->size);
+	if (bytes) {
+		memcpy(bytes, eh->bytes, eh->size);
+		for (uint32_t i = 0; i < eh->nr_fdes; i++) {
+			struct ehframe_fde fde;
+
+			if (ehframe_at(eh, i, &fde))
+				mend_thunks(d, &code, &fde, bytes);
+		}
+		if (!eh->borrowed)
+			free((void *)(uintptr_t)eh->bytes);
+		eh->borrowed = false;
+		eh->in_file = 0;
+		eh->bytes = bytes;
+	}
+	free(copy);
+	return true;
+}
+
 /*
  * Note the addresses that the code in [@pc, @end) calls and computes; @sure: an instruction begins
  * at @pc. Without tables it is followed in a line, so that some tables of jumps may not be there.
@@ -1092,6 +1194,8 @@ int derive_image(struct image *image, const struct elffile *f)
 	}
 	if (narrow && !elffile_waits(f))
 		drop_wrong(&d);
+	if (d.cpu == &derive_x86)
+		image->thunks = mend_all_thunks(&d);
 	find_code(&d);
 	if (d.wrong || d.total >= TOTAL_MIN) {
 		if (!narrow)

@@ -502,6 +502,7 @@ struct image {
 	uint32_t nr_tabled, nr_derived, nr_bare; /* functions by how their callers are found */
 	char dialect;	 /* how names are encoded that look like C's: dialect_of(); 0: as C */
 	bool complete;	 /* the symbols include all functions, not only exported ones */
+	bool thunks;	 /* code returns or jumps by thunks; their tables are mended */
 	bool away;	 /* a stub: loaded again on request */
 	uint32_t serial; /* unique: a cache for one image is not used for another */
 	uint8_t build_id[20];

@@ -53,7 +53,7 @@ struct flat {
 	uint32_t cies[EHFRAME_CIES_MAX]; /* offsets */
 	uint32_t source, trouble;	 /* numbers of texts */
 	uint16_t machine;
-	uint8_t elf_class, sigreturn_size, complete, build_id_size, loop;
+	uint8_t elf_class, sigreturn_size, complete, build_id_size, loop, thunks;
 	char dialect;
 	uint8_t build_id[20];
 };
@@ -127,6 +127,7 @@ static void image_flat_put(struct sandbox_reply *reply, const struct image *imag
 		.sigreturn = image->sigreturn,
 		.main_to = image->main_to,
 		.main_end = image->main_end,
+		.thunks = image->thunks,
 		.eh_vaddr = eh->vaddr,
 		.eh_size = eh->size,
 		.eh_at = maps ? eh->file_at : 0,
@@ -334,6 +335,7 @@ static int point(struct image *image, const struct flat *f, int fd, uint8_t *byt
 	image->trouble = texts[f->trouble];
 	image->complete = f->complete;
 	image->loop = f->loop;
+	image->thunks = f->thunks;
 	image->dialect = f->dialect;
 	memcpy(image->build_id, f->build_id, sizeof(image->build_id));
 	image->build_id_size = f->build_id_size;

@@ -171,6 +171,7 @@ enum call_kind {
 	CALL_BY,     /* has it a call by register or memory, which may be of @function? */
 	CALL_STUB,   /* is it in a stub that a runtime copies, and where is the caller of that? */
 	CALL_INSIDE, /* is it behind a direct call, and of which address? */
+	CALL_THUNK,  /* is it in a thunk that returns or jumps, and where is the return address? */
 };
 
 struct call_question {
@@ -187,6 +188,8 @@ struct call_question {
 
 #define CALL_STUB_SIZE 0xffU  /* the answer to CALL_STUB: bytes from sp to the CFA */
 #define CALL_STUB_FP   0x100U /* and whether the caller's frame pointer is at sp */
+
+#define CALL_THUNK_WORDS 1U /* the answer to CALL_THUNK: more than the words below it */
 
 #define CALLS_KNOWN 16384 /* a power of two; newer answers replace older ones */
 

@@ -1096,6 +1096,70 @@ static uint64_t find_target(const struct call_question *q)
 		       : 0;
 }
 
+#define THUNK_BEFORE 32U /* bytes: a call, and the loop that it never returns to */
+#define THUNK_AFTER  16U
+
+/*
+ * The ends of thunks that a processor must not run ahead of: they call themselves, so that it takes
+ * the loop behind that call for their target.
+ */
+static const struct thunk {
+	uint8_t bytes[7], size;
+	uint8_t ret;	     /* the instruction behind the first one */
+	uint8_t below[2];    /* words below the return address at the first, and at the second */
+	uint8_t mask, index; /* bits of a byte that are a register */
+} thunks[] = {
+	{ "\x48\x8d\x64\x24\x08\xc3", 6, 5, { 1, 0 }, 0, 0 }, /* lea 8(%rsp),%rsp; ret */
+	{ "\x48\x83\xc4\x08\xc3", 5, 4, { 1, 0 }, 0, 0 },     /* add $8,%rsp; ret */
+	{ "\x48\x89\x04\x24\xc3", 5, 4, { 1, 1 }, 0x38, 2 },  /* mov %rax,(%rsp); ret */
+	{ "\x4c\x89\x04\x24\xc3", 5, 4, { 1, 1 }, 0x38, 2 },  /* mov %r8,(%rsp); ret */
+};
+
+static bool is_thunk(const struct thunk *t, const uint8_t *code)
+{
+	for (unsigned int i = 0; i < t->size; i++)
+		if ((code[i] ^ t->bytes[i]) & ~(i == t->index ? t->mask : 0))
+			return false;
+	return true;
+}
+
+/* Return the distance to the target of the call at @p, behind it in a thunk; 0: there is none. */
+static unsigned int thunk_call(const uint8_t *p)
+{
+	uint64_t to = p[0] == 0xe8 ? number_at(p + 1) : 0;
+
+	return to && to <= THUNK_BEFORE - 5 ? (unsigned int)to + 5 : 0;
+}
+
+/*
+ * Return CALL_THUNK_WORDS and the number of words below the return address, if the instruction at
+ * the address of @q is one of a thunk; 0: it is none.
+ */
+static uint64_t find_thunk(const struct call_question *q)
+{
+	uint8_t code[THUNK_BEFORE + 5 + THUNK_BEFORE + THUNK_AFTER];
+	const uint64_t start = q->address - THUNK_BEFORE - 5;
+	const unsigned int pc = THUNK_BEFORE + 5;
+
+	if (q->machine != EM_X86_64 || !read_code(q->pid, start, code, sizeof(code)))
+		return 0;
+	for (unsigned int at = 0; at <= pc; at++) {
+		unsigned int end = at + thunk_call(code + at);
+
+		for (size_t i = 0; end > at && i < ARRAY_SIZE(thunks); i++) {
+			const struct thunk *t = &thunks[i];
+
+			if (!is_thunk(t, code + end))
+				continue;
+			if (at == pc)
+				return CALL_THUNK_WORDS;
+			if (end == pc || end + t->ret == pc)
+				return CALL_THUNK_WORDS + t->below[end != pc];
+		}
+	}
+	return 0;
+}
+
 static void put_answer(uint64_t key, enum call_verdict v, uint64_t site)
 {
 	struct call_answer *a = call_slot(key);
@@ -1114,6 +1178,7 @@ static void answer(const struct call_question *q)
 	if (q->kind != CALL_TARGET) {
 		uint64_t site = q->kind == CALL_STUB	 ? find_stub(q)
 				: q->kind == CALL_INSIDE ? find_target(q)
+				: q->kind == CALL_THUNK	 ? find_thunk(q)
 							 : find_site(q);
 
 		put_answer(q->key, site ? CALL_REACHES : CALL_NONE, site);

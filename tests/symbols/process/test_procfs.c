@@ -404,6 +404,60 @@ static void put_call(size_t at, uint8_t op, size_t to)
 	memcpy(code + at + 1, &rel, 4);
 }
 
+static uint64_t ask_thunk(size_t at)
+{
+	static uint64_t key = 1ULL << 50;
+	const struct call_question q = {
+		.key = hash_u64(++key) | 8,
+		.address = (uintptr_t)code + at,
+		.pid = getpid(),
+		.machine = EM_X86_64,
+		.kind = CALL_THUNK,
+	};
+	uint64_t words = 0;
+
+	assert_true(call_ask(&q));
+	assert_int_equal(calls_serve(), 1);
+	return call_site(q.key, &words) == CALL_REACHES ? words : 0;
+}
+
+/* Thunks of gcc, clang and the kernel, and code that only has their parts. */
+TEST(test_thunks)
+{
+	static const struct {
+		uint8_t bytes[8];
+		unsigned int ret, words[2];
+	} ends[] = {
+		{ { 0x48, 0x8d, 0x64, 0x24, 8, 0xc3 }, 5, { 1, 0 } }, /* lea 8(%rsp),%rsp */
+		{ { 0x48, 0x83, 0xc4, 8, 0xc3 }, 4, { 1, 0 } },	      /* add $8,%rsp */
+		{ { 0x48, 0x89, 0x1c, 0x24, 0xc3 }, 4, { 1, 1 } },    /* mov %rbx,(%rsp) */
+		{ { 0x4c, 0x89, 0x1c, 0x24, 0xc3 }, 4, { 1, 1 } },    /* mov %r11,(%rsp) */
+		{ { 0x48, 0x89, 0x5c, 0x24, 0xc3 }, 0, { 0 } },	      /* mov %rbx,-61(%rsp) */
+		{ { 0x48, 0x83, 0xc4, 16, 0xc3 }, 0, { 0 } },
+		{ { 0x48, 0x83, 0xc4, 8, 0x90, 0xc3 }, 0, { 0 } },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		for (size_t gap = 7; gap <= 28; gap += 7) {
+			size_t end = 0x105 + gap, some = ends[i].ret && gap < 28;
+
+			memset(code, 0x90, sizeof(code));
+			put_call(0x100, 0xe8, end);
+			memcpy(code + end, ends[i].bytes, sizeof(ends[i].bytes));
+			assert_int_equal(ask_thunk(0x100), some);
+			assert_int_equal(ask_thunk(end),
+					 some ? CALL_THUNK_WORDS + ends[i].words[0] : 0);
+			assert_int_equal(ask_thunk(end + ends[i].ret),
+					 some ? CALL_THUNK_WORDS + ends[i].words[1] : 0);
+			assert_int_equal(ask_thunk(0x101), 0);
+			assert_int_equal(ask_thunk(end + 6), 0);
+			/* A call of something else. */
+			put_call(0x100, 0xe8, end + 1);
+			assert_int_equal(ask_thunk(end), 0);
+		}
+	}
+}
+
 TEST(test_calls)
 {
 	static const struct {
