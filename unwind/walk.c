@@ -497,12 +497,54 @@ static bool by_loop(struct walk *w)
 	return false;
 }
 
+#define THUNK_NEAR 32U /* bytes from the call in a thunk to its end */
+
+/*
+ * Find the caller of a thunk (gcc -mfunction-return=thunk, clang -mretpoline): it calls itself and
+ * removes that return address, or replaces it by its target, of which tables say nothing, or to the
+ * last instruction. @popped: the word on top may be the caller's. False: it is none.
+ */
+static bool by_thunk(struct walk *w, bool popped)
+{
+	const struct arch_ops *arch = w->u->arch;
+	const uint64_t pc = w->f.reg[arch->pc], sp = w->f.reg[arch->sp];
+	uint64_t key, words, back;
+
+	if (!w->exact || !w->u->ask_calls || w->word != 8 || arch->ra_in_register ||
+	    !arch_has(&w->f, arch->sp) || !stack_copy_read(&w->copy, sp, &back) ||
+	    (!popped && pc - back > THUNK_NEAR))
+		return false;
+	key = hash_u64(pc ^ hash_u64(CALL_THUNK ^ hash_u64(w->serial))) | 8;
+	switch (call_site(key, &words)) {
+	case CALL_UNKNOWN:
+		w->out->asked |= call_ask(&(struct call_question){ .key = key,
+								   .address = pc,
+								   .pid = (pid_t)w->in->pid,
+								   .machine = arch->machine,
+								   .kind = CALL_THUNK });
+		return false;
+	case CALL_REACHES:
+		break;
+	default:
+		return false;
+	}
+	words -= CALL_THUNK_WORDS;
+	if (!stack_copy_read(&w->copy, sp + 8 * words, &back))
+		return false;
+	w->f.valid &= 1ULL << arch->fp;
+	arch_set(&w->f, arch->pc, back);
+	arch_set(&w->f, arch->sp, sp + 8 * (words + 1));
+	w->exact = w->guessed = false;
+	return true;
+}
+
 /* Guess: the frame-pointer chain, or the return address on top of the stack. */
 static int by_guess(struct walk *w)
 {
 	const struct fp_input in = guess_input(w);
 
-	if (by_v8(w, &in) || by_loop(w))
+	if (by_v8(w, &in) || by_loop(w) ||
+	    by_thunk(w, w->mapping->object->identity.kind == OBJECT_FILE))
 		return WALK_ON;
 	w->likely = w->exact;
 	if (w->likely)
@@ -691,6 +733,25 @@ static void leave_inner_calls(struct walk *w, uint64_t row, struct row_frame *f)
 }
 
 /*
+ * Return whether the current frame may be the end of a thunk: its file has thunks, or the return
+ * address of @row is above one word, and that word may be one.
+ */
+static bool may_be_thunk(const struct walk *w, uint64_t row)
+{
+	/* Acquire: pairs with the loader's release of a finished image. */
+	const struct image *image =
+		atomic_load_explicit(&w->mapping->object->image, memory_order_acquire);
+	uint64_t top;
+
+	if (image && image->thunks)
+		return true;
+	return row_kind(row) == ROW_SIMPLE && !row_cfa_is_fp(row) && !row_cfa_is_word(row) &&
+	       row_ra_at_cfa(row) && row_cfa_off(row) + row_ra_off(row) == w->word &&
+	       stack_copy_read(&w->copy, w->f.reg[w->u->arch->sp], &top) &&
+	       returns_into_function(w, top);
+}
+
+/*
  * Apply row after row, as long as callers are recent and have rows: a warm
  * unwinder spends its time here. The last caller is not entered yet.
  */
@@ -702,6 +763,8 @@ static int by_rows(struct walk *w, uint64_t row)
 	int next;
 
 	assert(row_kind(row) == ROW_SIMPLE);
+	if (w->exact && by_thunk(w, may_be_thunk(w, row)))
+		return WALK_ON;
 	if (w->out->nr == 1)
 		leave_inner_calls(w, row, &f);
 	for (;;) {
@@ -1016,6 +1079,8 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		step_rule(u->step, &in, &rule);
 	if (rule && admit_proven(w, rule, flags))
 		return WALK_AGAIN;
+	if (rule && w->exact && by_thunk(w, may_be_thunk(w, row_pack(&rule->row))))
+		return WALK_ON;
 	if (rule && rule->row.kind == CFI_SWITCH) {
 		admit(w, row_pack(&rule->row));
 		return by_switch(w);

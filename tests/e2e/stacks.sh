@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Programs with a known call chain, sampled live and recorded in the same run: chains are exact, and
 # no wrong caller is shown as certain. TRUTH_MATRIX=levels: with both compilers at all levels of
-# optimization; layouts: by all linkers, static and not, with and without tables; 1: both.
+# optimization; layouts: by all linkers, static and not, with and without tables; options: with
+# options that change calls, returns and frames; 1: all.
 . "$(dirname "$0")/lib"
 need_perf
 need cc c++
@@ -173,5 +174,20 @@ case $matrix in 1 | layouts)
 	try -static -Wl,--no-eh-frame-hdr
 	musl
 	languages ;;
+esac
+case $matrix in 1 | options)
+	for option in -mfunction-return=thunk -mfunction-return=thunk-inline -mindirect-branch=thunk \
+		'-mindirect-branch=thunk-inline -mfunction-return=thunk-inline' \
+		-fcf-protection -mtls-dialect=gnu2 -fstack-clash-protection -fzero-call-used-regs=all \
+		-mshstk -fstack-protector-all -fno-omit-frame-pointer \
+		-fpatchable-function-entry=5 -flto -mpreferred-stack-boundary=3 -mharden-sls=all; do
+		# shellcheck disable=SC2086
+		try $option
+	done
+	if command -v clang++ >/dev/null; then
+		for option in -mretpoline -fcf-protection -fsanitize=safe-stack; do
+			build clang clang++ -O2 $option && watch clang -O2 $option
+		done
+	fi ;;
 esac
 finish

@@ -1157,7 +1157,7 @@ __asm__(".text\n"
 	".cfi_endproc\n");
 
 /* Unwind with the pc @at and the word @back on top; return whether it reached the caller. */
-static bool leaves_inside(struct unwinder *u, uint64_t at, uint64_t back, bool asks)
+static bool leaves_inside(struct unwinder *u, uint64_t at, uint64_t back, uint32_t asks)
 {
 	const uint64_t outer = (uintptr_t)inside_outer, caller = (uintptr_t)recurse + 8;
 	struct unwind_input in;
@@ -1168,7 +1168,10 @@ static bool leaves_inside(struct unwinder *u, uint64_t at, uint64_t back, bool a
 	shot.regs[SHOT_SP] = 0x10000;
 	shot.size = 0x100;
 	memcpy(shot.stack, (uint64_t[]){ outer + back, 1, 2, 3, caller }, 40);
-	/* The first time there is no row, the second time no answer. */
+	/*
+	 * The first time there is no row, the second time no answer. Whether it is a thunk is a
+	 * question about the pc.
+	 */
 	for (int i = 0; i < 3; i++) {
 		in = input();
 		in.pid = (uint32_t)getpid();
@@ -1186,11 +1189,82 @@ TEST(test_call_inside, set_up)
 	struct unwinder *u;
 
 	world_must(unwind_new_with(&u, world.places, world.objects, &config, NULL));
-	assert_true(leaves_inside(u, 17, 6, true));
+	assert_true(leaves_inside(u, 17, 6, 2));
 	/* Not in the part that was called; behind a call of the whole function; behind none. */
-	assert_false(leaves_inside(u, 12, 6, false));
-	assert_false(leaves_inside(u, 17, 11, true));
-	assert_false(leaves_inside(u, 17, 13, true));
+	assert_false(leaves_inside(u, 12, 6, 1));
+	assert_false(leaves_inside(u, 17, 11, 1));
+	assert_false(leaves_inside(u, 17, 13, 1));
+	unwind_free(u);
+}
+
+/*
+ * As gcc -mfunction-return=thunk-inline returns, with a part of the function behind it: the table
+ * has a word at the end of the thunk, also when that word has left the stack.
+ */
+void by_thunk(void);
+__asm__(".section .text.unlikely, \"ax\", @progbits\n" /* the begin of .text */
+	".p2align 4\n"
+	"by_thunk:\n"
+	".cfi_startproc\n"
+	"nop\n"
+	"call 1f\n" /* 6 bytes from the start */
+	"2: pause\n"
+	"lfence\n"
+	"jmp 2b\n"
+	"1:\n"
+	".cfi_def_cfa_offset 16\n"
+	"lea 8(%rsp), %rsp\n" /* 13 */
+	"ret\n"
+	"nop\n" /* 19: another part */
+	"call 3f\n"
+	"4: pause\n"
+	"lfence\n"
+	"jmp 4b\n"
+	"3: mov %r11, (%rsp)\n" /* 32 */
+	"ret\n"
+	".cfi_endproc\n"
+	".text\n");
+
+/* Unwind at @at in by_thunk() with these words on the stack; return whether it has its caller. */
+static bool leaves_thunk(struct unwinder *u, uint64_t at, uint64_t first, uint64_t second,
+			 uint32_t asked)
+{
+	const uint64_t caller = (uintptr_t)recurse + 8;
+	struct unwind_input in;
+
+	memset(&shot, 0, sizeof(shot));
+	shot.regs[SHOT_IP] = (uintptr_t)by_thunk + at;
+	shot.regs[SHOT_SP] = 0x10000;
+	shot.size = 0x100;
+	memcpy(shot.stack, (uint64_t[]){ first, second, 1, 1 }, 32);
+	for (int i = 0; i < 3; i++) {
+		in = input();
+		in.pid = (uint32_t)getpid();
+		unwind_sample(u, &in, &result);
+		asked -= result.asked;
+		calls_serve();
+	}
+	assert_int_equal(asked, 0);
+	return result.nr > 1 && !result.nr_guessed && result.ip[1] == caller - 1;
+}
+
+TEST(test_thunk, set_up)
+{
+	const struct unwind_config config = { .ask_calls = true };
+	const uint64_t start = (uintptr_t)by_thunk, caller = (uintptr_t)recurse + 8;
+	struct unwinder *u;
+
+	world_must(unwind_new_with(&u, world.places, world.objects, &config, NULL));
+	assert_true(leaves_thunk(u, 13, start + 6, caller, 1));
+	assert_true(leaves_thunk(u, 18, caller, 1, 1));
+	assert_true(leaves_thunk(u, 19, caller, 1, 1)); /* no thunk */
+	assert_true(leaves_thunk(u, 32, start + 25, caller, 1));
+	assert_true(leaves_thunk(u, 36, (uintptr_t)take, caller, 1));
+	/* Without questions, as in a recording: by the mended table. */
+	unwind_free(u);
+	world_must(unwind_new_with(&u, world.places, world.objects, NULL, NULL));
+	assert_true(leaves_thunk(u, 18, caller, 1, 0));
+	assert_true(leaves_thunk(u, 19, caller, 1, 0));
 	unwind_free(u);
 }
 #endif
