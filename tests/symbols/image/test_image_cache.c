@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "symbols/base/base.h"
 #include "symbols/base/thread.h"
@@ -185,6 +186,76 @@ TEST(test_spare_images_leave, setup, teardown)
 	assert_true(spare->load_ns < second_ns);
 	image_cache_work(&l.cache, now_ns + 80 * second_ns);
 	assert_false(atomic_load(&spare->image)->away);
+	loading_end(&l);
+}
+
+/* Return the memory of the images of @objects that are there; it is the cache's account. */
+static size_t assert_account(const struct image_cache *c, struct object *const *objects,
+			     uint32_t nr)
+{
+	size_t sum = 0;
+	uint64_t nr_images = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct image *image = atomic_load(&objects[i]->image);
+
+		if (!image || image->away)
+			continue;
+		sum += image_memory(image);
+		nr_images++;
+	}
+	assert_int_equal(atomic_load(&c->memory), sum);
+	assert_int_equal(atomic_load(&c->nr_images), nr_images);
+	return sum;
+}
+
+/*
+ * All images together take no more than the limit, whichever are loaded: the one without a sample
+ * for longest leaves. One that has samples rests then; one larger than the limit is not loaded.
+ */
+TEST(test_limit, setup, teardown)
+{
+	struct fixture *f = *state;
+	const uint64_t second_ns = 1ULL << 30, now_ns = time_now_ns();
+	const void *const code[] = { &named_function, &strfry, &_cmocka_run_group_tests, &inflate };
+	struct object *objects[ARRAY_SIZE(code)];
+	const uint32_t nr = ARRAY_SIZE(code);
+	size_t all = 0, most = 0;
+	uint64_t at_ns, offset;
+	struct loading l;
+
+	loading_begin(&l, f->objects);
+	for (uint32_t i = 0; i < nr; i++) {
+		objects[i] = object_at(f, (uint64_t)(uintptr_t)code[i], &offset);
+		load_image(&l.cache, objects[i], now_ns);
+		all += image_memory(atomic_load(&objects[i]->image));
+		most = MAX(most, image_memory(atomic_load(&objects[i]->image)));
+	}
+	assert_int_equal(assert_account(&l.cache, objects, nr), all);
+	l.cache.memory_max = MAX(all / 2, most);
+	for (uint32_t n = 0; n < 4 * nr; n++) {
+		struct object *object = objects[n * 3 % nr];
+
+		at_ns = now_ns + (n + 1) * 20 * second_ns;
+		object_touch(object, object_clock(at_ns));
+		load_image(&l.cache, object, at_ns);
+		image_cache_work(&l.cache, at_ns);
+		assert_true(assert_account(&l.cache, objects, nr) <= l.cache.memory_max);
+		assert_false(atomic_load(&object->image)->away);
+	}
+	/* All have samples now: there is no place for them together. */
+	at_ns += 20 * second_ns;
+	for (uint32_t i = 0; i < nr; i++) {
+		object_touch(objects[i], object_clock(at_ns));
+		object_want(objects[i]);
+	}
+	for (uint32_t i = 0, nr_aside = 0; i < 3000 && !nr_aside; i++, usleep(10000)) {
+		image_cache_work(&l.cache, at_ns);
+		assert_true(assert_account(&l.cache, objects, nr) <= l.cache.memory_max);
+		for (uint32_t k = 0; k < nr; k++)
+			nr_aside += atomic_load(&objects[k]->state) == OBJECT_ASIDE;
+		assert_true(nr_aside || i < 2999);
+	}
 	loading_end(&l);
 }
 
