@@ -230,6 +230,16 @@ static bool actions_source(const struct ui_state *st, char *path, size_t size, u
 	return true;
 }
 
+/* Return the index of the selected row's module; UINT32_MAX: none. */
+static uint32_t selected_module(const struct ui_state *st)
+{
+	const struct view *v = view_shown(st);
+	const struct row *row = view_row(st);
+	uint32_t module = st->shown && v->module && row ? v->module(st, row) : UINT32_MAX;
+
+	return st->shown && module < st->shown->nr_modules ? module : UINT32_MAX;
+}
+
 static void edit(struct ui_state *st, uint32_t code)
 {
 	if (!actions_source(st, st->edit.path, sizeof(st->edit.path), &st->edit.line)) {
@@ -266,10 +276,10 @@ const char *actions_row_refusal(const struct ui_state *st, enum action action)
 	case ACT_FLAME_HERE:
 		return view_function(st) == FOLD_NONE ? "this row is not a function" : NULL;
 	case ACT_MODULE_ONLY:
-		return !st->only.on && view_module(st) == UINT32_MAX ? "this row has no module"
-								     : NULL;
+		return !st->only.on && selected_module(st) == UINT32_MAX ? "this row has no module"
+									 : NULL;
 	case ACT_FETCH:
-		return view_module(st) == UINT32_MAX ? "this row has no module" : NULL;
+		return selected_module(st) == UINT32_MAX ? "this row has no module" : NULL;
 	case ACT_COPY:
 		return *view_row_name(st, name) ? NULL : "this row has no name";
 	case ACT_EDITOR:
@@ -395,7 +405,7 @@ static void elsewhere(struct ui_state *st, uint32_t code)
 
 static void module_only(struct ui_state *st, uint32_t code)
 {
-	uint32_t module = view_module(st);
+	uint32_t module = selected_module(st);
 
 	if (st->only.on) {
 		st->only.on = false;
@@ -420,7 +430,7 @@ static void annotate(struct ui_state *st, uint32_t code)
 
 static void fetch(struct ui_state *st, uint32_t code)
 {
-	uint32_t module = view_module(st);
+	uint32_t module = selected_module(st);
 
 	if (module == UINT32_MAX)
 		ui_state_say(st, false, "this row has no module");

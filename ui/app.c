@@ -768,6 +768,23 @@ static void rest(const struct app *a, uint64_t used_ns)
 		nanosleep(&time, NULL);
 }
 
+/* Show the progress of a file that takes long. Return false if none does. */
+static bool show_progress(struct ui_state *st)
+{
+	int permille = file_worker_permille(st->files, st->now_ns);
+	const char *doing;
+
+	/* An error remains for a moment. */
+	if (permille < 0 || ui_state_is_held(st))
+		return false;
+	doing = file_worker_doing(st->files);
+	if (permille)
+		ui_state_say(st, false, "%s: %d %%", doing, permille / 10);
+	else
+		ui_state_say(st, false, "%s", doing);
+	return true;
+}
+
 static void loop(struct app *a)
 {
 	uint64_t used_ns = time_thread_ns();
@@ -803,7 +820,7 @@ static void loop(struct app *a)
 		if (fds[5].revents)
 			take_past(a);
 		if (fds[4].revents ? outputs_file_result(&a->st, a->st.files)
-				   : outputs_export_progress(&a->st))
+				   : show_progress(&a->st))
 			a->dirty = true;
 		if (fds[6].revents && outputs_file_result(&a->st, a->st.folders)) {
 			prompt_keys_words(&a->st);

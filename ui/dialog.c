@@ -392,6 +392,23 @@ static void dialog_export_fill(struct ui_state *st)
 		 ".txt");
 }
 
+/* Export to a file in the working directory, named by the time. */
+static void export_here(struct ui_state *st, enum export_format format)
+{
+	time_t now = time(NULL);
+	char when[32], path[64];
+	struct tm tm;
+
+	if (!st->config->saves) {
+		ui_state_say(st, false, "':export FILE' exports the profile");
+		return;
+	}
+	localtime_r(&now, &tm);
+	strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &tm);
+	snprintf(path, sizeof(path), "proftop-%s%s", when, export_words(format).ending);
+	outputs_export(st, path, format, false);
+}
+
 static bool dialog_export_use(struct ui_state *st, const struct dialog_entry *entry, bool add)
 {
 	char path[LINE_SIZE];
@@ -404,7 +421,7 @@ static bool dialog_export_use(struct ui_state *st, const struct dialog_entry *en
 		return false;
 	}
 	if (entry->value < EXPORT_NR) {
-		outputs_export_here(st, (enum export_format)entry->value);
+		export_here(st, (enum export_format)entry->value);
 		return true;
 	}
 	/* Close it first: it would be on the saved screen. */

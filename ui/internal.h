@@ -31,10 +31,6 @@ void actions_do(struct ui_state *st, enum action action, uint32_t code);
 
 /* Export to @path and show the result; @format EXPORT_NR: by the ending. */
 void outputs_export(struct ui_state *st, const char *path, enum export_format format, bool replace);
-/* Export to a file in the working directory, named by the time. */
-void outputs_export_here(struct ui_state *st, enum export_format format);
-/* Show the progress of a file that takes long. Return false if none does. */
-bool outputs_export_progress(struct ui_state *st);
 
 /*
  * Stacks of threads at this moment, in a box: of the mutex that most threads of the selected row

@@ -160,38 +160,6 @@ void outputs_export(struct ui_state *st, const char *path, enum export_format fo
 		outputs_file_done(st, code, &e);
 }
 
-void outputs_export_here(struct ui_state *st, enum export_format format)
-{
-	time_t now = time(NULL);
-	char when[32], path[64];
-	struct tm tm;
-
-	if (!st->config->saves) {
-		ui_state_say(st, false, "':export FILE' exports the profile");
-		return;
-	}
-	localtime_r(&now, &tm);
-	strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &tm);
-	snprintf(path, sizeof(path), "proftop-%s%s", when, export_words(format).ending);
-	outputs_export(st, path, format, false);
-}
-
-bool outputs_export_progress(struct ui_state *st)
-{
-	int permille = file_worker_permille(st->files, st->now_ns);
-	const char *doing;
-
-	/* An error remains for a moment. */
-	if (permille < 0 || ui_state_is_held(st))
-		return false;
-	doing = file_worker_doing(st->files);
-	if (permille)
-		ui_state_say(st, false, "%s: %d %%", doing, permille / 10);
-	else
-		ui_state_say(st, false, "%s", doing);
-	return true;
-}
-
 /*
  * Tasks are chosen on the main thread; their mutexes and stacks are read on a worker, as the memory
  * of a process may not respond.

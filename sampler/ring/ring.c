@@ -21,8 +21,6 @@
 
 #include "symbols/base/base.h"
 
-#define SCRATCH_SIZE (64u << 10)
-
 /* Acquire: the records up to the head are readable; pairs with the kernel's store of data_head. */
 static uint64_t head_load(const struct ring *r)
 {
@@ -50,18 +48,6 @@ int ring_open(struct ring *r, int fd, size_t size)
 	ring_init(r, map, (uint8_t *)map + page_size, size);
 	r->map_size = page_size + size;
 	return 0;
-}
-
-void ring_init(struct ring *r, struct perf_event_mmap_page *page, uint8_t *data, uint64_t size)
-{
-	assert(size && !(size & (size - 1)));
-	memset(r, 0, sizeof(*r));
-	r->page = page;
-	r->data = data;
-	r->size = size;
-	r->scratch = xcalloc(1, SCRATCH_SIZE);
-	r->tail = atomic_load_explicit((_Atomic __u64 *)&page->data_tail, memory_order_relaxed);
-	r->head = r->last = r->tail;
 }
 
 void ring_close(struct ring *r)
@@ -130,7 +116,7 @@ const struct perf_event_header *ring_next(struct ring *r)
 	if (in_place + header.size <= r->data + r->size &&
 	    !((uintptr_t)in_place % _Alignof(struct perf_event_header)))
 		return (const struct perf_event_header *)in_place;
-	_Static_assert(UINT16_MAX <= SCRATCH_SIZE, "a record fits: its size has 16 bits");
+	_Static_assert(UINT16_MAX <= RING_SCRATCH, "a record fits: its size has 16 bits");
 	assert(r->tail - r->last == header.size);
 	ring_copy(r, r->last, r->scratch, header.size);
 	/* Whatever the ring says by now: the size that was checked goes with the copy. */

@@ -12,7 +12,9 @@
 #ifndef SAMPLER_RING_RING_H
 #define SAMPLER_RING_RING_H
 
+#include <assert.h>
 #include <linux/perf_event.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -90,26 +92,40 @@ const char *access_level_name(enum access_level level);
  * bytes before it).
  */
 
+#define RING_SCRATCH (64u << 10)
+
 struct ring {
 	struct perf_event_mmap_page *page; /* NULL: closed */
 	uint8_t *data;
 	uint64_t size;	  /* of the data area; a power of two */
 	uint64_t head;	  /* up to here this batch reads */
 	uint64_t tail;	  /* next record */
-	uint8_t *scratch; /* 64 KiB: a record that wraps is copied here */
+	uint8_t *scratch; /* RING_SCRATCH: a record that wraps is copied here */
 	uint64_t nr_bad;  /* invalid headers, each of which skipped the ring to its head */
 	uint64_t high;	  /* most bytes seen waiting since ring_take_high() */
 	uint64_t last;	  /* start of the record last returned */
 	size_t map_size;  /* to unmap; 0: the memory is the caller's */
 };
 
-/* Map @fd's ring: 1 + @size/page pages. 0 or -errno; -EPERM is the mlock limit. */
-int ring_open(struct ring *r, int fd, size_t size);
 /*
  * A ring over memory (tests, replay): @page and @data are the caller's. ring_close() frees the
  * scratch buffer.
  */
-void ring_init(struct ring *r, struct perf_event_mmap_page *page, uint8_t *data, uint64_t size);
+static inline void ring_init(struct ring *r, struct perf_event_mmap_page *page, uint8_t *data,
+			     uint64_t size)
+{
+	assert(size && !(size & (size - 1)));
+	memset(r, 0, sizeof(*r));
+	r->page = page;
+	r->data = data;
+	r->size = size;
+	r->scratch = xcalloc(1, RING_SCRATCH);
+	r->tail = atomic_load_explicit((_Atomic __u64 *)&page->data_tail, memory_order_relaxed);
+	r->head = r->last = r->tail;
+}
+
+/* Map @fd's ring: 1 + @size/page pages. 0 or -errno; -EPERM is the mlock limit. */
+int ring_open(struct ring *r, int fd, size_t size);
 void ring_close(struct ring *r);
 /* Begin a batch: look at data_head. True if there is anything to read. */
 bool ring_begin(struct ring *r);

@@ -572,7 +572,7 @@ TEST(test_groups_of_one_hash)
 		type(&b, "2===");
 		assert_non_null(strstr(look(&b), names[0]));
 		assert_non_null(strstr(look(&b), names[1]));
-		g = folds_groups(&b.st, p, folds_of_shown(&b.st));
+		g = folds_groups(&b.st);
 		assert_int_equal(g->leaders[0], 0);
 		assert_int_equal(g->leaders[1], 1);
 		assert_int_equal(g->leaders[2], 0);
@@ -588,7 +588,6 @@ TEST(test_groups_of_one_hash)
 TEST(test_groups_of_one_id)
 {
 	static const char *const names[] = { "work2488", "work10648" };
-	struct folds_of of = { .leaders = NULL };
 	struct profile *p = with_details();
 	const struct folds_groups *g;
 	uint64_t begin_ns;
@@ -605,17 +604,15 @@ TEST(test_groups_of_one_id)
 
 		p->processes[i] = (struct profile_process){ .comm = { name, size, size } };
 	}
+	folds_forget(b.st.folds);
 	begin_ns = time_thread_ns();
-	g = folds_groups(&b.st, p, &of);
+	g = folds_groups(&b.st);
 	assert_true(time_thread_ns() - begin_ns < 1000000000);
 	assert_int_equal(MAX(g->ids[0], g->ids[CROWD]) - MIN(g->ids[0], g->ids[CROWD]), 1);
 	for (uint32_t i = 0; i < 2 * CROWD; i++) {
 		assert_int_equal(g->leaders[i], i / CROWD * CROWD);
 		assert_int_equal(g->sizes[i], CROWD);
 	}
-	free(of.groups.leaders);
-	free(of.groups.ids);
-	free(of.groups.sizes);
 	p->nr_processes = 0;
 	bench_fini(&b);
 }

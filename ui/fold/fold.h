@@ -265,11 +265,9 @@ const struct fold_task *folds_tasks(const struct ui_state *st);
 /* By task, its time by enum wait_kind, in nanoseconds; WAIT_NO: hidden idle waits. Zero where waits
  * are not measured. */
 const double (*folds_times(const struct ui_state *st))[WAIT_NR];
-/* The history of the shown scope, and the key of that scope. */
-struct trend *folds_trend(const struct ui_state *st);
+/* The history, NULL: it is of another scope; and the key of the shown scope. */
+const struct trend *folds_trend(const struct ui_state *st);
 uint64_t folds_key(const struct ui_state *st, const struct profile *p);
-/* The same with all else that shares over time depend on: window, requested rate and target. */
-uint64_t folds_trend_key(const struct ui_state *st, const struct profile *p);
 /* Set the row's change of share against the window before. */
 void folds_compare(const struct ui_state *st, struct row *row);
 /* Which samples are shown, as a filter. Return false if none are. */
@@ -278,10 +276,8 @@ bool folds_filter(const struct ui_state *st, struct fold_filter *f);
 bool folds_filter_threads(const struct ui_state *st, struct fold_filter *f);
 /* The same without process and thread: event, cgroup and code alone. */
 void folds_filter_all(const struct ui_state *st, struct fold_filter *f);
-struct folds_of *folds_of_shown(const struct ui_state *st);
-/* By task, the first task of the same name. Return NULL if tasks are not merged. */
-const uint32_t *folds_leaders(const struct ui_state *st, const struct profile *p,
-			      struct folds_of *of);
+/* Of the shown profile by task, the first task of the same name; NULL: tasks are not merged. */
+const uint32_t *folds_leaders(const struct ui_state *st);
 /* The group of threads of one name that a task is in, as a hash. */
 uint64_t folds_group(const struct profile *p, const struct profile_task *task);
 
@@ -291,10 +287,16 @@ struct folds_member {
 	uint32_t task;
 };
 
-int folds_by_group(const void *a, const void *b);
-/* The groups of processes of @p; NULL: each is alone, or there is no memory. */
-const struct folds_groups *folds_groups(const struct ui_state *st, const struct profile *p,
-					struct folds_of *of);
+static inline int folds_by_group(const void *pa, const void *pb)
+{
+	const struct folds_member *a = pa, *b = pb;
+
+	if (a->group != b->group)
+		return a->group > b->group ? 1 : -1;
+	return COMPARE(a->task, b->task);
+}
+/* Its groups of processes; NULL: each is alone, or there is no memory. */
+const struct folds_groups *folds_groups(const struct ui_state *st);
 /* Name the group of a process: "cc1", "docker:3fa1c2d4e5f6", "ssh.service". */
 struct safe_text folds_group_name(enum grouping by, const struct profile_process *process,
 				  char buf[static TEXT_MAX]);

@@ -325,7 +325,7 @@ static struct folds_entry *want(const struct folds_subject *s, enum folds_kind k
 
 /* ---- requests ---- */
 
-struct folds_of *folds_of_shown(const struct ui_state *st)
+static struct folds_of *folds_of_shown(const struct ui_state *st)
 {
 	struct folds *s = st->folds;
 
@@ -473,6 +473,55 @@ const double (*folds_times(const struct ui_state *st))[WAIT_NR]
 	return e ? (const double(*)[WAIT_NR])e->times : NULL;
 }
 
+/* ---- the shown scope ---- */
+
+static uint64_t hash_text(uint64_t h, const char *text)
+{
+	for (; *text; text++)
+		h = hash_u64(h + (unsigned char)*text);
+	return h;
+}
+
+/* The event of the shown counts: an index, or PROFILE_LATENCY. */
+static uint32_t folds_event(const struct ui_state *st, const struct profile *p)
+{
+	return ui_state_latency(st, p) ? PROFILE_LATENCY : ui_state_event(st, p);
+}
+
+uint64_t folds_key(const struct ui_state *st, const struct profile *p)
+{
+	uint64_t key = hash_u64(folds_event(st, p) + 1ull + ((uint64_t)ui_state_also(st, p) << 32));
+
+	if (ui_state_hides_idle(st, p))
+		key = hash_u64(key + ui_state_hides_idle(st, p));
+	if (st->scope.drilled)
+		key = hash_u64(key + (st->scope.group[0] ? 0 : st->scope.process + 1ull));
+	if (st->scope.drilled && st->scope.in_thread)
+		key = hash_u64(key ^ (st->scope.thread + 1ull));
+	if (st->scope.drilled)
+		key = hash_text(hash_text(key, st->scope.group), st->scope.thread_group);
+	if (st->scope.by_user)
+		key = hash_u64(key ^ (1ull << 40 | st->scope.uid));
+	return hash_text(key, st->scope.cgroup.text);
+}
+
+/* The same with all else that shares over time depend on: window, requested rate and target. */
+static uint64_t folds_trend_key(const struct ui_state *st, const struct profile *p)
+{
+	uint64_t key = hash_u64(folds_key(st, p) + (uint64_t)p->window + 1);
+	double hz = p->nr_events ? p->events[ui_state_event(st, p)].want_hz : 0;
+
+	/* The governor changes the rate as well, which changes no share. */
+	if (p->rate_factor > 0)
+		hz /= p->rate_factor;
+	return hash_text(hash_u64(key ^ (uint64_t)(hz + 0.5)), p->target);
+}
+
+static struct trend *trend_of(const struct ui_state *st)
+{
+	return &st->folds->trends[st->scope.drilled];
+}
+
 /* ---- from profile to profile ---- */
 
 /* Drop these folds; if they are lent, when they are returned. */
@@ -514,7 +563,7 @@ static struct folds_of *plan_next(struct ui_state *st, const struct profile *p)
 		return NULL;
 	take_step(s, STEP_PLAN);
 	requested = s->requested;
-	if (trend_wants(folds_trend(st), folds_trend_key(st, p), p->running_ns))
+	if (trend_wants(trend_of(st), folds_trend_key(st, p), p->running_ns))
 		requested |= 1u << FOLDS_SEEN;
 	for (unsigned int i = 0; i < FOLDS_NR; i++)
 		if (requested & 1u << i)
@@ -553,9 +602,11 @@ bool folds_is_late(const struct ui_state *st)
 
 /* ---- shares over time ---- */
 
-struct trend *folds_trend(const struct ui_state *st)
+const struct trend *folds_trend(const struct ui_state *st)
 {
-	return &st->folds->trends[st->scope.drilled];
+	const struct trend *t = trend_of(st);
+
+	return t->key == folds_trend_key(st, st->shown) ? t : NULL;
 }
 
 /* Record the shares of the shown profile in the history. */
@@ -567,7 +618,7 @@ static void note_shares(struct ui_state *st)
 
 	if (!st->folds || !p)
 		return;
-	t = folds_trend(st);
+	t = trend_of(st);
 	if (!trend_wants(t, folds_trend_key(st, p), p->running_ns))
 		return;
 	e = find(st, FOLDS_SEEN, false);
@@ -624,13 +675,11 @@ static void take_back(struct ui_state *st)
 void folds_compare(const struct ui_state *st, struct row *row)
 {
 	uint64_t window = MAX(st->set.window_ns / 1000000000u, 1u);
-	double before = window < TREND_SECONDS
-				? trend_share(folds_trend(st), (uint32_t)row->id, (uint32_t)window)
-				: -1;
+	const struct trend *t = window < TREND_SECONDS ? folds_trend(st) : NULL;
+	double before = t ? trend_share(t, (uint32_t)row->id, (uint32_t)window) : -1;
 
 	/* Two windows must have passed, since a change also: one to compare with the other. */
-	if (before < 0 || folds_trend(st)->last + 1 < folds_trend(st)->begun + 2 * window ||
-	    folds_trend(st)->key != folds_trend_key(st, st->shown) ||
+	if (before < 0 || t->last + 1 < t->begun + 2 * window ||
 	    st->shown->running_ns < 2 * window * 1000000000u)
 		return;
 	row->change = CHANGE_WINDOW;
@@ -689,11 +738,9 @@ static const uint8_t *tasks_that_count(const struct ui_state *st, const struct p
 	return *mask;
 }
 
-/* The event of the shown counts: an index, or PROFILE_LATENCY. */
-static uint32_t folds_event(const struct ui_state *st, const struct profile *p)
-{
-	return ui_state_latency(st, p) ? PROFILE_LATENCY : ui_state_event(st, p);
-}
+/* The groups of processes of @p; NULL: each is alone, or there is no memory. */
+static const struct folds_groups *groups_of(const struct ui_state *st, const struct profile *p,
+					    struct folds_of *of);
 
 static void folds_filter_all_of(const struct ui_state *st, const struct profile *p,
 				struct folds_of *of, struct fold_filter *f)
@@ -711,7 +758,7 @@ static void folds_filter_all_of(const struct ui_state *st, const struct profile 
 	f->hide_idle = ui_state_hides_idle(st, p);
 	if (scope_chooses(&st->scope) && of)
 		f->tasks = tasks_that_count(st, p, of, false);
-	groups = of ? folds_groups(st, p, of) : NULL;
+	groups = of ? groups_of(st, p, of) : NULL;
 	f->groups = groups ? groups->leaders : NULL;
 }
 
@@ -766,41 +813,6 @@ bool folds_filter_threads(const struct ui_state *st, struct fold_filter *f)
 	return !st->scope.drilled || f->process != UINT32_MAX;
 }
 
-static uint64_t hash_text(uint64_t h, const char *text)
-{
-	for (; *text; text++)
-		h = hash_u64(h + (unsigned char)*text);
-	return h;
-}
-
-uint64_t folds_key(const struct ui_state *st, const struct profile *p)
-{
-	uint64_t key = hash_u64(folds_event(st, p) + 1ull + ((uint64_t)ui_state_also(st, p) << 32));
-
-	if (ui_state_hides_idle(st, p))
-		key = hash_u64(key + ui_state_hides_idle(st, p));
-	if (st->scope.drilled)
-		key = hash_u64(key + (st->scope.group[0] ? 0 : st->scope.process + 1ull));
-	if (st->scope.drilled && st->scope.in_thread)
-		key = hash_u64(key ^ (st->scope.thread + 1ull));
-	if (st->scope.drilled)
-		key = hash_text(hash_text(key, st->scope.group), st->scope.thread_group);
-	if (st->scope.by_user)
-		key = hash_u64(key ^ (1ull << 40 | st->scope.uid));
-	return hash_text(key, st->scope.cgroup.text);
-}
-
-uint64_t folds_trend_key(const struct ui_state *st, const struct profile *p)
-{
-	uint64_t key = hash_u64(folds_key(st, p) + (uint64_t)p->window + 1);
-	double hz = p->nr_events ? p->events[ui_state_event(st, p)].want_hz : 0;
-
-	/* The governor changes the rate as well, which changes no share. */
-	if (p->rate_factor > 0)
-		hz /= p->rate_factor;
-	return hash_text(hash_u64(key ^ (uint64_t)(hz + 0.5)), p->target);
-}
-
 uint64_t folds_group(const struct profile *p, const struct profile_task *task)
 {
 	char buf[FORMAT_MAX * 2];
@@ -809,17 +821,9 @@ uint64_t folds_group(const struct profile *p, const struct profile_task *task)
 	return hash_text(hash_u64(process + 1), format_folded(buf, task->comm).str);
 }
 
-int folds_by_group(const void *pa, const void *pb)
-{
-	const struct folds_member *a = pa, *b = pb;
-
-	if (a->group != b->group)
-		return a->group > b->group ? 1 : -1;
-	return COMPARE(a->task, b->task);
-}
-
-const uint32_t *folds_leaders(const struct ui_state *st, const struct profile *p,
-			      struct folds_of *of)
+/* By task, the first task of the same name. Return NULL if tasks are not merged. */
+static const uint32_t *leaders_of(const struct ui_state *st, const struct profile *p,
+				  struct folds_of *of)
 {
 	uint32_t **leaders = &of->leaders;
 	struct folds_member *members;
@@ -1095,8 +1099,8 @@ static bool make(struct folds_groups *g, const struct ui_state *st, const struct
 	return true;
 }
 
-const struct folds_groups *folds_groups(const struct ui_state *st, const struct profile *p,
-					struct folds_of *of)
+static const struct folds_groups *groups_of(const struct ui_state *st, const struct profile *p,
+					    struct folds_of *of)
 {
 	if (st->set.grouping == GROUPING_PID)
 		return NULL;
@@ -1273,7 +1277,7 @@ static struct safe_text process_text(const struct ui_state *st, uint32_t process
 				     size_t size)
 {
 	const struct profile_process *p = &st->shown->processes[process];
-	const struct folds_groups *groups = folds_groups(st, st->shown, folds_of_shown(st));
+	const struct folds_groups *groups = groups_of(st, st->shown, folds_of_shown(st));
 	char name[TEXT_MAX];
 
 	assert(process < st->shown->nr_processes);
@@ -1420,8 +1424,8 @@ static bool by_tree(const struct folds_subject *s, struct folds_input *in, unsig
 		.limit = MAX(st->set.percent_limit / 100, LEAST_SHARE),
 	};
 	if (st->by_thread) {
-		in->config.leaders = folds_leaders(st, s->p, s->of);
-	} else if (!st->scope.drilled && folds_groups(st, s->p, s->of)) {
+		in->config.leaders = leaders_of(st, s->p, s->of);
+	} else if (!st->scope.drilled && groups_of(st, s->p, s->of)) {
 		in->config.leaders = s->of->groups.leaders;
 		in->config.ids = s->of->groups.ids;
 	}
@@ -1770,6 +1774,18 @@ void folds_release(const struct ui_state *st, struct profile *p)
 {
 	if (p != st->latest && p != st->shown && p != st->baseline)
 		folding_discard(st->folding, p);
+}
+
+/* ---- of the shown profile ---- */
+
+const struct folds_groups *folds_groups(const struct ui_state *st)
+{
+	return groups_of(st, st->shown, folds_of_shown(st));
+}
+
+const uint32_t *folds_leaders(const struct ui_state *st)
+{
+	return leaders_of(st, st->shown, folds_of_shown(st));
 }
 
 /* ---- the folds and their thread ---- */

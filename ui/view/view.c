@@ -93,15 +93,6 @@ uint32_t view_function(const struct ui_state *st)
 	return st->shown && v->function && row ? v->function(st, row) : UINT32_MAX;
 }
 
-uint32_t view_module(const struct ui_state *st)
-{
-	const struct view *v = view_shown(st);
-	const struct row *row = view_row(st);
-	uint32_t module = st->shown && v->module && row ? v->module(st, row) : UINT32_MAX;
-
-	return st->shown && module < st->shown->nr_modules ? module : UINT32_MAX;
-}
-
 const char *view_row_name(const struct ui_state *st, char buf[static TEXT_MAX])
 {
 	const struct view *v = view_shown(st);

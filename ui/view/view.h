@@ -284,8 +284,6 @@ bool view_is_whole(const struct ui_state *st);
 enum key_context view_context(const struct ui_state *st);
 /* Index of the selected row's function in the shown profile; UINT32_MAX: none. */
 uint32_t view_function(const struct ui_state *st);
-/* Index of its module; UINT32_MAX: none. */
-uint32_t view_module(const struct ui_state *st);
 /* Its name as it is copied; "" if it has none. */
 const char *view_row_name(const struct ui_state *st, char buf[static TEXT_MAX]);
 

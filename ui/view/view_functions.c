@@ -124,7 +124,7 @@ static void draw_trend(const struct ui_state *st, const struct row *row, struct 
 	double means[32], most = 0, sum = 0;
 	uint32_t id = (uint32_t)row->id, nr = 0, cells = MIN(at.cols, 32u);
 
-	if (!has_trend(st) || t->key != folds_trend_key(st, st->shown))
+	if (!has_trend(st) || !t)
 		return;
 	for (uint32_t i = 0; i < cells; i++) {
 		double total = 0;
@@ -263,11 +263,12 @@ static int by_kind(const struct ui_state *st, const struct row *a, const struct 
 static double rise_of(const struct ui_state *st, const struct row *row)
 {
 	const struct trend *t = folds_trend(st);
-	uint64_t known = t->last >= t->first ? t->last - t->first : 0;
+	uint64_t known;
 	double before;
 
-	if (st->rewind.on || t->key != folds_trend_key(st, st->shown))
+	if (st->rewind.on || !t)
 		return 0;
+	known = t->last >= t->first ? t->last - t->first : 0;
 	before = trend_share(t, (uint32_t)row->id, (uint32_t)MIN(known, TREND_SECONDS - 1u));
 	return row->self - MAX(before, 0);
 }

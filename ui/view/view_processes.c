@@ -468,7 +468,7 @@ static int build_processes(const struct ui_state *st, struct list *list)
 		return -ENOMEM;
 	list->count = fold->count;
 	list->weight = fold->weight;
-	groups = st->process_tree ? NULL : folds_groups(st, st->shown, folds_of_shown(st));
+	groups = st->process_tree ? NULL : folds_groups(st);
 	if (groups)
 		return add_groups(st, list, fold, groups);
 	for (uint32_t i = 0; i < fold->nr_rows && !rc; i++)
@@ -594,9 +594,9 @@ static void set_leaders(const struct ui_state *st, struct leaders *l)
 
 	*l = (struct leaders){ .p = st->shown, .by_thread = st->by_thread };
 	if (st->by_thread)
-		l->tasks = folds_leaders(st, st->shown, folds_of_shown(st));
+		l->tasks = folds_leaders(st);
 	else if (!st->process_tree)
-		groups = folds_groups(st, st->shown, folds_of_shown(st));
+		groups = folds_groups(st);
 	l->processes = groups ? groups->leaders : NULL;
 }
 
