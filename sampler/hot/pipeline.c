@@ -606,7 +606,8 @@ other_stack(const struct pipeline *p, const struct record_sample *s, const struc
  */
 static void ask_far(struct pipeline *p, const struct record_sample *s, const struct maps_hit *hit)
 {
-	bool below = p->user.wanted && p->user.nr && p->user.wanted < p->user.sp[0];
+	bool below = p->user.wanted && p->user.nr &&
+		     p->user.sp[0] - p->user.wanted - 1 < LANG_BELOW_MAX;
 
 	if (p->user.stop == UNWIND_BAD_FRAME && !below)
 		return;

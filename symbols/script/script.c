@@ -452,16 +452,13 @@ static enum lang_status go_stack(struct lang_reader *r, const struct lang_proces
 /* Unreadable ranges that are skipped; the stack behind the last one is not read. */
 #define FAR_CUTS 8
 
-/* Bytes below sp that are read (x86-64: the red zone). */
-#define FAR_BELOW 128U
-
 /* The parts of a stack that are read, which ascend, and the bytes that are left for more. */
 struct far_parts {
 	struct {
 		uint64_t begin, end;
 	} at[LANG_OTHER_PARTS];
 	uint32_t nr, left;
-	uint64_t copy_end;
+	uint64_t least; /* no part begins before it */
 };
 
 /* False: no room. */
@@ -489,7 +486,7 @@ static bool far_around(struct far_parts *f, uint64_t wanted, uint32_t nr)
 	uint64_t *end = f->nr ? &f->at[f->nr - 1].end : NULL;
 
 	if (!end || until > *end + each)
-		return each > around && far_add(f, MAX(wanted - FAR_BEFORE, f->copy_end), until);
+		return each > around && far_add(f, MAX(wanted - FAR_BEFORE, f->least), until);
 	if (until <= *end)
 		return true;
 	f->left -= (uint32_t)(until - *end);
@@ -497,13 +494,14 @@ static bool far_around(struct far_parts *f, uint64_t wanted, uint32_t nr)
 	return true;
 }
 
-/* Fill @out with the addresses of @far beyond @end, ascending; returns how many. */
-static uint32_t far_sorted(const uint64_t *far, uint64_t end, uint64_t *out)
+/* Fill @out with the addresses of @far outside [@sp, @end), ascending; returns how many. */
+static uint32_t far_sorted(const uint64_t *far, uint64_t sp, uint64_t end, uint64_t *out)
 {
 	uint32_t nr = 0, k;
 
 	for (uint32_t i = 0; i < LANG_FAR_MAX; i++) {
-		if (far[i] < end || !lang_memory_is_pointer(far[i]))
+		if (far[i] - (sp - LANG_BELOW_MAX) < end - (sp - LANG_BELOW_MAX) ||
+		    !lang_memory_is_pointer(far[i]))
 			continue;
 		for (k = nr++; k && out[k - 1] > far[i]; k--)
 			out[k] = out[k - 1];
@@ -522,19 +520,26 @@ static uint64_t far_until(uint64_t wanted)
 static void far_choose(const struct lang_sample *s, uint64_t end, struct far_parts *f)
 {
 	uint64_t wanted[LANG_FAR_MAX], room;
-	uint32_t nr = far_sorted(s->far, end, wanted), i = 0;
+	uint32_t nr = far_sorted(s->far, s->sp, end, wanted), i = 0, lower;
 
-	*f = (struct far_parts){ .left = LANG_OTHER_MAX, .copy_end = end };
-	for (uint32_t k = 0; k < LANG_FAR_MAX && !f->nr; k++)
-		if (s->far[k] == LANG_FAR_BELOW && lang_memory_is_pointer(s->sp - FAR_BELOW))
-			far_add(f, s->sp - FAR_BELOW, s->sp);
-	if (!nr)
+	*f = (struct far_parts){ .left = LANG_OTHER_MAX };
+	for (; i < nr && wanted[i] < s->sp; i++)
+		if (!far_around(f, wanted[i], nr - i))
+			return;
+	lower = i;
+	f->least = end;
+	for (uint32_t k = 0; k < LANG_FAR_MAX; k++)
+		if (s->far[k] == LANG_FAR_BELOW && lang_memory_is_pointer(s->sp - LANG_BELOW_MAX)) {
+			far_add(f, s->sp - LANG_BELOW_MAX, s->sp);
+			break;
+		}
+	if (i == nr)
 		return;
 	/* The ones that are near enough are read together, if that leaves room for the others. */
 	room = f->left - sizeof(struct lang_other_part);
 	while (i < nr && far_until(wanted[i]) - end + (nr - i - 1) * FAR_LEAST <= room)
 		i++;
-	if (i)
+	if (i > lower)
 		far_add(f, end, far_until(wanted[i - 1]));
 	for (; i < nr && far_around(f, wanted[i], nr - i); i++)
 		;

@@ -958,6 +958,7 @@ struct lang_rest {
 
 /* No address of a stack, but the bytes below sp that code may use. */
 #define LANG_FAR_BELOW 1ULL
+#define LANG_BELOW_MAX 128U /* x86-64: the red zone */
 #define LANG_FAR_MAX   64U
 
 /* The sample, before memory is read. */
@@ -975,7 +976,7 @@ struct lang_sample {
 	uint64_t pc, fp, rdi; /* registers; 0: not known. rdi: for V8 only */
 	uint64_t r13;	      /* V8's root register, if it has one; BEAM's process */
 	uint64_t r9, r15; /* V8's interpreter: byte in the bytecodes; table of its code for each */
-	const uint64_t *far; /* LANG_FAR_MAX addresses beyond the copy that are wanted, 0: none */
+	const uint64_t *far; /* LANG_FAR_MAX addresses outside the copy that are wanted, 0: none */
 };
 
 /* A chain in the making: at most LANG_FRAMES_MAX frames. */

@@ -401,6 +401,38 @@ TEST(test_far_below, setup, teardown)
 	}
 }
 
+/* Another stack, below the one that was copied: around the address alone, with all others. */
+TEST(test_far_lower, setup, teardown)
+{
+	struct fixture *f = *state;
+	static uint8_t copy[0x340];
+	uint32_t at;
+
+	cut_copy(f, 0x340, 0x1100);
+	far_at[0] = f->sample.sp - 0x5000;
+	far_at[1] = LANG_FAR_BELOW;
+	pymake_u64(&f->m, far_at[0], 55);
+	pymake_u64(&f->m, f->sample.sp - 8, 99);
+	chain(f);
+	assert_int_equal(f->chain.other.sp, far_at[0] - 256);
+	assert_int_equal(bytes_u64(f->chain.other_bytes + 256), 55);
+	at = f->chain.other.size - f->chain.other.rest;
+	assert_int_equal(at, 256 + 4096);
+	assert_int_equal(bytes_u64(next_part(f, &at, f->sample.sp - 128, 128) + 120), 99);
+	next_part(f, &at, f->sample.sp + 0x340, 0x4000 - 0x340);
+	assert_int_equal(at, f->chain.other.size);
+	/* Alone; it has to be the stack of the sample. */
+	cut_copy(f, 0x340, 0);
+	far_at[9] = f->sample.sp - 0x5000;
+	chain(f);
+	assert_int_equal(f->chain.other.sp, far_at[9] - 256);
+	memcpy(copy, f->sample.stack, sizeof(copy));
+	f->sample.stack = copy;
+	pymake_u64(&f->m, f->sample.sp, 3);
+	chain(f);
+	assert_int_equal(f->chain.other.size, 0);
+}
+
 /* It is not wanted, it has ended, it is another one by now, or the address is hostile. */
 TEST(test_far_nothing, setup, teardown)
 {
