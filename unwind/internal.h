@@ -560,10 +560,12 @@ enum step_result {
 /* Return the result of a step that needs the word at @addr, outside @copy. */
 static inline enum step_result step_outside(const struct stack_copy *copy, uint64_t addr)
 {
-	if (addr < copy->sp)
-		return STEP_BELOW;
-	if (copy->wanted)
+	const bool below = addr < copy->sp;
+
+	if (copy->wanted && (!below || copy->sp - addr > STACK_COPY_BELOW))
 		*copy->wanted = addr;
+	if (below)
+		return STEP_BELOW;
 	return stack_copy_gap(copy, addr) ? STEP_GAP : STEP_BEYOND;
 }
 

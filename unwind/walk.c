@@ -246,9 +246,11 @@ struct walk {
 	bool guessed;	     /* the current frame was found by a guess */
 	bool ended;	     /* the current frame has no caller */
 	bool crossed;	     /* a signal frame was passed: this may be another stack */
+	bool away;	     /* a table has led to a stack below the sampled one */
 	bool dropped;	     /* rows have dropped registers that a step may need */
 	bool rows;	     /* use them */
 	bool unproven;	     /* the current frame was found without tables */
+	bool by_memory;	     /* ... by a table that has its stack pointer in memory */
 	bool loop;	     /* ... as the loop of Ruby */
 	bool likely;	     /* ... by a guess, and the frame pointer of @below may be another */
 	bool by_register;    /* the current frame calls by register, perhaps another function */
@@ -325,6 +327,8 @@ static int stop_of(const struct walk *w, enum step_result result)
 		/* Code that moves sp often keeps the place of its frame below it. */
 		if (w->out->nr == 1 && w->word == w->u->arch->word && w->u->arch->red_zone)
 			w->out->wanted = w->copy.sp - w->word;
+		if (w->away)
+			return UNWIND_SWITCHED;
 		return w->crossed ? stop_beyond(w) : UNWIND_BAD_FRAME;
 	case STEP_NEED_REGS:
 		/* Where libunwind cannot read, a walk without rows drops registers as well. */
@@ -348,7 +352,16 @@ static bool is_left(const struct walk *w, enum step_result result, uint64_t fp)
 	       fp % w->word == 0 && fp - w->copy.sp >= COPY_MAX;
 }
 
-/* Check that the stack grows; only a signal frame may lead to another stack. */
+/* Return true if a table that has the CFA in memory leads to a stack below the sampled one. */
+static bool is_lower(const struct walk *w, enum step_result result)
+{
+	return result == STEP_BELOW && w->out->nr > 1 && !w->out->nr_guessed && w->out->wanted;
+}
+
+/*
+ * Check that the stack grows; only a signal frame may lead to another stack, or a table that has
+ * the CFA in memory: OCaml 5 calls C on another stack than its own, which is below.
+ */
 static bool has_grown(const struct walk *w, uint64_t old_pc, uint64_t old, bool signal)
 {
 	const struct arch_ops *arch = w->u->arch;
@@ -368,8 +381,11 @@ static int go_on(struct walk *w, enum step_result result, uint64_t old_pc, uint6
 {
 	if (result != STEP_CALLER)
 		return stop_of(w, result);
-	if (!has_grown(w, old_pc, old_sp, signal))
-		return UNWIND_BAD_FRAME;
+	if (!has_grown(w, old_pc, old_sp, signal)) {
+		if (!w->by_memory || w->f.reg[w->u->arch->sp] >= w->copy.sp || w->out->nr_guessed)
+			return UNWIND_BAD_FRAME;
+		w->away = true;
+	}
 	w->exact = signal;
 	w->crossed |= signal;
 	w->guessed = false;
@@ -781,7 +797,8 @@ static int by_rows(struct walk *w, uint64_t row)
 			return WALK_ON;
 		if (result != STEP_CALLER && row & ROW_GUESS && result != STEP_ROOT)
 			return by_guess(w);
-		if (row_cfa_is_fp(row) && is_left(w, result, below.fp))
+		if (row_cfa_is_word(row) ? is_lower(w, result)
+					 : row_cfa_is_fp(row) && is_left(w, result, below.fp))
 			return UNWIND_SWITCHED;
 		if (result != STEP_CALLER)
 			return stop_of(w, result);
@@ -789,6 +806,7 @@ static int by_rows(struct walk *w, uint64_t row)
 			      ? caller_recent(w, f.pc - 1)
 			      : NULL;
 		guessed = row & ROW_GUESS;
+		w->by_memory = row_cfa_is_word(row);
 		w->unproven = row & ROW_DERIVED;
 		row = met && !w->unproven ? rows_get(w->u->rows, met->place) : 0;
 		if (!row_is_certain(row))
@@ -1017,10 +1035,13 @@ static uint64_t row_without_fp(struct walk *w, const struct cfi_rule *rule, uint
 	return word;
 }
 
-/*
- * Unwind by libunwind with the FDE that covers the look-up pc; or admit a row of
- * a proven program.
- */
+/* Return true if the rule may have the CFA in memory. */
+static bool is_by_memory(const struct cfi_rule *rule)
+{
+	return rule->row.kind == CFI_COMPLEX ||
+	       (rule->row.kind == CFI_ROW && rule->row.cfa_is_word);
+}
+
 /*
  * Return the reason to stop after @result. A rule that gets the CFA from memory and leads far away
  * from here, or below, is that of a function that has switched stacks (OCaml 5 runs main() on its
@@ -1035,15 +1056,23 @@ static int stop_of_rule(const struct walk *w, const struct cfi_rule *rule, enum 
 	if (rule && rule->row.kind == CFI_ROW && rule->row.cfa_is_fp)
 		far = is_left(w, result, w->f.reg[w->u->arch->fp]);
 	else
-		far = far && rule && rule->row.kind == CFI_COMPLEX;
+		far = far && rule && is_by_memory(rule);
 	return far ? UNWIND_SWITCHED : stop_of(w, result);
 }
 
-/* Go on to the caller of @from that a step has found; @flags: of a row derived from code. */
-static int to_caller(struct walk *w, const struct arch_frame *from, bool signal, uint64_t flags)
+/*
+ * Go on to the caller of @from that a step of @in has found; @flags: of a row derived from code.
+ */
+static int to_caller(struct walk *w, const struct step_input *in, const struct arch_frame *from,
+		     bool signal, uint64_t flags)
 {
 	struct unwinder *u = w->u;
-	int next = go_on(w, STEP_CALLER, from->reg[u->arch->pc], from->reg[u->arch->sp], signal);
+	const struct cfi_rule *rule;
+	int next;
+
+	w->by_memory = !signal && w->f.reg[u->arch->sp] <= from->reg[u->arch->sp] &&
+		       step_rule(u->step, in, &rule) == STEP_CALLER && is_by_memory(rule);
+	next = go_on(w, STEP_CALLER, from->reg[u->arch->pc], from->reg[u->arch->sp], signal);
 
 	if (next == WALK_ON)
 		after_rewrite(w, step_doubt(u->step), from);
@@ -1054,6 +1083,10 @@ static int to_caller(struct walk *w, const struct arch_frame *from, bool signal,
 	return by_likely(w, next);
 }
 
+/*
+ * Unwind by libunwind with the FDE that covers the look-up pc; or admit a row of
+ * a proven program.
+ */
 static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		   const struct ehframe_fde *fde)
 {
@@ -1112,7 +1145,7 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		return by_root(w, &from);
 	if (result != STEP_CALLER)
 		return flags & ROW_GUESS ? by_guess(w) : stop_of_rule(w, rule, result);
-	return to_caller(w, &from, signal, flags);
+	return to_caller(w, &in, &from, signal, flags);
 }
 
 /*

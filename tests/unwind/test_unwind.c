@@ -526,6 +526,58 @@ TEST(test_saved_stack, set_up)
 	no_truth = false;
 }
 
+/* As caml_c_call of OCaml 5: 8 bytes above that word. */
+__asm__(".text\n\t.type with_lower_stack, @function\nwith_lower_stack:\n\t.cfi_startproc\n\t"
+	"subq $8, %rsp\n\tmovq %rsi, (%rsp)\n\t"
+	".cfi_escape 0x0f, 5, 0x77, 0, 0x06, 0x23, 8\n\t"
+	"call *%rdi\n\taddq $8, %rsp\n\tret\n\t"
+	".cfi_endproc\n\t.size with_lower_stack, .-with_lower_stack");
+void with_lower_stack(void (*fn)(void), uint64_t sp);
+
+/* The other stack is below: it is wanted, and its copy has the callers. */
+TEST(test_lower_stack, set_up)
+{
+	static const struct {
+		void (*run)(void (*)(void), uint64_t);
+		size_t ra;
+	} cases[] = { { with_saved_stack, 72 }, { with_lower_stack, 0 } };
+	struct unwinder *u[] = { world.step, world.row, world.row };
+	const uint64_t lower = 1 << 20;
+	uint64_t words[32] = { 0 };
+
+	no_truth = true;
+	for (size_t k = 0; k < 2 * ARRAY_SIZE(cases); k++) {
+		const bool read = k % 2;
+
+		cases[k / 2].run(take, lower);
+		world_load(&world, getpid());
+		words[cases[k / 2].ra / 8] = (uintptr_t)recurse + 8;
+		for (size_t i = 0; i < ARRAY_SIZE(u); i++) {
+			struct unwind_input in = input();
+
+			if (read)
+				in.interrupted = (struct unwind_interrupted){
+					.sp = lower,
+					.bytes = (const uint8_t *)words,
+					.size = sizeof(words),
+				};
+			unwind_sample(u[i], &in, &result);
+			assert_int_equal(result.nr_guessed, 0);
+			assert_true(result.ip[0] == truth[0]);
+			if (!read) {
+				assert_int_equal(result.stop, UNWIND_SWITCHED);
+				assert_int_equal(result.nr, 2);
+				assert_int_equal(result.wanted, lower + cases[k / 2].ra);
+			} else {
+				assert_true(result.nr > 2);
+				assert_int_equal(result.ip[2], (uintptr_t)recurse + 7);
+				assert_int_equal(result.sp[2], lower + cases[k / 2].ra + 8);
+			}
+		}
+	}
+	no_truth = false;
+}
+
 /* As __morestack of gcc -fsplit-stack: it keeps its frame pointer on the stack that it has left. */
 __asm__(".text\n\t.type with_left_frame, @function\nwith_left_frame:\n\t.cfi_startproc\n\t"
 	"pushq %rbp\n\t.cfi_def_cfa_offset 16\n\t.cfi_offset rbp, -16\n\t"
