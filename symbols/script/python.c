@@ -346,6 +346,19 @@ static void swap_states(struct lang_thread *t, uint32_t other)
 	t->others[other] = state;
 }
 
+/*
+ * Return whether the thread may run frames of a state that was not kept, as it has too many. They
+ * are searched again then, if that is allowed by now.
+ */
+static bool runs_another(const struct lang_reader *r, const struct lang_sample *s,
+			 const struct lang_thread *t)
+{
+	const struct lang_search *search = &r->searches[hash_u64(s->process) & (LANG_SEARCHES - 1)];
+
+	return t->searched_ns && s->time_ns >= t->searched_ns + LANG_SEARCH_NS &&
+	       (search->process != s->process || s->time_ns >= search->until_ns);
+}
+
 static enum lang_status pychain_read(struct lang_reader *r, const struct lang_process *p,
 				     const struct lang_sample *s, struct lang_thread *t)
 {
@@ -371,7 +384,9 @@ static enum lang_status pychain_read(struct lang_reader *r, const struct lang_pr
 			return LANG_BAD_CHAIN;
 		}
 	}
-	return k->nr ? LANG_OK : k->deep ? LANG_NO_ROOM : LANG_NO_FRAMES;
+	if (k->nr)
+		return LANG_OK;
+	return k->deep ? LANG_NO_ROOM : runs_another(r, s, t) ? LANG_NO_THREAD : LANG_NO_FRAMES;
 }
 
 /*
@@ -383,8 +398,8 @@ static enum lang_status pychain_read(struct lang_reader *r, const struct lang_pr
  * again, later ones only where Python itself forks. The C library has the true one.
  */
 
-#define INTERPRETERS_MAX 16
-#define STATES_MAX	 512
+#define INTERPRETERS_MAX 256
+#define STATES_MAX	 1024
 
 /* In struct pthread, which begins with a pointer to itself: at 16 in glibc, at 0 in musl. */
 static const struct {
@@ -417,15 +432,25 @@ static pid_t tid_of_pthread(struct lang_reader *r, uint64_t self)
 }
 
 /*
+ * Return whether the state at @addr, with @current, has no frames: an address in the state itself
+ * is of one that runs nothing.
+ */
+static bool is_idle(uint64_t addr, uint64_t current)
+{
+	return !current || current - addr < PAGE;
+}
+
+/*
  * Get the thread of the state at @addr, and keep it if it is not that of the sample: that may have
  * @many states. Returns the next state; 0: none.
  */
 static uint64_t look_at(struct lang_reader *r, const struct lang_process *p,
 			const struct lang_sample *s, uint64_t addr, bool many, pid_t *tid,
-			uint64_t *id)
+			uint64_t *id, bool *idle)
 {
 	const struct py_layout *l = &p->py;
-	uint32_t size = MAX(MAX(l->ts_native_id, l->ts_thread_id), l->ts_next) + 8U;
+	uint32_t size =
+		MAX(MAX(l->ts_native_id, l->ts_thread_id), MAX(l->ts_next, l->ts_current)) + 8U;
 	const uint8_t *ts = read_state(r, addr, size);
 	uint64_t next, self;
 
@@ -433,6 +458,7 @@ static uint64_t look_at(struct lang_reader *r, const struct lang_process *p,
 	if (!ts)
 		return 0;
 	next = bytes_u64(ts + l->ts_next);
+	*idle = is_idle(addr, bytes_u64(ts + l->ts_current));
 	self = bytes_u64(ts + l->ts_thread_id);
 	*id = l->ts_native_id ? bytes_u64(ts + l->ts_native_id) : self;
 	*tid = l->ts_native_id ? (pid_t)*id : tid_of_pthread(r, self);
@@ -453,12 +479,57 @@ static uint64_t watch(struct lang_reader *r, struct lang_thread *found, uint64_t
 	return value;
 }
 
+/* The states of a thread, one in each interpreter; the first of them are kept, or ones with frames.
+ */
+struct states {
+	uint64_t id, addr[1 + LANG_OTHERS];
+	bool idle[1 + LANG_OTHERS];
+	uint32_t nr;
+	bool more;
+};
+
+static void add_state(struct states *found, uint64_t addr, uint64_t id, bool idle)
+{
+	uint32_t at = found->nr;
+
+	if (found->nr && id != found->id)
+		return;
+	found->id = id;
+	if (found->nr < ARRAY_SIZE(found->addr)) {
+		found->nr++;
+	} else {
+		found->more = true;
+		while (at && !found->idle[at - 1])
+			at--;
+		if (idle || !at--)
+			return;
+	}
+	found->addr[at] = addr;
+	found->idle[at] = idle;
+}
+
+static void keep_states(struct lang_reader *r, const struct lang_sample *s,
+			const struct states *states, const struct lang_thread *watched)
+{
+	struct lang_thread *t;
+
+	if (!states->nr)
+		return;
+	t = lang_chain_keep_thread(r, s->process, s->tid, states->addr[0], states->id);
+	t->nr_others = states->nr - 1;
+	t->nr_watched = watched->nr_watched;
+	t->searched_ns = states->more ? r->work.time_ns : 0;
+	memcpy(t->others, states->addr + 1, sizeof(t->others));
+	memcpy(t->watched, watched->watched, sizeof(t->watched));
+}
+
 /* Find the states of the thread, one in each interpreter: the latest interpreters are first. */
 static void pythread_find(struct lang_reader *r, const struct lang_process *p,
 			  const struct lang_sample *s)
 {
 	const struct py_layout *l = &p->py;
-	struct lang_thread found = { .nr_others = 0 }, *t;
+	struct lang_thread found = { .nr_watched = 0 };
+	struct states states = { .nr = 0 };
 	uint64_t interp = watch(r, &found, p->runtime + l->interpreters), next;
 	uint32_t nr = 0;
 
@@ -472,27 +543,17 @@ static void pythread_find(struct lang_reader *r, const struct lang_process *p,
 			     : read_word(r, interp + l->interp_threads);
 		while (state && nr++ < STATES_MAX) {
 			uint64_t at = state, id = 0;
+			bool idle = true;
 			pid_t tid;
 
-			state = look_at(r, p, s, at, many, &tid, &id);
+			state = look_at(r, p, s, at, many, &tid, &id, &idle);
 			if (tid != s->tid)
 				continue;
-			if (!found.state) {
-				found.state = at;
-				found.id = id;
-			} else if (id == found.id && found.nr_others < LANG_OTHERS) {
-				found.others[found.nr_others++] = at;
-			}
+			add_state(&states, at, id, idle);
 			break;
 		}
 	}
-	if (!found.state)
-		return;
-	t = lang_chain_keep_thread(r, s->process, s->tid, found.state, found.id);
-	t->nr_others = found.nr_others;
-	t->nr_watched = found.nr_watched;
-	memcpy(t->others, found.others, sizeof(t->others));
-	memcpy(t->watched, found.watched, sizeof(t->watched));
+	keep_states(r, s, &states, &found);
 }
 
 /*

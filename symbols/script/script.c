@@ -986,6 +986,7 @@ struct lang_thread *lang_chain_keep_thread(struct lang_reader *r, uint32_t proce
 	t->id = id;
 	t->nr_ahead = t->nr_more = t->compared = 0;
 	t->nr_others = t->nr_watched = 0;
+	t->searched_ns = 0;
 	memset(t->again, 0, sizeof(t->again));
 	return t;
 }

@@ -727,6 +727,7 @@ struct lang_thread {
 	 * that change as soon as it may have others.
 	 */
 	uint32_t nr_others, nr_watched;
+	uint64_t searched_ns; /* when there were more of these than are kept; else 0 */
 	uint64_t others[LANG_OTHERS];
 	struct lang_word {
 		uint64_t addr, value;

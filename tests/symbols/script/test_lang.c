@@ -962,6 +962,43 @@ TEST(test_interpreters, setup, teardown)
 	expect_name(f, 2, "leaf", 7);
 }
 
+/*
+ * A server with an interpreter for each of its applications: a thread has a state in all of them,
+ * more than are kept. The one that runs is found, and the next one that does.
+ */
+TEST(test_many_interpreters, setup, teardown)
+{
+	enum { MANY = 40 };
+	struct fixture *f = *state;
+	const struct py_layout *l = &f->m.process.py;
+	const uint64_t list = f->m.process.runtime + l->interpreters;
+	uint64_t next = bytes_u64(pymake_at(&f->m, list)), states[MANY];
+
+	for (int i = 0; i < MANY; i++) {
+		uint64_t interp = pymake_take(&f->m, 512);
+
+		states[i] = pymake_take(&f->m, 512);
+		pymake_u64(&f->m, interp + l->interp_next, next);
+		pymake_u64(&f->m, interp + l->interp_threads, states[i]);
+		pymake_u64(&f->m, states[i] + l->ts_native_id, TID);
+		pymake_u64(&f->m, states[i] + l->ts_current, states[i] + 336);
+		next = interp;
+	}
+	pymake_u64(&f->m, list, next);
+	f->sample.time_ns += LANG_SEARCH_NS;
+	for (int i = 3; i < MANY - 6; i += 10) {
+		f->m.state = states[i];
+		f->m.cframe = states[i] + 336;
+		pymake_loop(&f->m, f->sample.sp + 0x200);
+		pymake_call(&f->m, f->code[2], true);
+		assert_int_equal(chain(f), LANG_OK);
+		assert_int_equal(f->chain.nr, 1);
+		pymake_u64(&f->m, states[i] + l->ts_current, states[i] + 336);
+		assert_int_equal(chain(f), LANG_NO_FRAMES);
+		f->sample.time_ns += LANG_SEARCH_NS;
+	}
+}
+
 /* Frames that are alone on the heap cost a read each: the innermost ones are kept. */
 TEST(test_frames_alone, setup, teardown)
 {
