@@ -21,11 +21,11 @@ LONG = 60
 Room = collections.namedtuple("Room", "doors includes")
 # Figures of the whole: the most that is allowed. They only fall.
 BUDGET = {
-    "files": 220,
+    "files": 219,
     "headers": 60,
     "headers used by other folders": 39,
-    "exported functions": 1699,
-    "exported for one other file": 1014,
+    "exported functions": 1695,
+    "exported for one other file": 1011,
     "files in call circles": 0,
     "own headers, p90": 32,
     "own headers, max": 36,

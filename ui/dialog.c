@@ -500,7 +500,7 @@ static bool dialog_menu_use(struct ui_state *st, const struct dialog_entry *entr
 	}
 	/* Close it first: the action may open another one. */
 	dialog_close(st);
-	actions_do(st, action, key_first(CTX_LIST, action));
+	actions_do(st, action, user_keys_first(NULL, CTX_LIST, action));
 	return false;
 }
 

@@ -434,7 +434,7 @@ static int session_stacks(const struct options *o, struct err *e)
 	code = task_stacks_read(&t, &want, e);
 	if (code)
 		return exit_of(code);
-	(o->format == OPTIONS_NDJSON ? stacks_print_ndjson : stacks_print_text)(stdout, t);
+	stacks_print(stdout, t, o->format == OPTIONS_NDJSON);
 	task_stacks_free(t);
 	return EXIT_DONE;
 }
@@ -659,7 +659,7 @@ static int session_print_settings(struct options *o, struct err *e)
 		o->set.hz = 0;
 	if (setting_given(&o->set, "sort"))
 		snprintf(o->set.sorts[0], sizeof(o->set.sorts[0]), "%s",
-			 ui_config_sort_name((enum ui_config_sort)o->set.sort));
+			 setting_at(setting_index("sort"))->words[o->set.sort]);
 	settings_print(stdout, &o->set);
 	return EXIT_DONE;
 }
@@ -822,9 +822,6 @@ static int print_list(struct options *o, struct err *e)
 	int code = EXIT_DONE;
 
 	switch (o->action) {
-	case OPTIONS_HELP:
-		options_print_help(stdout);
-		break;
 	case OPTIONS_VERSION:
 		printf("proftop %s\n", PROFTOP_VERSION);
 		break;

@@ -210,8 +210,6 @@ struct ui_config {
 const char *ui_config_grouping_name(enum grouping by);
 /* Set defaults. */
 void ui_config_init(struct ui_config *config);
-/* Return a column's name, and its description for --list-columns. */
-const char *ui_config_sort_name(enum ui_config_sort sort);
 
 /*
  * Write or read one file on a separate thread, so that the screen never blocks on a
@@ -363,9 +361,8 @@ static inline struct pushed_sum pushed_dropped(const struct pushed *p)
  * Runs on: the main thread.
  */
 
-void stacks_print_text(FILE *out, const struct task_stacks *t);
-/* One object a thread and line. */
-void stacks_print_ndjson(FILE *out, const struct task_stacks *t);
+/* Print all as text, or as objects of JSON: one a thread and line. */
+void stacks_print(FILE *out, const struct task_stacks *t, bool ndjson);
 /*
  * Write what is known of a thread besides its frames to @buf: "asleep", "running, stopped for
  * 0.31 ms", "asleep; callers unknown: no unwind tables".
@@ -580,7 +577,6 @@ int options_add_time(struct options *o, struct err *e);
 int options_set_batch(struct options *o, struct err *e);
 /* Copy rate, delay, window and frames to the configuration of the sampler. */
 void options_apply(struct options *o);
-void options_print_help(FILE *out);
 /*
  * Print the list or report that @o names. Return EXIT_DONE; of --check also EXIT_FAILED (a part
  * does not work) or EXIT_NOT_PERMITTED (no sampling possible).

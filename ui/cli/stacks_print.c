@@ -138,7 +138,7 @@ static void print_missing(FILE *out, const struct profile *p)
 		}
 }
 
-void stacks_print_text(FILE *out, const struct task_stacks *t)
+static void print_text(FILE *out, const struct task_stacks *t)
 {
 	fprintf(out, "Process %d %s", (int)t->pid, t->comm.str);
 	if (t->command.size)
@@ -186,7 +186,8 @@ static json_t *frames(const struct task_stacks *t, const struct task_stack *s)
 	return list;
 }
 
-void stacks_print_ndjson(FILE *out, const struct task_stacks *t)
+/* One object a thread and line. */
+static void print_ndjson(FILE *out, const struct task_stacks *t)
 {
 	for (uint32_t i = 0; i < t->nr; i++) {
 		const struct task_stack *s = &t->list[i];
@@ -212,4 +213,12 @@ void stacks_print_ndjson(FILE *out, const struct task_stacks *t)
 		fputc('\n', out);
 		json_decref(o);
 	}
+}
+
+void stacks_print(FILE *out, const struct task_stacks *t, bool ndjson)
+{
+	if (ndjson)
+		print_ndjson(out, t);
+	else
+		print_text(out, t);
 }

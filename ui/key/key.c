@@ -70,7 +70,8 @@ enum action key_find(enum key_context context, uint32_t code)
 	return ACT_NONE;
 }
 
-uint32_t key_first(enum key_context context, enum action action)
+/* Return the key to show for an action: 0 if it has none in @context. */
+static uint32_t key_first(enum key_context context, enum action action)
 {
 	for (const struct key_binding *b = table; b->action; b++) {
 		if (b->action != action)

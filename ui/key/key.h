@@ -327,8 +327,6 @@ const char *key_group(enum key_group group);
 /* Return " (in a picker or prompt)" if the binding has no key elsewhere, else "". */
 const char *key_where(const struct key_binding *binding);
 enum action key_find(enum key_context context, uint32_t code);
-/* Return the key to show for an action: 0 if it has none in @context. */
-uint32_t key_first(enum key_context context, enum action action);
 /* Return the key with this name, or K_NONE. */
 uint32_t key_code(const char *name, size_t size);
 /* Return the name of a key: "F1", "^L", "Esc", "PgUp", "j", "Up". ASCII. */
@@ -363,9 +361,9 @@ int user_keys_add(struct user_keys *b, const char *action, const char *keys, uin
 		  struct err *e);
 /* Check that back, help and quit have a key. Return 0 or -EINVAL with a message. */
 int user_keys_check(const struct user_keys *b, struct err *e);
-/* Do as key_find(), key_first() and key_names_of(), with the keys of the user first. @b NULL: none.
- */
+/* Do as key_find() and key_names_of(), with the keys of the user first. @b NULL: none. */
 enum action user_keys_find(const struct user_keys *b, enum key_context context, uint32_t code);
+/* Return the key to show for an action: 0 if it has none in @context. */
 uint32_t user_keys_first(const struct user_keys *b, enum key_context context, enum action action);
 const char *user_keys_names(const struct user_keys *b, char *buf, size_t size,
 			    const struct key_binding *binding);

@@ -608,7 +608,7 @@ TEST(test_help)
 	int cols = 0;
 
 	(void)state;
-	options_print_help(file);
+	print_help(file);
 	rewind(file);
 	assert_true(fread(text, 1, sizeof(text) - 1, file) > 500);
 	fclose(file);
