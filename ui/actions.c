@@ -240,21 +240,44 @@ static uint32_t selected_module(const struct ui_state *st)
 	return st->shown && module < st->shown->nr_modules ? module : UINT32_MAX;
 }
 
+const char *actions_editor(void)
+{
+	static const char *const names[] = { "VISUAL", "EDITOR" };
+
+	/* A program of the caller's choice, named by the caller's environment. */
+	if (invoker_is_unprivileged())
+		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const char *value = getenv(names[i]);
+
+		if (value && value[strspn(value, " \t")])
+			return value;
+	}
+	return NULL;
+}
+
+const char *actions_editor_refusal(const char *path)
+{
+	if (path[0] != '/')
+		return "path is not absolute";
+	return strlen(path) < EDITOR_PATH_MAX ? NULL : "path is too long";
+}
+
 static void edit(struct ui_state *st, uint32_t code)
 {
 	if (!actions_source(st, st->edit.path, sizeof(st->edit.path), &st->edit.line)) {
 		st->edit.path[0] = '\0';
 		ui_state_say(st, false, "%s", actions_row_refusal(st, ACT_EDITOR));
-	} else if (editor_refusal(st->edit.path)) {
+	} else if (actions_editor_refusal(st->edit.path)) {
 		ui_state_say(st, true, "source not opened: %.400s: %s", st->edit.path,
-			     editor_refusal(st->edit.path));
+			     actions_editor_refusal(st->edit.path));
 		st->edit.path[0] = '\0';
 	} else if (invoker_is_unprivileged()) {
 		ui_state_say(st, true,
 			     "no editor is started with file capabilities (source: %s:%u)",
 			     st->edit.path, st->edit.line);
 		st->edit.path[0] = '\0';
-	} else if (!editor_program()) {
+	} else if (!actions_editor()) {
 		ui_state_say(st, true, "no editor: set VISUAL or EDITOR (source: %s:%u)",
 			     st->edit.path, st->edit.line);
 		st->edit.path[0] = '\0';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The live screen: the event loop, the part that gets a key or a click, the profiles that it takes
- * in, its end; --script: keys in, screen out.
+ * in, the editor, its end; --script: keys in, screen out.
  *
  * Runs on: the main thread.
  *
@@ -25,6 +25,7 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <utf8proc.h>
@@ -34,6 +35,7 @@
 #include "sampler/profile/profile.h"
 #include "sampler/sampler.h"
 #include "symbols/base/base.h"
+#include "symbols/base/file.h"
 #include "symbols/base/text.h"
 #include "symbols/base/thread.h"
 #include "symbols/code/code.h"
@@ -448,6 +450,228 @@ static void input_key(struct ui_state *st, const struct key *key)
 	prompt_keys_refresh(st);
 }
 
+/*
+ * The user's editor, at a line of a file. It owns the terminal, as a separate job, until it ends;
+ * sampling goes on. Runs on: the main thread.
+ *
+ * A shell splits $EDITOR, as everywhere, and looks whether the file exists; its path and the line
+ * are arguments, never part of the script.
+ */
+
+#define EDITOR_ARGS_MAX 10
+#define EDITOR_NAME_MAX 80
+#define NOT_FOUND	125 /* our script: the file is missing */
+#define CANNOT_RUN	126 /* shells: cannot run a program; or 127 */
+
+struct editor {
+	pid_t pid;
+	int tty; /* that it has, until it ends */
+};
+
+/*
+ * The command: arguments for execv(3) that end with NULL, borrowed from @buf,
+ * @program ("vi -n" as in $EDITOR; a shell splits it) and @path. @where: buffer for the line.
+ */
+struct editor_command {
+	char script[2 * EDITOR_PATH_MAX], where[EDITOR_PATH_MAX + 32];
+	char *argv[EDITOR_ARGS_MAX];
+};
+
+/* Editors that take "FILE:LINE" after an option, and need an option to wait. */
+static const char *const with_goto[] = { "code", "codium", "code-insiders" };
+
+/* Editors that end their options at "--". */
+static const char *const with_dashes[] = { "vi", "vim", "nvim", "view", "nano" };
+
+/* Return whether the program that @command runs is in @list. */
+static bool is_one_of(const char *command, const char *const *list, size_t nr)
+{
+	size_t size = strcspn(command, " \t");
+	const char *slash = memrchr(command, '/', size);
+	const char *name = slash ? slash + 1 : command;
+
+	size -= (size_t)(name - command);
+	for (size_t i = 0; i < nr; i++)
+		if (strlen(list[i]) == size && !memcmp(list[i], name, size))
+			return true;
+	return false;
+}
+
+/* 0 or -errno with a sentence: @program is too long, or actions_editor_refusal(). */
+static int editor_command(struct editor_command *c, const char *program, const char *path,
+			  uint32_t line, struct err *e)
+{
+	bool jump = is_one_of(program, with_goto, ARRAY_SIZE(with_goto));
+	const char *why = actions_editor_refusal(path);
+	unsigned int n = 0;
+
+	if (why)
+		return err_set(e, -EINVAL, "source not opened: %.400s: %s", path, why);
+	if (strlen(program) >= EDITOR_PATH_MAX)
+		return err_set(e, -E2BIG, "editor not started: $EDITOR is too long");
+	/* $1: the file, the rest: the arguments of the editor. */
+	snprintf(c->script, sizeof(c->script),
+		 "test -f \"$1\" && test -r \"$1\" || exit %d; shift; exec %s \"$@\"", NOT_FOUND,
+		 program);
+	if (jump)
+		snprintf(c->where, sizeof(c->where), "%s:%u", path, line);
+	else
+		snprintf(c->where, sizeof(c->where), "+%u", line);
+	c->argv[n++] = "sh";
+	c->argv[n++] = "-c";
+	c->argv[n++] = c->script;
+	c->argv[n++] = "proftop";
+	c->argv[n++] = (char *)path;
+	if (jump)
+		c->argv[n++] = "--goto";
+	c->argv[n++] = c->where;
+	if (!jump && is_one_of(program, with_dashes, ARRAY_SIZE(with_dashes)))
+		c->argv[n++] = "--";
+	if (!jump)
+		c->argv[n++] = (char *)path;
+	c->argv[n] = NULL;
+	return 0;
+}
+
+/* The child: async-signal-safe calls only, for proftop has threads. */
+static void __attribute__((noreturn))
+become(const struct editor_command *c, char **envp, int in, int out)
+{
+	struct sigaction action = { .sa_handler = SIG_DFL };
+	sigset_t none;
+
+	if (getpriority(PRIO_PROCESS, 0) < 0)
+		setpriority(PRIO_PROCESS, 0, 0); /* that of the screen is not for others */
+	setpgid(0, 0);
+	tcsetpgrp(in, getpid()); /* all signals are blocked here, SIGTTOU among them */
+	for (int sig = 1; sig < NSIG; sig++)
+		sigaction(sig, &action, NULL);
+	dup2(in, STDIN_FILENO);
+	dup2(out, STDOUT_FILENO);
+	dup2(out, STDERR_FILENO);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (invoker_become())
+		execve("/bin/sh", c->argv, envp);
+	_exit(CANNOT_RUN);
+}
+
+/* The environment of the invoking user: HOME, USER and LOGNAME are of root behind sudo. */
+static char **environment(char home[EDITOR_PATH_MAX], char user[2][EDITOR_NAME_MAX])
+{
+	static const char *const replaced[] = { "HOME=", "USER=", "LOGNAME=" };
+	size_t nr = 0, kept = 0;
+	char **envp;
+
+	while (environ[nr])
+		nr++;
+	envp = xcalloc(nr + ARRAY_SIZE(replaced) + 1, sizeof(*envp));
+	for (size_t i = 0; i < nr; i++) {
+		bool is = false;
+
+		for (size_t j = 0; j < ARRAY_SIZE(replaced) && invoker_home() && invoker_name();
+		     j++)
+			is |= !strncmp(environ[i], replaced[j], strlen(replaced[j]));
+		if (!is)
+			envp[kept++] = environ[i];
+	}
+	if (!invoker_home() || !invoker_name())
+		return envp;
+	snprintf(home, EDITOR_PATH_MAX, "HOME=%s", invoker_home());
+	snprintf(user[0], EDITOR_NAME_MAX, "USER=%s", invoker_name());
+	snprintf(user[1], EDITOR_NAME_MAX, "LOGNAME=%s", invoker_name());
+	envp[kept++] = home;
+	envp[kept++] = user[0];
+	envp[kept++] = user[1];
+	return envp;
+}
+
+/*
+ * Run the editor on the terminal @in, @out, which no other code may use until it has ended. Return
+ * 0 or -errno with a message.
+ */
+static int editor_start(struct editor *ed, const struct editor_command *c, int in, int out,
+			struct err *e)
+{
+	char home[EDITOR_PATH_MAX], user[2][EDITOR_NAME_MAX];
+	char **envp = environment(home, user);
+	sigset_t all, before;
+	int code;
+
+	assert(c->argv[0] && in >= 0 && out >= 0);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ed->tty = in;
+	ed->pid = fork();
+	code = -errno;
+	if (!ed->pid)
+		become(c, envp, in, out);
+	/* Set by parent and child: the order of the two is not known. */
+	if (ed->pid > 0)
+		setpgid(ed->pid, ed->pid);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	free(envp);
+	if (ed->pid < 0)
+		return err_set(e, code, "cannot start the editor: %s", strerror(-code));
+	return 0;
+}
+
+/* Make @group the terminal's foreground job, without being stopped for it. */
+static void give_terminal(int tty, pid_t group)
+{
+	sigset_t ttou, before;
+
+	sigemptyset(&ttou);
+	sigaddset(&ttou, SIGTTOU);
+	pthread_sigmask(SIG_BLOCK, &ttou, &before);
+	tcsetpgrp(tty, group);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Return whether it has ended. Then the terminal is ours again. One that stops itself is continued.
+ */
+static bool editor_ended(struct editor *ed, int *status)
+{
+	pid_t pid;
+
+	assert(ed->pid > 0);
+	pid = waitpid(ed->pid, status, WNOHANG | WUNTRACED);
+
+	if (!pid || (pid < 0 && errno == EINTR))
+		return false;
+	if (pid > 0 && WIFSTOPPED(*status)) {
+		/* There is no shell here that could continue it. */
+		give_terminal(ed->tty, ed->pid);
+		kill(-ed->pid, SIGCONT);
+		return false;
+	}
+	if (pid < 0)
+		*status = 0;
+	give_terminal(ed->tty, getpgrp());
+	return true;
+}
+
+/* Send SIGTERM to the editor. */
+static void editor_stop(const struct editor *ed)
+{
+	/* Of -1 and 0 the signal would go to other processes. */
+	assert(ed->pid > 1);
+	kill(-ed->pid, SIGTERM);
+	kill(-ed->pid, SIGCONT);
+}
+
+/* Return 0 if the exit status @status is a success, else -errno with a message. */
+static int editor_result(int status, const char *program, const char *path, struct err *e)
+{
+	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+
+	if (code == NOT_FOUND)
+		return err_set(e, -ENOENT, "source not found: %.400s", path);
+	if (code == CANNOT_RUN || code == CANNOT_RUN + 1)
+		return err_set(e, -ENOENT, "cannot run the editor: %.100s", program);
+	return 0;
+}
+
 struct app {
 	struct ui_state st;
 	struct terminal *term;
@@ -630,7 +854,7 @@ static int wait_for_editor(struct app *a, struct editor *ed)
 /* Give the screen to the editor, and take it back. */
 static void edit_source(struct app *a)
 {
-	const char *program = editor_program(), *path = a->st.edit.path;
+	const char *program = actions_editor(), *path = a->st.edit.path;
 	struct editor_command command;
 	struct editor ed;
 	struct err e;
