@@ -306,7 +306,7 @@ int procstat_new(struct procstat **out, const char *root, struct err *e)
 	struct procstat *p = xcalloc(1, sizeof(*p));
 	int code;
 
-	p->root = xstrndup(root, 400);
+	p->root = xstrndup(root, strnlen(root, 400));
 	p->text_size = 16384;
 	p->text = xcalloc(p->text_size, 1);
 	p->self_cpu_us = self_cpu_us();

@@ -106,11 +106,13 @@ void naming_jit_fini(struct naming_jit *n)
 static void set_jit(const struct naming_jit *n, struct naming_found *f, const char *module,
 		    const char *source, const char *name, size_t size)
 {
-	struct object *object = objects_at(n->objects, naming_shared_object(n->objects, module));
+	const uint32_t id = naming_shared_object(n->objects, module);
+	struct object *object = objects_at(n->objects, id);
 
-	object_credit(object, source,
-		      atomic_load_explicit(&object->nr_symbols, memory_order_relaxed));
-	naming_share(f, object->id, name, size);
+	if (object)
+		object_credit(object, source,
+			      atomic_load_explicit(&object->nr_symbols, memory_order_relaxed));
+	naming_share(f, id, name, size);
 	naming_found_module(f, module, strlen(module));
 }
 
