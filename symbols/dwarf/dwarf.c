@@ -539,9 +539,7 @@ static bool is_unit(Dwarf_Die *die)
 	return dwarf_tag(die) == DW_TAG_compile_unit || dwarf_tag(die) == DW_TAG_skeleton_unit;
 }
 
-/*
- * Return the bytes of the line program of @die, 0 if too large or @damaged. @lines: the section.
- */
+/* Return the bytes of the line program of @die, 0: too large, @damaged. @lines: the section. */
 static uint32_t size_of_lines(Dwarf_Die *die, const Elf_Data *lines, bool *damaged)
 {
 	Dwarf_Attribute attr;
@@ -1513,10 +1511,7 @@ static Dwarf_Off twin_of(struct dwarf *d, struct unit *u, Dwarf_Die *origin)
 		       : 0;
 }
 
-/*
- * Return file @number of those that the functions of @u refer to, with its lines in @unit; NULL:
- * none.
- */
+/* Return file @number of the functions of @u, with its lines in @unit; NULL: none. */
 static const char *file_at(struct dwarf *d, const struct unit *u, Dwarf_Die *unit, uint64_t number)
 {
 	Dwarf_Files *files = NULL;
@@ -1644,12 +1639,12 @@ static bool find_functions(struct dwarf *d, struct unit *u, uint64_t addr, Dwarf
 	return true;
 }
 
-int dwarf_chain(struct dwarf *d, uint64_t vaddr, struct dwarf_frame out[DWARF_FRAMES_MAX])
+int dwarf_chain(struct dwarf *d, uint64_t place, struct dwarf_frame out[DWARF_FRAMES_MAX])
 {
-	const struct range *range = ranges_find(&d->ranges, vaddr - d->bias);
+	const uint64_t addr = (place & ~DWARF_NAMELESS) - d->bias;
+	const struct range *range = ranges_find(&d->ranges, addr);
 	Dwarf_Die inlined[DWARF_FRAMES_MAX], function, root;
 	struct unit *u = range ? &d->units[range->what] : NULL;
-	uint64_t addr = vaddr - d->bias;
 	bool lines = u && bound_lines(d, u), late, found;
 	uint32_t nr;
 
@@ -1669,15 +1664,19 @@ int dwarf_chain(struct dwarf *d, uint64_t vaddr, struct dwarf_frame out[DWARF_FR
 	}
 	if (lines)
 		put_line(&root, addr, &out[0]);
-	for (uint32_t i = 0; i <= nr; i++)
-		out[i].dir = dir_of(&root);
+	out[nr].dir = dir_of(&root);
 	for (uint32_t i = 0; i < nr; i++) {
+		out[i].dir = out[nr].dir;
 		out[i].identity =
 			identity_of(d, u, &inlined[nr - 1 - i], lines ? &root : NULL, &out[i]);
 		out[i].start = (uint32_t)declared_number(&inlined[nr - 1 - i], DW_AT_decl_line);
 	}
 	if (found)
 		out[nr].start = first_line(&root, &function, lines);
+	if (found && place & DWARF_NAMELESS && !dwarf_entrypc(&function, &out[nr].identity)) {
+		out[nr].identity += d->bias;
+		out[nr].name = name_of(d, u, &function);
+	}
 	if (time_thread_ns() > d->deadline_ns)
 		return -ETIME;
 	return (int)nr + 1;

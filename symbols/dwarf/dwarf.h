@@ -57,12 +57,13 @@ size_t inlines_memory(const struct inlines *c);
 
 /* One function of the chain at an address; texts are foreign, borrowed from the dwarf. */
 struct dwarf_frame {
-	const char *name;  /* maybe mangled; NULL: the function that is not inlined */
+	const char *name;  /* maybe mangled; NULL: the function that is not inlined, of a symbol */
 	const char *file;  /* NULL: unknown */
 	const char *dir;   /* folder of a relative file; may be NULL */
 	uint32_t line;	   /* 0: unknown */
 	uint32_t start;	   /* first line of the function; 0: unknown */
-	uint64_t identity; /* of an inlined one: with its name; 0: the name is enough */
+	uint64_t identity; /* of an inlined one: with its name; 0: the name is enough; else the
+			      start */
 };
 
 /*

@@ -357,9 +357,9 @@ struct wanted {
 	bool damaged; /* lines or names of the file */
 };
 
-/* Fill @out from @from, and take over its bytes. False: invalid. */
-static bool take_chains(const struct sandbox_answer *from, uint32_t nr, struct dwarf_chains *out,
-			struct wanted *w)
+/* Fill @out from @from, of @nr places, and take over its bytes. False: invalid. */
+static bool take_chains(const struct sandbox_answer *from, const uint64_t *vaddrs, uint32_t nr,
+			struct dwarf_chains *out, struct wanted *w)
 {
 	struct dwarf_wire_head h;
 	struct answer a;
@@ -386,7 +386,7 @@ static bool take_chains(const struct sandbox_answer *from, uint32_t nr, struct d
 			return false;
 	/* The last one of a chain is the function of the place, which has its name elsewhere. */
 	for (uint32_t i = 0; i < out->nr; i++)
-		if (out->nr_frames[i] > 0 &&
+		if (out->nr_frames[i] > 0 && !(vaddrs[i] & DWARF_NAMELESS) &&
 		    out->frames[out->first[i] + (uint32_t)out->nr_frames[i] - 1].name)
 			return false;
 	return a.at == a.end;
@@ -528,7 +528,7 @@ static int ask_chains(struct dwarf_sandbox *d, const uint64_t *vaddrs, uint32_t 
 	rc = sandbox_call(d->reader, &r, sizeof(r), NULL, d->generation, CALL_TIMEOUT_NS, &a);
 	if (rc)
 		return rc;
-	if (take_chains(&a, nr, out, w)) {
+	if (take_chains(&a, vaddrs, nr, out, w)) {
 		if (w->damaged && !d->split_rc)
 			d->split_rc = -EUCLEAN;
 		return 0;
@@ -782,6 +782,7 @@ struct lines_job {
 	uint32_t nr;
 	uint32_t places[JOB_PLACES];
 	uint64_t vaddrs[JOB_PLACES], offsets[JOB_PLACES];
+	bool nameless[JOB_PLACES];
 	uint16_t machine;
 	/* The result: of the first places; and functions that a call there leads through. */
 	struct dwarf_chains chains;
@@ -1052,13 +1053,16 @@ static void find_tails(struct lines_job *j)
 static void run_look_up(struct job *job)
 {
 	struct lines_job *j = (struct lines_job *)job;
+	uint64_t wanted[JOB_PLACES];
 
 	find_tails(j);
 	if (!j->file) { /* no debug information: there are no chains */
 		j->chains.nr = j->nr;
 		return;
 	}
-	j->rc = dwarf_sandbox_chains(j->file, j->vaddrs, j->nr, &j->chains);
+	for (uint32_t i = 0; i < j->nr; i++)
+		wanted[i] = j->vaddrs[i] | (j->nameless[i] ? DWARF_NAMELESS : 0);
+	j->rc = dwarf_sandbox_chains(j->file, wanted, j->nr, &j->chains);
 	/* Not of run_open(): there it is a file that was replaced on disk. */
 	j->lost = j->rc == -ESTALE;
 	/* Its worker is gone, and with it the open file. */
@@ -1207,6 +1211,40 @@ static uint32_t symbol_at(const struct lines *l, uint32_t place, uint32_t symbol
 	return p ? atomic_load_explicit(&p->symbol, memory_order_relaxed) : symbol;
 }
 
+/* Name place @at of @j, which has no symbol, by its function @f in DWARF. */
+static void name_by_dwarf(struct lines *l, const struct object *object, const struct lines_job *j,
+			  uint32_t at, const struct dwarf_frame *f)
+{
+	/* Acquire: pairs with the release of publish(); only this thread removes it. */
+	const struct image *image = atomic_load_explicit(&object->image, memory_order_acquire);
+	const struct symtab_key key = { .object = object->id, .start = f->identity };
+	struct symtab_text text = {
+		.name = f->name,
+		.name_size = strnlen(f->name, DEMANGLE_NAME_MAX),
+		.module = object->name.str,
+		.module_size = object->name.size,
+		.kind = 'u',
+	};
+	uint32_t id = symbol_named(l, &key, image ? image->dialect : 0, &text);
+
+	if (id != SYMBOL_NONE)
+		places_name(l->places, j->places[at], id);
+}
+
+/*
+ * Return whether a place has no symbol, or one without a size that reaches to the next one, perhaps
+ * over other functions.
+ */
+static bool is_nameless(const struct lines *l, const struct image *image, uint32_t place,
+			uint64_t vaddr)
+{
+	const struct symbol *name = symtab_at(l->symtab, symbol_at(l, place, SYMBOL_NONE));
+	const struct image_symbol *s = image_find(image, vaddr);
+
+	return name && (name->made_up || (s && (s->rank & (IMAGE_RANK_TABLE | IMAGE_RANK_SIZE)) ==
+						       IMAGE_RANK_TABLE));
+}
+
 /* Keep the functions at place @at of @j. */
 static void keep(struct lines *l, const struct object *object, const struct lines_job *j,
 		 uint32_t at)
@@ -1217,10 +1255,12 @@ static void keep(struct lines *l, const struct object *object, const struct line
 	uint32_t nr = (uint32_t)MAX(j->chains.nr_frames[at], 0), id = j->places[at];
 
 	assert(at < j->nr);
+	if (nr && j->nameless[at] && frames[nr - 1].name)
+		name_by_dwarf(l, object, j, at, &frames[nr - 1]);
 	out += add_tails(l, object, j, at, all);
 	for (uint32_t i = 0; i < nr; i++) {
 		out[i].symbol = SYMBOL_NONE;
-		if (frames[i].name) {
+		if (i + 1 < nr && frames[i].name) {
 			out[i].symbol = inlined_symbol(l, object, &frames[i]);
 			if (out[i].symbol == SYMBOL_NONE)
 				return; /* the table is full */
@@ -1311,6 +1351,7 @@ static bool begin_look_up(struct lines *l, struct lines_object *o, uint64_t now_
 		if (!image || !image_vaddr(image, place->offset, &j->vaddrs[j->nr]))
 			continue;
 		j->offsets[j->nr] = place->offset;
+		j->nameless[j->nr] = is_nameless(l, image, o->queue[taken], j->vaddrs[j->nr]);
 		j->places[j->nr++] = o->queue[taken];
 	}
 	o->nr -= taken;

@@ -124,6 +124,10 @@ TEST(test_known_spot, setup, teardown)
 	assert_frame(&frames[0], "innermost", LINE_INNER);
 	assert_frame(&frames[1], "between", LINE_MIDDLE);
 	assert_frame(&frames[2], NULL, LINE_OUTER);
+	assert_int_equal(dwarf_chain(f->d, vaddr | DWARF_NAMELESS, frames), 3);
+	assert_frame(&frames[1], "between", LINE_MIDDLE);
+	assert_frame(&frames[2], "outermost", LINE_OUTER);
+	assert_int_equal(frames[2].identity, (uint64_t)(uintptr_t)outermost - f->base);
 	assert_int_equal(dwarf_chain(f->d, 1, frames), 0);
 	assert_int_equal(dwarf_chain(f->d, UINT64_MAX, frames), 0);
 	assert_true(dwarf_size(&f->f) > 10000);
