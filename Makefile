@@ -118,9 +118,9 @@ $(B)/%.o: %.c Makefile | deps
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # Includes it as bytes.
-$(B)/ui/export/snapshot.o: ui/export/page.html
+$(B)/ui/export/export.o: ui/export/page.html
 # Assembler on the top level: with -flto its names would be in no object.
-$(B)/ui/export/snapshot.o: ALL_CFLAGS += -fno-lto
+$(B)/ui/export/export.o: ALL_CFLAGS += -fno-lto
 
 define room_archive
 $(B)/$(1).a: $(patsubst %.c,$(B)/%.o,$(filter-out ui/main.c,$(wildcard $(1)/*.c $(1)/*/*.c)))
