@@ -446,7 +446,7 @@ static bool is_idle(uint64_t addr, uint64_t current)
  */
 static uint64_t look_at(struct lang_reader *r, const struct lang_process *p,
 			const struct lang_sample *s, uint64_t addr, bool many, pid_t *tid,
-			uint64_t *id, bool *idle)
+			uint64_t *id, uint64_t *current)
 {
 	const struct py_layout *l = &p->py;
 	uint32_t size =
@@ -458,7 +458,7 @@ static uint64_t look_at(struct lang_reader *r, const struct lang_process *p,
 	if (!ts)
 		return 0;
 	next = bytes_u64(ts + l->ts_next);
-	*idle = is_idle(addr, bytes_u64(ts + l->ts_current));
+	*current = bytes_u64(ts + l->ts_current);
 	self = bytes_u64(ts + l->ts_thread_id);
 	*id = l->ts_native_id ? bytes_u64(ts + l->ts_native_id) : self;
 	*tid = l->ts_native_id ? (pid_t)*id : tid_of_pthread(r, self);
@@ -492,8 +492,10 @@ static void add_state(struct states *found, uint64_t addr, uint64_t id, bool idl
 {
 	uint32_t at = found->nr;
 
-	if (found->nr && id != found->id)
+	if (found->nr && id != found->id) {
+		found->more = true;
 		return;
+	}
 	found->id = id;
 	if (found->nr < ARRAY_SIZE(found->addr)) {
 		found->nr++;
@@ -523,6 +525,41 @@ static void keep_states(struct lang_reader *r, const struct lang_sample *s,
 	memcpy(t->watched, watched->watched, sizeof(t->watched));
 }
 
+/*
+ * Find the state of the thread among the ones of an interpreter, from @state on, at most @max. One
+ * that was made by another thread, as uwsgi does, has the id of that: it is found by its C frame of
+ * the loop, where versions note that, on the stack of the sample. Return how many were looked at.
+ */
+static uint32_t find_state(struct lang_reader *r, const struct lang_process *p,
+			   const struct lang_sample *s, uint64_t state, bool many, uint32_t max,
+			   struct states *states)
+{
+	uint64_t first = 0, first_id = 0;
+	bool first_idle = true, here = false;
+	uint32_t nr = 0;
+	pid_t tid = -1;
+
+	while (state && nr < max) {
+		uint64_t at = state, id = 0, current = 0;
+
+		nr++;
+		state = look_at(r, p, s, at, many, &tid, &id, &current);
+		here = p->py.cframe_size && current - s->sp < s->stack_size;
+		if (!here && (tid != s->tid || first))
+			continue;
+		first = at;
+		first_id = id;
+		first_idle = is_idle(at, current);
+		if (here || !p->py.cframe_size)
+			break;
+	}
+	/* It may run ones with its id later. */
+	states->more |= here && tid != s->tid;
+	if (first)
+		add_state(states, first, first_id, first_idle);
+	return nr;
+}
+
 /* Find the states of the thread, one in each interpreter: the latest interpreters are first. */
 static void pythread_find(struct lang_reader *r, const struct lang_process *p,
 			  const struct lang_sample *s)
@@ -541,17 +578,7 @@ static void pythread_find(struct lang_reader *r, const struct lang_process *p,
 		many = i || next;
 		state = many ? watch(r, &found, interp + l->interp_threads)
 			     : read_word(r, interp + l->interp_threads);
-		while (state && nr++ < STATES_MAX) {
-			uint64_t at = state, id = 0;
-			bool idle = true;
-			pid_t tid;
-
-			state = look_at(r, p, s, at, many, &tid, &id, &idle);
-			if (tid != s->tid)
-				continue;
-			add_state(&states, at, id, idle);
-			break;
-		}
+		nr += find_state(r, p, s, state, many, STATES_MAX - nr, &states);
 	}
 	keep_states(r, s, &states, &found);
 }

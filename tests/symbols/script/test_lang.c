@@ -48,6 +48,12 @@ static void call_all(struct fixture *f)
 	pymake_call(&f->m, f->code[2], true);
 }
 
+/* The C frames of the loop are on the stack of another thread than the sample's. */
+static void run_elsewhere(struct fixture *f)
+{
+	pymake_u64(&f->m, f->m.state + f->m.process.py.ts_current, PYMAKE_BASE + 0x100);
+}
+
 static const struct code_text *text(const struct fixture *f, uint32_t frame)
 {
 	return script_functions_at(f->reader->codes, f->chain.frames[frame].code);
@@ -564,8 +570,24 @@ TEST(test_unknown_thread, setup, teardown)
 	struct fixture *f = *state;
 
 	call_all(f);
+	run_elsewhere(f);
 	f->sample.tid = TID + 1;
 	assert_int_equal(chain(f), LANG_NO_THREAD);
+}
+
+/* A state that another thread made, as uwsgi's, has the id of that: its C frame shows the thread.
+ */
+TEST(test_state_of_another, setup, teardown)
+{
+	struct fixture *f = *state;
+
+	call_all(f);
+	f->sample.tid = TID + 1;
+	assert_int_equal(chain(f), LANG_OK);
+	expect_name(f, 0, "leaf", 7);
+	/* The thread that made it has none of its frames. */
+	run_elsewhere(f);
+	assert_int_not_equal(chain(f), LANG_OK);
 }
 
 /* Search for the thread of the sample, @ns later; return whether that was not too early. */
@@ -588,6 +610,7 @@ TEST(test_search_pauses, setup, teardown)
 	uint64_t ns = LANG_SEARCH_NS, slot;
 
 	call_all(f);
+	run_elsewhere(f);
 	f->sample.tid = TID + 1;
 	assert_true(search(f, 1000));
 	for (int i = 0; i < 10; i++, ns = MIN(2 * ns, LANG_SEARCH_MAX_NS)) {
@@ -601,7 +624,9 @@ TEST(test_search_pauses, setup, teardown)
 	/* A thread was found: the next one may be new. */
 	f->sample.tid = TID;
 	assert_true(search(f, LANG_SEARCH_MAX_NS));
+	pymake_u64(&f->m, f->m.state + f->m.process.py.ts_current, f->m.cframe);
 	assert_int_equal(chain(f), LANG_OK);
+	run_elsewhere(f);
 	f->sample.tid = TID + 1;
 	assert_true(search(f, 1));
 	assert_false(search(f, LANG_SEARCH_NS - 1));
@@ -623,6 +648,7 @@ TEST(test_state_reused, setup, teardown)
 	call_all(f);
 	assert_int_equal(chain(f), LANG_OK);
 	pymake_u64(&f->m, f->m.state + f->m.process.py.ts_native_id, TID + 7);
+	run_elsewhere(f);
 	assert_int_equal(chain(f), LANG_NO_THREAD);
 }
 
@@ -639,8 +665,10 @@ TEST(test_forked, setup, teardown)
 	pymake_u64(&f->m, f->m.state + l->ts_thread_id, pthread);
 	pymake_u64(&f->m, f->m.state + l->ts_native_id, TID - 1);
 	/* Threads that were made later have their ids. */
+	run_elsewhere(f);
 	assert_int_equal(chain(f), LANG_NO_THREAD);
 	f->sample.is_main = true;
+	pymake_u64(&f->m, f->m.state + l->ts_current, f->m.cframe);
 	f->sample.time_ns += LANG_SEARCH_NS;
 	assert_int_equal(chain(f), LANG_OK);
 	expect_name(f, 0, "leaf", 7);
@@ -650,6 +678,7 @@ TEST(test_forked, setup, teardown)
 	/* The state is that of another thread. */
 	pymake_u64(&f->m, f->m.state + l->ts_native_id, TID + 7);
 	pymake_u32(&f->m, pthread + 0x2d0, TID + 7);
+	run_elsewhere(f);
 	assert_int_equal(chain(f), LANG_NO_THREAD);
 }
 
