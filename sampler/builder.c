@@ -26,11 +26,8 @@
 #include "sampler/waits/waits.h"
 #include "symbols/base/base.h"
 #include "symbols/base/thread.h"
-#include "symbols/code/code.h"
 #include "symbols/image/image.h"
 #include "symbols/process/process.h"
-#include "symbols/sandbox/sandbox.h"
-#include "symbols/script/script.h"
 #include "symbols/symbols.h"
 
 /*

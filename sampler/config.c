@@ -12,8 +12,6 @@
 #include <sys/types.h>
 
 #include "sampler/event/event.h"
-#include "sampler/perfdata/perfdata.h"
-#include "sampler/profile/profile.h"
 #include "symbols/base/base.h"
 #include "symbols/script/script.h"
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "symbols/base/file.h"
+#include "symbols/base/table.h"
 
 /* A task without samples for so long is forgotten. */
 #define FORGET_NS 60000000000ULL

@@ -17,16 +17,11 @@
 #include "sampler/perfdata/perfdata.h"
 #include "sampler/profile/profile.h"
 #include "sampler/reader/reader.h"
-#include "sampler/ring/ring.h"
 #include "sampler/sampler.h"
 #include "sampler/waits/waits.h"
 #include "symbols/base/base.h"
 #include "symbols/code/code.h"
-#include "symbols/name/name.h"
-#include "symbols/process/process.h"
-#include "symbols/symbols.h"
 
-struct script_functions;
 struct control;
 struct counters;
 struct counts;
@@ -43,6 +38,7 @@ struct objects;
 struct pairs;
 struct perfdata;
 struct pipeline;
+struct place;
 struct places;
 struct process_names;
 struct procstat;
@@ -61,6 +57,7 @@ struct sampler_recorded;
 struct sampler_target_spec;
 struct sampler_thread;
 struct saving;
+struct script_functions;
 struct sideband;
 struct sleepers;
 struct slices;

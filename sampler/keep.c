@@ -28,26 +28,18 @@
 
 #include "sampler/count/count.h"
 #include "sampler/event/event.h"
-#include "sampler/hot/hot.h"
 #include "sampler/perfdata/perfdata.h"
 #include "sampler/profile/profile.h"
-#include "sampler/reader/reader.h"
-#include "sampler/record/record.h"
-#include "sampler/ring/ring.h"
 #include "sampler/waits/waits.h"
 #include "symbols/base/base.h"
 #include "symbols/base/file.h"
 #include "symbols/base/table.h"
 #include "symbols/base/text.h"
 #include "symbols/base/thread.h"
-#include "symbols/code/code.h"
 #include "symbols/image/image.h"
 #include "symbols/name/name.h"
 #include "symbols/process/process.h"
-#include "symbols/sandbox/sandbox.h"
-#include "symbols/script/script.h"
 #include "symbols/symbols.h"
-#include "unwind/unwind.h"
 
 /*
  * The segments of --keep: slices with the stacks, functions and tasks that they refer to. A segment

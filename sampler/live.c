@@ -34,11 +34,8 @@
 #include "symbols/base/base.h"
 #include "symbols/base/file.h"
 #include "symbols/base/thread.h"
-#include "symbols/code/code.h"
-#include "symbols/name/name.h"
 #include "symbols/process/process.h"
 #include "symbols/sandbox/sandbox.h"
-#include "symbols/script/script.h"
 #include "symbols/symbols.h"
 #include "unwind/unwind.h"
 

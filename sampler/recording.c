@@ -20,12 +20,10 @@
 #include "sampler/event/event.h"
 #include "sampler/hot/hot.h"
 #include "sampler/record/record.h"
-#include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
 #include "symbols/elf/elf.h"
 #include "symbols/image/image.h"
 #include "symbols/kernel/kernel.h"
-#include "symbols/process/process.h"
 
 int recording_open(struct recording *r, const char *path, size_t memory, struct counters *counters,
 		   struct sideband *sideband, const struct script_functions *codes, struct err *e)

@@ -17,6 +17,11 @@
 #include <sys/stat.h>
 #include <urcu-qsbr.h>
 
+#include "symbols/elf/elf.h"
+#include "symbols/image/image.h"
+#include "symbols/name/name.h"
+#include "symbols/symbols.h"
+
 /*
  * The frames of a replay as perf script prints them, each made once. Runs on: the thread of the
  * replay. Invariant: a frame never changes; a place that gets another name is another frame.
@@ -30,9 +35,7 @@ static inline uint64_t frames_gap(const struct place *place, uint64_t ip)
 
 static inline uint32_t frames_way(const struct place *place, uint64_t ip)
 {
-	uint64_t gap = frames_gap(place, ip);
-
-	return gap < FRAMES_WAYS - 1 ? (uint32_t)gap : FRAMES_WAYS - 1;
+	return (uint32_t)MIN(frames_gap(place, ip), FRAMES_WAYS - 1ULL);
 }
 
 static uint32_t frames_meet(struct frames *f, const struct store *st, uint32_t id, uint64_t ip);
@@ -478,9 +481,7 @@ static bool replay_language_take(struct replay_language *l, struct store *st, st
 	}
 }
 
-/*
- * A recording while it is replayed. One thread.
- */
+/* A recording while it is replayed. One thread. */
 
 #define REPLAY_CPUS_MAX 4096
 
@@ -801,9 +802,7 @@ static void replay_waits_cut(struct replay_waits *w, struct store *st, uint64_t 
 	add_account(&w->account, &slice);
 }
 
-/*
- * Events of a file as slots of a session.
- */
+/* Events of a file as slots of a session. */
 
 /* Return whether the file has records of switches. */
 static bool has_switches(const struct perfdata *data, uint32_t nr)

@@ -26,20 +26,15 @@
 #include "sampler/profile/profile.h"
 #include "sampler/reader/reader.h"
 #include "sampler/ring/ring.h"
-#include "sampler/waits/waits.h"
 #include "symbols/base/base.h"
 #include "symbols/base/table.h"
-#include "symbols/base/text.h"
 #include "symbols/base/thread.h"
-#include "symbols/code/code.h"
 #include "symbols/image/image.h"
 #include "symbols/kernel/kernel.h"
 #include "symbols/name/name.h"
 #include "symbols/process/process.h"
 #include "symbols/sandbox/sandbox.h"
-#include "symbols/script/script.h"
 #include "symbols/symbols.h"
-#include "unwind/unwind.h"
 
 /*
  * A session from its configuration to its end: its parts, and the source of the running system.

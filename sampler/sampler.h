@@ -19,7 +19,6 @@
 #include <sys/types.h>
 
 #include "sampler/event/event.h"
-#include "sampler/perfdata/perfdata.h"
 #include "sampler/profile/profile.h"
 #include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
@@ -221,7 +220,7 @@ struct sampler_config {
 	size_t symbol_memory;  /* bytes that images of objects may take; 0: the default */
 	const char *replay;    /* perf.data file, "-": stdin; NULL: live */
 	/* Called 10 times a second while a pipe is replayed; NULL: read to its end. */
-	sampler_reading_fn reading;
+	file_reading_fn reading;
 	bool follow;	    /* replay of a pipe: make profiles while it is written */
 	const char *symfs;  /* replay: folder with the recorded machine's files; NULL: / */
 	const char *remark; /* added to the messages; NULL: none */

@@ -22,18 +22,14 @@
 #include <urcu-qsbr.h>
 
 #include "sampler/count/count.h"
-#include "sampler/event/event.h"
 #include "sampler/hot/hot.h"
-#include "sampler/profile/profile.h"
 #include "sampler/waits/waits.h"
 #include "symbols/base/base.h"
 #include "symbols/base/file.h"
 #include "symbols/base/table.h"
 #include "symbols/base/text.h"
 #include "symbols/base/thread.h"
-#include "symbols/code/code.h"
 #include "symbols/image/image.h"
-#include "symbols/kernel/kernel.h"
 #include "symbols/name/name.h"
 #include "symbols/process/process.h"
 #include "symbols/symbols.h"

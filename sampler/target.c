@@ -25,7 +25,6 @@
 
 #include "sampler/event/event.h"
 #include "sampler/hot/hot.h"
-#include "sampler/profile/profile.h"
 #include "symbols/base/base.h"
 #include "symbols/base/file.h"
 #include "symbols/base/text.h"
@@ -33,6 +32,7 @@
 #include "symbols/image/image.h"
 #include "symbols/process/process.h"
 #include "symbols/sandbox/sandbox.h"
+#include "symbols/symbols.h"
 
 /*
  * The processes of --name: one job at a time reads the names of all processes. A job that hangs is

@@ -23,7 +23,6 @@
 #include <urcu-qsbr.h>
 
 #include "sampler/count/count.h"
-#include "sampler/event/event.h"
 #include "sampler/hot/hot.h"
 #include "sampler/profile/profile.h"
 #include "sampler/reader/reader.h"
@@ -32,12 +31,9 @@
 #include "symbols/base/base.h"
 #include "symbols/base/file.h"
 #include "symbols/base/text.h"
-#include "symbols/code/code.h"
 #include "symbols/elf/elf.h"
-#include "symbols/image/image.h"
 #include "symbols/name/name.h"
 #include "symbols/process/process.h"
-#include "symbols/sandbox/sandbox.h"
 #include "symbols/script/script.h"
 #include "symbols/symbols.h"
 #include "unwind/unwind.h"

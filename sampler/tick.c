@@ -24,6 +24,9 @@
 #include <urcu-qsbr.h>
 
 #include "sampler/record/record.h"
+#include "symbols/image/image.h"
+#include "symbols/name/name.h"
+#include "symbols/symbols.h"
 
 /*
  * Samples of one CPU that the kernel did not deliver: lost because the ring was

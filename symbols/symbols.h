@@ -26,24 +26,23 @@
 
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
-#include "symbols/dwarf/dwarf.h"
-#include "symbols/image/image.h"
 #include "symbols/kernel/kernel.h"
-#include "symbols/name/name.h"
 #include "symbols/process/process.h"
 #include "symbols/sandbox/sandbox.h"
 
-struct inlines;
 struct code_text;
-struct script_functions;
 struct details;
+struct inlines;
 struct listing;
 struct listing_instance;
 struct listing_lines;
 struct maps;
+struct object;
 struct objects;
 struct places;
+struct script_functions;
 struct symbol;
+struct symbol_frame;
 struct symbols;
 struct symtab;
 

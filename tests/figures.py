@@ -24,11 +24,11 @@ BUDGET = {
     "files": 219,
     "headers": 60,
     "headers used by other folders": 39,
-    "exported functions": 1690,
-    "exported for one other file": 1007,
+    "exported functions": 1689,
+    "exported for one other file": 1006,
     "files in call circles": 0,
-    "own headers, p90": 32,
-    "own headers, max": 36,
+    "own headers, p90": 20,
+    "own headers, max": 26,
     "s->replay": 5,
 }
 # The least that is wanted. It only rises.

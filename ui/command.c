@@ -18,16 +18,11 @@
 #include <string.h>
 #include <sys/types.h>
 
-#include "sampler/count/count.h"
-#include "sampler/event/event.h"
 #include "sampler/profile/profile.h"
 #include "sampler/sampler.h"
 #include "symbols/base/base.h"
-#include "symbols/base/file.h"
 #include "symbols/base/text.h"
-#include "symbols/code/code.h"
 #include "ui/cli/cli.h"
-#include "ui/draw/draw.h"
 #include "ui/export/export.h"
 #include "ui/fold/fold.h"
 #include "ui/key/key.h"

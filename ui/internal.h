@@ -6,21 +6,19 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "sampler/sampler.h"
 #include "sampler/waits/waits.h"
 #include "symbols/base/base.h"
 #include "ui/cli/cli.h"
-#include "ui/draw/draw.h"
 #include "ui/export/export.h"
 #include "ui/key/key.h"
-#include "ui/push/push.h"
-#include "ui/serve/serve.h"
 #include "ui/state/state.h"
 
+struct canvas;
 struct file_worker;
 struct push;
 struct sampler;
 struct serve;
+struct task_stacks;
 
 /* The actions of keys, clicks, commands and scripts. Runs on: the main thread. */
 

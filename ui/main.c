@@ -19,26 +19,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sampler/event/event.h"
 #include "sampler/profile/profile.h"
-#include "sampler/ring/ring.h"
 #include "sampler/sampler.h"
 #include "symbols/base/base.h"
 #include "symbols/base/file.h"
-#include "symbols/code/code.h"
 #include "ui/cli/cli.h"
 #include "ui/draw/draw.h"
 #include "ui/export/export.h"
 #include "ui/serve/serve.h"
 #include "ui/text/text.h"
-#include "sampler/count/count.h"
-#include "sampler/waits/waits.h"
 #include "symbols/base/text.h"
-#include "symbols/name/name.h"
-#include "ui/fold/fold.h"
 #include "ui/push/push.h"
 #include "ui/state/state.h"
-#include "ui/view/view.h"
 
 /* Read the limits of this system. */
 static void read_limits(struct options_limits *limits)
@@ -143,24 +135,24 @@ static void show(uint64_t bytes)
  * it ends the writer also; the second one stops. q, SIGTERM and SIGHUP give up, and so does ^C when
  * no pipe is read.
  */
-static enum sampler_reading reading_step(uint64_t bytes)
+static enum file_reading reading_step(uint64_t bytes)
 {
 	int sig = next_signal();
 
 	if (is_quit_pressed()) {
 		reading.ended_by = 0;
-		return SAMPLER_READING_CANCEL;
+		return FILE_READING_CANCEL;
 	}
 	if ((sig && sig != SIGINT) || (sig == SIGINT && !bytes)) {
 		reading.ended_by = sig;
-		return SAMPLER_READING_CANCEL;
+		return FILE_READING_CANCEL;
 	}
 	if (reading.drain_ns && (sig || time_now_ns() > reading.drain_ns))
-		return SAMPLER_READING_STOP;
+		return FILE_READING_STOP;
 	if (sig)
 		reading.drain_ns = time_now_ns() + DRAIN_NS;
 	show(bytes);
-	return reading.drain_ns ? SAMPLER_READING_DRAIN : SAMPLER_READING_GO;
+	return reading.drain_ns ? FILE_READING_DRAIN : FILE_READING_GO;
 }
 
 /* Clear the line. Returns the signal that ended proftop, 0: q, or -1: none. */

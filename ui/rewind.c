@@ -18,7 +18,6 @@
 #include "sampler/profile/profile.h"
 #include "sampler/sampler.h"
 #include "symbols/base/base.h"
-#include "ui/draw/draw.h"
 #include "ui/fold/fold.h"
 #include "ui/key/key.h"
 #include "ui/state/state.h"

@@ -17,14 +17,10 @@
 #include <string.h>
 
 #include "sampler/event/event.h"
-#include "sampler/profile/profile.h"
 #include "sampler/sampler.h"
 #include "symbols/base/base.h"
-#include "symbols/code/code.h"
 #include "ui/cli/cli.h"
-#include "ui/key/key.h"
 #include "ui/state/state.h"
-#include "ui/view/view.h"
 
 /*
  * The sampling rate: requested here, reported by later profiles. The main

@@ -6,7 +6,6 @@
  * CPUs.
  */
 #include "unwind/internal.h"
-#include "symbols/elf/elf.h"
 
 #include <assert.h>
 #include <elf.h>

@@ -20,11 +20,8 @@
 #include <string.h>
 
 #include "symbols/base/base.h"
-#include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 #include "symbols/image/image.h"
-#include "symbols/script/script.h"
-#include "symbols/process/process.h"
 
 /*
  * A strict, bounded reader of call frame instructions (DWARF 5, 6.4.2).

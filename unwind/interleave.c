@@ -10,7 +10,6 @@
 #include <assert.h>
 
 #include "symbols/script/script.h"
-#include "symbols/process/process.h"
 
 /*
  * The loop stores its frames within the first bytes of its code (108 in Debian's

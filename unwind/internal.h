@@ -14,15 +14,16 @@
 #include <string.h>
 
 #include "symbols/base/base.h"
-#include "symbols/jit/jit.h"
-#include "symbols/script/script.h"
-#include "symbols/name/name.h"
-#include "symbols/elf/eh_frame.h"
-#include "symbols/elf/elf.h"
-#include "symbols/image/image.h"
 #include "symbols/process/process.h"
+#include "symbols/script/script.h"
 #include "unwind/unwind.h"
 
+struct codemap;
+struct codemap_code;
+struct ehframe_fde;
+struct image;
+struct mapping;
+struct object;
 struct places;
 struct space;
 struct step;

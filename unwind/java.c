@@ -3,8 +3,6 @@
 #include "unwind/internal.h"
 
 #include "symbols/jit/jit.h"
-#include "symbols/elf/elf.h"
-#include "symbols/script/script.h"
 
 /* Slots of an interpreter frame, in bytes from the frame pointer (JDK 11 to 25, x86-64). */
 #define SLOT_SENDER_SP (-8)

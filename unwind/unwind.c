@@ -20,8 +20,6 @@
 #include "symbols/base/base.h"
 #include "symbols/base/thread.h"
 #include "symbols/name/name.h"
-#include "symbols/process/process.h"
-#include "symbols/elf/elf.h"
 
 #define ROWS_DEFAULT (1u << 22)
 

@@ -24,14 +24,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "symbols/script/script.h"
-#include "symbols/name/name.h"
-#include "symbols/process/process.h"
+#include "symbols/base/base.h"
 
-struct script_functions;
 struct lang_process;
+struct lang_slot;
 struct objects;
 struct places;
+struct script_functions;
 struct space;
 struct unwind_rows;
 struct unwinder;

@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "symbols/base/base.h"
-#include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 #include "symbols/process/process.h"
 #include "symbols/image/image.h"

@@ -27,6 +27,7 @@
 
 #include "symbols/base/base.h"
 #include "symbols/base/table.h"
+#include "symbols/base/thread.h"
 
 #define PROBES_MAX 128u
 #define SLOTS_MIN  8u

@@ -307,7 +307,7 @@ static void judge_jits(struct findings *l, const struct doctor_facts *f)
 	struct doctor_finding *d;
 
 	for (uint32_t i = 0; i < shown; i++) {
-		const struct jitcheck *j = &f->jits[i];
+		const struct doctor_jit *j = &f->jits[i];
 		size_t used = strlen(list), told = strlen(fix);
 
 		snprintf(list + used, sizeof(list) - used, "%s%s (%d)", i ? ", " : "", j->program,
@@ -693,6 +693,7 @@ static enum tracefs_state read_tracefs(const char *root)
 
 void doctor_read(struct doctor_facts *f, const char *root)
 {
+	struct jitcheck jits[ARRAY_SIZE(f->jits)];
 	char path[512];
 
 	memset(f, 0, sizeof(*f));
@@ -714,7 +715,11 @@ void doctor_read(struct doctor_facts *f, const char *root)
 	f->user_namespace = is_user_namespace(root);
 	f->pid_namespace = procstat_pid_namespace(root);
 	read_cgroup(f, root);
-	f->nr_jits = jitcheck_find(root, f->jits, ARRAY_SIZE(f->jits));
+	f->nr_jits = jitcheck_find(root, jits, ARRAY_SIZE(jits));
+	for (uint32_t i = 0; i < MIN(f->nr_jits, (uint32_t)ARRAY_SIZE(jits)); i++) {
+		f->jits[i] = (struct doctor_jit){ .pid = jits[i].pid, .fix = jits[i].fix };
+		memcpy(f->jits[i].program, jits[i].program, sizeof(f->jits[i].program));
+	}
 	f->ptrace_scope = ptrace_scope(root);
 	f->realtime_code = try_realtime();
 	f->sandbox_code = symbols_sandbox_check();

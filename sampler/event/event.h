@@ -22,7 +22,6 @@
 
 #include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
-#include "symbols/jit/jit.h"
 
 struct counters;
 struct perf_event_attr;
@@ -295,7 +294,11 @@ struct doctor_facts {
 	long memory_mb;	      /* limit of its cgroup; 0: none */
 	long cpu_pct;	      /* 100: as much as one CPU gives; 0: no limit */
 	uint32_t nr_jits;     /* processes with JIT code without names, the first of them */
-	struct jitcheck jits[3];
+	struct doctor_jit {
+		pid_t pid;
+		char program[32]; /* name of the process, clean */
+		const char *fix;  /* static words: the option of its runtime */
+	} jits[3];
 };
 
 struct doctor_finding {

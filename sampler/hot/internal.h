@@ -10,11 +10,12 @@
 
 #include "sampler/hot/hot.h"
 #include "sampler/perfdata/perfdata.h"
-#include "sampler/reader/reader.h"
+#include "sampler/waits/waits.h"
 #include "symbols/base/base.h"
 
-struct deltas;
 struct broken_objects;
+struct deltas;
+struct held_samples;
 struct lag;
 struct langreader;
 struct perf_event_header;
@@ -25,7 +26,6 @@ struct sampler_thread_shared;
 struct sampler_thread_stats;
 struct switch_note;
 struct switch_queue;
-struct held_samples;
 
 /* Count a stack that ends in @object. */
 void broken_objects_note(struct broken_objects *e, uint32_t object);

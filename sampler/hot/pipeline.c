@@ -20,13 +20,10 @@
 #include "sampler/reader/reader.h"
 #include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
-#include "symbols/code/code.h"
 #include "symbols/image/image.h"
 #include "symbols/name/name.h"
 #include "symbols/process/process.h"
-#include "symbols/sandbox/sandbox.h"
 #include "symbols/script/script.h"
-#include "symbols/symbols.h"
 #include "unwind/unwind.h"
 
 /*

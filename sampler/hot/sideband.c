@@ -26,7 +26,6 @@
 #include "symbols/image/image.h"
 #include "symbols/kernel/kernel.h"
 #include "symbols/process/process.h"
-#include "symbols/sandbox/sandbox.h"
 #include "symbols/symbols.h"
 
 /* How long replaced mappings and dead processes are kept for late samples. */

@@ -11,14 +11,9 @@
 
 #include "sampler/event/event.h"
 #include "sampler/perfdata/perfdata.h"
-#include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
 #include "symbols/kernel/kernel.h"
-#include "symbols/sandbox/sandbox.h"
-#include "symbols/script/script.h"
-#include "unwind/unwind.h"
 
-struct sandbox_answer;
 struct object_identity;
 struct perf_event_attr;
 struct perf_event_header;
@@ -30,6 +25,7 @@ struct perfdata_ref;
 struct perfdata_section;
 struct perfdata_stream;
 struct perfdata_zstd;
+struct sandbox_answer;
 
 #define LANG_RECORD_TYPE 65u /* PERF_RECORD_HEADER_EVENT_TYPE */
 
@@ -139,13 +135,13 @@ static inline uint64_t perfdata_zstd_limit(uint64_t size)
 int perfdata_bytes_copy(struct perfdata_bytes *b, const void *bytes, size_t size);
 /* Borrow @memory. */
 void perfdata_bytes_borrow(struct perfdata_bytes *b, const void *memory, size_t size);
-int perfdata_bytes_open(struct perfdata_bytes *b, int fd, const char *path, sampler_reading_fn step,
+int perfdata_bytes_open(struct perfdata_bytes *b, int fd, const char *path, file_reading_fn step,
 			struct err *e);
 int perfdata_bytes_share(const struct perfdata_bytes *b);
 void perfdata_bytes_begin(struct perfdata_bytes *b, int fd);
 int64_t perfdata_bytes_more(struct perfdata_bytes *b, uint64_t keep);
-int perfdata_bytes_wait(const struct perfdata_bytes *b, sampler_reading_fn step);
-int perfdata_bytes_finish(struct perfdata_bytes *b, const char *path, sampler_reading_fn step,
+int perfdata_bytes_wait(const struct perfdata_bytes *b, file_reading_fn step);
+int perfdata_bytes_finish(struct perfdata_bytes *b, const char *path, file_reading_fn step,
 			  struct err *e);
 void perfdata_bytes_ahead(struct perfdata_bytes *b, uint64_t offset);
 void perfdata_bytes_close(struct perfdata_bytes *b);
@@ -312,7 +308,7 @@ struct perfdata {
 	uint32_t generation;	    /* of its worker; 0: not called yet */
 	uint32_t version;	    /* of the facts that are here */
 	uint64_t facts_size;	    /* of all answers with facts */
-	sampler_reading_fn step;    /* while it is opened; or NULL */
+	file_reading_fn step;	    /* while it is opened; or NULL */
 	uint64_t step_ns;	    /* time of its next call */
 	const atomic_bool *stopped; /* by another thread; or NULL */
 	bool cancelled;		    /* a call was, by one of them */

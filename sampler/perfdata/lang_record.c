@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "symbols/base/base.h"
-#include "symbols/image/image.h"
 #include "symbols/script/script.h"
 #include "unwind/unwind.h"
 

@@ -30,7 +30,6 @@
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
 #include "symbols/image/image.h"
-#include "symbols/kernel/kernel.h"
 #include "symbols/sandbox/sandbox.h"
 
 /*
@@ -506,7 +505,7 @@ static bool is_stopped(void *ctx)
 	pd->step_ns = time_now_ns() + STEP_NS;
 	/* Relaxed: the owner waits for the thread. */
 	pd->cancelled |= pd->stopped && atomic_load_explicit(pd->stopped, memory_order_relaxed);
-	pd->cancelled |= pd->step && pd->step(0) == SAMPLER_READING_CANCEL;
+	pd->cancelled |= pd->step && pd->step(0) == FILE_READING_CANCEL;
 	return pd->cancelled;
 }
 
@@ -739,7 +738,7 @@ static int finish(struct perfdata **out, struct perfdata *pd, const char *path, 
 
 /* Read a pipe that is no stream: its first bytes were read already. */
 static int finish_whole(struct perfdata **out, struct perfdata *pd, const char *path,
-			sampler_reading_fn step, int code, struct err *e)
+			file_reading_fn step, int code, struct err *e)
 {
 	struct perfdata *whole = new_perfdata();
 
@@ -754,8 +753,7 @@ static int finish_whole(struct perfdata **out, struct perfdata *pd, const char *
 	return finish(out, whole, path, code, e);
 }
 
-int perfdata_open_step(struct perfdata **out, const char *path, sampler_reading_fn step,
-		       struct err *e)
+int perfdata_open_step(struct perfdata **out, const char *path, file_reading_fn step, struct err *e)
 {
 	/* Else a FIFO without a writer hangs here. */
 	int flags = O_RDONLY | O_CLOEXEC | (step ? O_NONBLOCK : 0);
@@ -812,7 +810,7 @@ static bool read_more(struct perfdata *pd)
 }
 
 /* Read the first records of a pipe. 1: so far; 0: it is to be read as a whole; -ECANCELED. */
-static int begin_stream(struct perfdata *pd, sampler_reading_fn step)
+static int begin_stream(struct perfdata *pd, file_reading_fn step)
 {
 	while (!pd->found.begun || !pd->events.nr) {
 		int code = perfdata_bytes_wait(&pd->bytes, step);
@@ -825,7 +823,7 @@ static int begin_stream(struct perfdata *pd, sampler_reading_fn step)
 	return 1;
 }
 
-int perfdata_open_stream(struct perfdata **out, const char *path, sampler_reading_fn step,
+int perfdata_open_stream(struct perfdata **out, const char *path, file_reading_fn step,
 			 struct err *e)
 {
 	int fd = strcmp(path, "-") ? -1 : fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0), code;

@@ -20,16 +20,16 @@
 #include "sampler/event/event.h"
 #include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
-#include "symbols/kernel/kernel.h"
 #include "symbols/sandbox/sandbox.h"
-#include "symbols/script/script.h"
 #include "unwind/unwind.h"
 
-struct script_functions;
+struct code_text;
 struct iovec;
+struct kernel_identity;
 struct perf_event_attr;
 struct perfdata;
 struct perfdata_writer;
+struct script_functions;
 
 /*
  * Frames of languages in a recording: records of a type that perf skips.
@@ -178,22 +178,6 @@ enum perfdata_record_type {
 /* Set the message for a folder of perf record --threads. Return -EISDIR. */
 int perfdata_refuse_folder(struct err *e, const char *path);
 
-/* Progress and cancellation of a recording that is opened. */
-
-/* How to go on. */
-enum sampler_reading {
-	SAMPLER_READING_GO,
-	SAMPLER_READING_DRAIN,	/* until there is no more data at the moment */
-	SAMPLER_READING_STOP,	/* show the data so far */
-	SAMPLER_READING_CANCEL, /* -ECANCELED */
-};
-
-/*
- * Decide how to go on after @bytes of a pipe. 0: there are none so far, or records are searched in
- * a file, or in what was read from the pipe; then only SAMPLER_READING_CANCEL ends that.
- */
-typedef enum sampler_reading (*sampler_reading_fn)(uint64_t bytes);
-
 struct perfdata_bytes {
 	uint64_t size;
 	int fd;		       /* -1: all of them are in memory */
@@ -297,16 +281,16 @@ extern const struct sandbox_reader perfdata_readers[PERFDATA_READERS];
  */
 
 /*
- * Open @path, with a call of @step (NULL: none) 10 times a second: see sampler_reading_fn. 0 or
+ * Open @path, with a call of @step (NULL: none) 10 times a second: see file_reading_fn. 0 or
  * -errno with a sentence: not a perf.data file, truncated, compressed without zstd …
  */
-int perfdata_open_step(struct perfdata **out, const char *path, sampler_reading_fn step,
+int perfdata_open_step(struct perfdata **out, const char *path, file_reading_fn step,
 		       struct err *e);
 /*
  * The same of a pipe, as soon as its first records are there: perfdata_more() reads on. Of another
  * file, or a recording that cannot be read as it is written: as perfdata_open_step().
  */
-int perfdata_open_stream(struct perfdata **out, const char *path, sampler_reading_fn step,
+int perfdata_open_stream(struct perfdata **out, const char *path, file_reading_fn step,
 			 struct err *e);
 /* End the reading of a pipe soon after another thread has set @stopped. */
 void perfdata_stop_by(struct perfdata *pd, const atomic_bool *stopped);

@@ -32,11 +32,8 @@
 #include "symbols/base/base.h"
 #include "symbols/base/table.h"
 #include "symbols/base/text.h"
-#include "symbols/image/image.h"
 #include "symbols/kernel/kernel.h"
-#include "symbols/process/process.h"
 #include "symbols/sandbox/sandbox.h"
-#include "symbols/script/script.h"
 
 int perfdata_refuse_folder(struct err *e, const char *path)
 {
@@ -74,10 +71,10 @@ struct pipe_reading {
 };
 
 /* Wait for data. Return 1: read it, 0: stop here, -ECANCELED. */
-static int wait_for_data(struct pipe_reading *in, int fd, sampler_reading_fn step)
+static int wait_for_data(struct pipe_reading *in, int fd, file_reading_fn step)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
-	enum sampler_reading how;
+	enum file_reading how;
 	bool ready;
 
 	for (;;) {
@@ -86,10 +83,9 @@ static int wait_for_data(struct pipe_reading *in, int fd, sampler_reading_fn ste
 			return 1;
 		how = step(in->used);
 		in->step_ns = time_now_ns() + STEP_MS * 1000000ULL;
-		if (how == SAMPLER_READING_CANCEL)
+		if (how == FILE_READING_CANCEL)
 			return -ECANCELED;
-		in->stopped = how == SAMPLER_READING_STOP ||
-			      (how == SAMPLER_READING_DRAIN && !ready);
+		in->stopped = how == FILE_READING_STOP || (how == FILE_READING_DRAIN && !ready);
 		if (in->stopped || ready)
 			return !in->stopped;
 	}
@@ -135,7 +131,7 @@ static int grow_memory(struct perfdata_bytes *b, size_t room)
 }
 
 /* Read a pipe behind the @used bytes that are there, to its end or as far as @step allows. */
-static int read_all(struct perfdata_bytes *b, uint64_t used, int fd, sampler_reading_fn step)
+static int read_all(struct perfdata_bytes *b, uint64_t used, int fd, file_reading_fn step)
 {
 	struct pipe_reading in = { .used = used };
 	ssize_t got;
@@ -157,7 +153,7 @@ static int read_all(struct perfdata_bytes *b, uint64_t used, int fd, sampler_rea
 			return -errno;
 		/* The signal that ended the writer is for this pipe, not for the screen after it.
 		 */
-		if (!got && step && step(in.used) == SAMPLER_READING_CANCEL)
+		if (!got && step && step(in.used) == FILE_READING_CANCEL)
 			return -ECANCELED;
 		if (!got)
 			break;
@@ -175,7 +171,7 @@ static int read_all(struct perfdata_bytes *b, uint64_t used, int fd, sampler_rea
  * Take over @fd, which is @path. 0 or -errno with a message; then @fd is closed. @step: called
  * while a pipe is read, or NULL.
  */
-int perfdata_bytes_open(struct perfdata_bytes *b, int fd, const char *path, sampler_reading_fn step,
+int perfdata_bytes_open(struct perfdata_bytes *b, int fd, const char *path, file_reading_fn step,
 			struct err *e)
 {
 	struct stat st;
@@ -308,7 +304,7 @@ int64_t perfdata_bytes_more(struct perfdata_bytes *b, uint64_t keep)
 }
 
 /* Wait until a pipe has data. Return 1: it has, 0: @step stops here, -ECANCELED. */
-int perfdata_bytes_wait(const struct perfdata_bytes *b, sampler_reading_fn step)
+int perfdata_bytes_wait(const struct perfdata_bytes *b, file_reading_fn step)
 {
 	struct pipe_reading in = { .used = b->size };
 
@@ -316,7 +312,7 @@ int perfdata_bytes_wait(const struct perfdata_bytes *b, sampler_reading_fn step)
 }
 
 /* Read the rest of a pipe, as perfdata_bytes_open(). */
-int perfdata_bytes_finish(struct perfdata_bytes *b, const char *path, sampler_reading_fn step,
+int perfdata_bytes_finish(struct perfdata_bytes *b, const char *path, file_reading_fn step,
 			  struct err *e)
 {
 	struct perfdata_bytes first = *b;

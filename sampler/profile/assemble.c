@@ -20,18 +20,15 @@
 
 #include "sampler/count/count.h"
 #include "sampler/event/event.h"
-#include "sampler/ring/ring.h"
+#include "sampler/profile/profile.h"
 #include "symbols/base/base.h"
 #include "symbols/base/table.h"
 #include "symbols/base/text.h"
-#include "symbols/code/code.h"
 #include "symbols/elf/elf.h"
 #include "symbols/image/image.h"
 #include "symbols/jit/jit.h"
 #include "symbols/name/name.h"
 #include "symbols/process/process.h"
-#include "symbols/sandbox/sandbox.h"
-#include "symbols/script/script.h"
 #include "symbols/symbols.h"
 
 /*
@@ -234,6 +231,30 @@ static int add_frames(struct assemble_work *w, uint32_t id, uint32_t function, u
 	if (w->nr_frames > nr_before)
 		return 0;
 	return add_line(w, &none, address, &line) ? -ENOMEM : add_frame(w, function, line);
+}
+
+/* By these a program begins, whatever it interprets: they are shown, as of one that is a stub. */
+static bool assemble_begins(const struct symbol *symbol)
+{
+	return symbol && !symbol->made_up &&
+	       (!strcmp(symbol->name.str, "main") || !strcmp(symbol->name.str, "_start"));
+}
+
+enum assemble_frame assemble_frame_of(const struct assemble_input *in, const struct place *place,
+				      const struct symbol *symbol)
+{
+	const struct object *object = place ? objects_at(in->objects, place->object) : NULL;
+
+	if (!object)
+		return ASSEMBLE_OTHER;
+	if (object->identity.kind == OBJECT_SCRIPT)
+		return ASSEMBLE_SCRIPT;
+	/* Relaxed: set once. */
+	if (atomic_load_explicit(&object->interpreter, memory_order_relaxed))
+		return assemble_begins(symbol) ? ASSEMBLE_OTHER : ASSEMBLE_INTERPRETER;
+	return object->identity.kind == OBJECT_ANON && (!symbol || symbol->made_up)
+		       ? ASSEMBLE_NAMELESS
+		       : ASSEMBLE_OTHER;
 }
 
 /* Set the kind of the code at @place. */

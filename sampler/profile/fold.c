@@ -14,12 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/event/event.h"
-#include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
 #include "symbols/base/table.h"
-#include "symbols/code/code.h"
-#include "symbols/name/name.h"
 
 #define NONE UINT32_MAX
 
@@ -429,16 +425,17 @@ void fold_tasks(const struct profile *p, const struct fold_filter *f, struct fol
 	task_tops(p, f, tasks);
 }
 
-void fold_waits(const struct profile *p, uint8_t hide_idle, double (*tasks)[WAIT_NR])
+void fold_waits(const struct profile *p, uint8_t hide_idle, double *tasks)
 {
 	assert(tasks || !p->nr_tasks);
-	memset(tasks, 0, p->nr_tasks * sizeof(*tasks));
+	memset(tasks, 0, p->nr_tasks * WAIT_NR * sizeof(*tasks));
 	for (uint32_t i = 0; i < p->nr_counts && p->stack_waits; i++) {
 		const struct profile_count *c = &p->counts[i];
 		bool idle = fold_hides(p, hide_idle, c->stack);
 
 		if (p->stack_waits[c->stack])
-			tasks[c->task][idle ? WAIT_NO : p->stack_waits[c->stack]] += c->weight;
+			tasks[c->task * WAIT_NR + (idle ? WAIT_NO : p->stack_waits[c->stack])] +=
+				c->weight;
 	}
 }
 

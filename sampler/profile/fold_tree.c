@@ -17,8 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/event/event.h"
-#include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
 
 #define NONE FOLD_NONE

@@ -9,14 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "sampler/count/count.h"
-#include "sampler/event/event.h"
-#include "sampler/profile/profile.h"
-#include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
-#include "symbols/base/text.h"
-#include "symbols/code/code.h"
-#include "symbols/name/name.h"
 
 struct assemble_input;
 struct profile;

@@ -8,7 +8,6 @@
  *
  * The list of messages, and the accounts of the last window.
  */
-#include "sampler/profile/internal.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -22,9 +21,9 @@
 
 #include "sampler/count/count.h"
 #include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
-#include "symbols/code/code.h"
 #include "symbols/image/image.h"
 #include "symbols/jit/jit.h"
 #include "symbols/script/script.h"

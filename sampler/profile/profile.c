@@ -21,11 +21,11 @@
 
 #include "sampler/count/count.h"
 #include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
 #include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
 #include "symbols/code/code.h"
-#include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 #include "symbols/image/image.h"
 #include "symbols/name/name.h"
@@ -144,20 +144,6 @@ struct profile *profile_keep(struct profile *p)
 	/* Relaxed: the caller is an owner already. */
 	atomic_fetch_add_explicit(&p->nr_keepers, 1, memory_order_relaxed);
 	return p;
-}
-
-uint32_t profile_access_pack(const struct access_kind *kind)
-{
-	return (uint32_t)kind->op | (uint32_t)kind->level << 8 | (uint32_t)kind->miss << 16 |
-	       (uint32_t)kind->tlb_miss << 17;
-}
-
-struct access_kind profile_access_kind(uint32_t packed)
-{
-	return (struct access_kind){ .op = (enum access_op)(packed & 0xff),
-				     .level = (enum access_level)(packed >> 8 & 0xff),
-				     .miss = packed >> 16 & 1,
-				     .tlb_miss = packed >> 17 & 1 };
 }
 
 void profile_free(struct profile *p)

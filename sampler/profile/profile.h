@@ -26,19 +26,18 @@
 #include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
-#include "symbols/code/code.h"
-#include "symbols/image/image.h"
-#include "symbols/name/name.h"
 #include "symbols/process/process.h"
-#include "symbols/symbols.h"
 
 struct details;
+struct listing;
 struct maps;
 struct objects;
 struct pairs;
+struct place;
 struct places;
 struct slices;
 struct stacks;
+struct symbol;
 struct symbols;
 
 /* The way user stacks are found. */
@@ -453,8 +452,19 @@ struct profile_access {
 };
 
 /* Pack and unpack the kind of an access. */
-uint32_t profile_access_pack(const struct access_kind *kind);
-struct access_kind profile_access_kind(uint32_t packed);
+static inline uint32_t profile_access_pack(const struct access_kind *kind)
+{
+	return (uint32_t)kind->op | (uint32_t)kind->level << 8 | (uint32_t)kind->miss << 16 |
+	       (uint32_t)kind->tlb_miss << 17;
+}
+
+static inline struct access_kind profile_access_kind(uint32_t packed)
+{
+	return (struct access_kind){ .op = (enum access_op)(packed & 0xff),
+				     .level = (enum access_level)(packed >> 8 & 0xff),
+				     .miss = packed >> 16 & 1,
+				     .tlb_miss = packed >> 17 & 1 };
+}
 
 /* Begins the part of a banner that says why the event is not cycles. */
 #define PROFILE_NO_CYCLES "cpu-clock instead of cycles: "
@@ -725,31 +735,9 @@ enum assemble_frame {
 	ASSEMBLE_NAMELESS /* code made at run time: as that, if one of these two is its caller */
 };
 
-/* By these a program begins, whatever it interprets: they are shown, as of one that is a stub. */
-static inline bool assemble_begins(const struct symbol *symbol)
-{
-	return symbol && !symbol->made_up &&
-	       (!strcmp(symbol->name.str, "main") || !strcmp(symbol->name.str, "_start"));
-}
-
-/* @symbol: of @place; NULL: it has none yet. */
-static inline enum assemble_frame assemble_frame_of(const struct assemble_input *in,
-						    const struct place *place,
-						    const struct symbol *symbol)
-{
-	const struct object *object = place ? objects_at(in->objects, place->object) : NULL;
-
-	if (!object)
-		return ASSEMBLE_OTHER;
-	if (object->identity.kind == OBJECT_SCRIPT)
-		return ASSEMBLE_SCRIPT;
-	/* Relaxed: set once. */
-	if (atomic_load_explicit(&object->interpreter, memory_order_relaxed))
-		return assemble_begins(symbol) ? ASSEMBLE_OTHER : ASSEMBLE_INTERPRETER;
-	return object->identity.kind == OBJECT_ANON && (!symbol || symbol->made_up)
-		       ? ASSEMBLE_NAMELESS
-		       : ASSEMBLE_OTHER;
-}
+/* Return the kind of a frame. @symbol: of @place; NULL: it has none yet. */
+enum assemble_frame assemble_frame_of(const struct assemble_input *in, const struct place *place,
+				      const struct symbol *symbol);
 
 /* A profile folded into rows: functions, processes. Pure; any thread. */
 
@@ -852,10 +840,10 @@ void fold_tasks(const struct profile *p, const struct fold_filter *f, struct fol
 double fold_cpu(const struct profile *p, const struct fold_filter *f, double *processes);
 /*
  * Sum the time of each task by kind, in nanoseconds: running, and waits by kind, into
- * @tasks[task][enum wait_kind] (one entry per task). Zero where waits are not measured. @hide_idle:
+ * @tasks (WAIT_NR of each task, by enum wait_kind). Zero where waits are not measured. @hide_idle:
  * as in a filter; hidden waits are under WAIT_NO.
  */
-void fold_waits(const struct profile *p, uint8_t hide_idle, double (*tasks)[WAIT_NR]);
+void fold_waits(const struct profile *p, uint8_t hide_idle, double *tasks);
 /*
  * Find the hottest source line of each function (index in lines, or PROFILE_NO_LINE), into @lines
  * (one entry per function). 0 or -ENOMEM.

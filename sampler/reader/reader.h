@@ -14,16 +14,16 @@
 
 #include <stdatomic.h>
 
-#include "sampler/event/event.h"
-#include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
 #include "symbols/sandbox/sandbox.h"
-#include "symbols/script/script.h"
 
-struct script_functions;
 struct counters;
 struct frame_channel_copy;
+struct lang_process;
+struct lang_slot;
 struct langreader;
+struct record_sample;
+struct script_functions;
 
 /*
  * Frames on their way from a reader to the sampler thread of its CPU: a ring of

@@ -14,16 +14,14 @@
 
 #include <sys/types.h>
 
-#include "sampler/count/count.h"
-#include "sampler/event/event.h"
-#include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
 
-struct script_functions;
 struct perf_event_attr;
 struct perf_event_header;
+struct record;
 struct recorder;
 struct recorder_lane;
+struct script_functions;
 
 /*
  * A recording of the live session: raw records from the rings to a perf.data

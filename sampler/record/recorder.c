@@ -29,15 +29,12 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "sampler/count/count.h"
 #include "sampler/event/event.h"
 #include "sampler/perfdata/perfdata.h"
 #include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
 #include "symbols/base/thread.h"
-#include "symbols/image/image.h"
 #include "symbols/process/process.h"
-#include "symbols/script/script.h"
 
 struct blackbox;
 struct script_functions;

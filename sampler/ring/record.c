@@ -19,7 +19,6 @@
 #include <sys/stat.h>
 
 #include "symbols/base/base.h"
-#include "symbols/image/image.h"
 
 /* Fields of the trailer of records that are not samples (sample_id_all). */
 #define ID_BLOCK                                                                                   \

@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "symbols/base/base.h"
-#include "symbols/image/image.h"
+#include "symbols/base/file.h"
 
 struct perf_event_header;
 struct perf_event_mmap_page;

@@ -31,15 +31,11 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "sampler/event/event.h"
-#include "sampler/profile/profile.h"
 #include "symbols/base/base.h"
 #include "symbols/base/file.h"
 #include "symbols/base/thread.h"
-#include "symbols/code/code.h"
 #include "symbols/name/name.h"
 #include "symbols/process/process.h"
-#include "symbols/script/script.h"
 #include "unwind/unwind.h"
 
 #define PAGE	  4096U

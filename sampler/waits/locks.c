@@ -20,10 +20,8 @@
 #include "symbols/base/file.h"
 #include "symbols/base/text.h"
 #include "symbols/elf/elf.h"
-#include "symbols/image/image.h"
 #include "symbols/name/name.h"
 #include "symbols/process/process.h"
-#include "symbols/sandbox/sandbox.h"
 
 /* The lock word of glibc's mutex with waiters; they wait for it to change from that. */
 #define LOCKED_WITH_WAITERS 2

@@ -22,7 +22,6 @@
 #include "sampler/profile/profile.h"
 #include "symbols/base/base.h"
 #include "symbols/base/table.h"
-#include "symbols/code/code.h"
 #include "symbols/image/image.h"
 #include "symbols/name/name.h"
 #include "symbols/process/process.h"

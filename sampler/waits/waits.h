@@ -30,14 +30,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "sampler/count/count.h"
-#include "sampler/profile/profile.h"
-#include "symbols/name/name.h"
 #include "symbols/process/process.h"
-#include "unwind/unwind.h"
 
 struct counts;
+struct history_ids;
 struct maps;
+struct profile_waits;
 struct sleep_reader;
 struct stacks;
 struct switch_queue;
@@ -121,8 +119,10 @@ uint32_t locks_find(const struct lock_task *tasks, uint32_t nr, struct lock *out
  * Any thread that may hang.
  */
 
+#define STOPPED_REGS_MAX 33 /* unwind.h: UNWIND_REGS_MAX */
+
 struct stopped {
-	uint64_t regs[UNWIND_REGS_MAX]; /* as in a sample with unwind_regs_mask() */
+	uint64_t regs[STOPPED_REGS_MAX]; /* as in a sample with unwind_regs_mask() */
 	uint64_t sp;
 	uint64_t stop_ns; /* from before the begin of the stop to its end */
 	bool whole;	  /* @copy had returned before the end of the stop */

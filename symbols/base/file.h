@@ -14,6 +14,7 @@
 
 #include <linux/capability.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "symbols/base/base.h"
@@ -34,6 +35,27 @@ struct err;
  *
  * Threads: helpers and loaders only, as a read from a file system may hang; of /proc any.
  */
+
+/* The kinds of mappings; a file is known by its inode, never by its path. */
+enum object_kind {
+	OBJECT_UNKNOWN, /* id 0: addresses outside all maps */
+	OBJECT_KERNEL,	/* id 1: kernel and modules; offset = address */
+	OBJECT_VDSO,	/* id 2: the vdso, one for all 64-bit processes */
+	OBJECT_FILE,
+	OBJECT_ANON,   /* code made at run time, heap, stack of one process; offset = address */
+	OBJECT_SCRIPT, /* code of interpreters: all (lang_place()), or one file's */
+	OBJECT_WAIT,   /* no code: the kinds of waits (wait_kind.c) */
+};
+
+struct object_identity {
+	enum object_kind kind;
+	uint32_t maj, min;
+	uint64_t ino, ino_generation;
+	uint64_t owner; /* OBJECT_ANON: id of the process incarnation */
+	uint32_t layer; /* OBJECT_ANON: number of the code at a reused address (jit.h) */
+	uint8_t build_id[20];
+	uint8_t build_id_size;
+};
 
 #define UNTRUSTED_SIZE_MAX (2ULL << 30)
 
@@ -158,5 +180,19 @@ void invoker_stay(void);
  * False: not possible.
  */
 bool invoker_become(void);
+
+/* How the read of a file or pipe that takes long goes on. */
+enum file_reading {
+	FILE_READING_GO,
+	FILE_READING_DRAIN,  /* until there is no more data at the moment */
+	FILE_READING_STOP,   /* show the data so far */
+	FILE_READING_CANCEL, /* -ECANCELED */
+};
+
+/*
+ * Decide how to go on after @bytes of a pipe. 0: there are none so far, or records are searched in
+ * a file, or in the bytes read from the pipe; then only FILE_READING_CANCEL ends that.
+ */
+typedef enum file_reading (*file_reading_fn)(uint64_t bytes);
 
 #endif

@@ -21,6 +21,8 @@
 
 #include "symbols/base/table.h"
 
+#include "symbols/base/thread.h"
+
 #define SLOTS_MIN 64u
 #define SLOTS_MAX (1u << 31)
 

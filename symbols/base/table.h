@@ -294,27 +294,4 @@ size_t intern_memory(const struct intern *t);
 /* Return the bytes that the next intern_grow() will add. Builder only. */
 size_t intern_growth(const struct intern *t);
 
-/*
- * ThreadSanitizer does not see the grace periods of liburcu. A lock-free reader ends
- * with grace_reader_done(table), and the writer calls grace_waited(table) after
- * waiting, before it frees. No code without SAN=thread.
- */
-#ifdef __has_feature
-#if __has_feature(thread_sanitizer)
-#define GRACE_TSAN
-#endif
-#elif defined(__SANITIZE_THREAD__)
-#define GRACE_TSAN
-#endif
-
-#ifdef GRACE_TSAN
-void __tsan_acquire(void *addr);
-void __tsan_release(void *addr);
-#define grace_reader_done(table) __tsan_release(table)
-#define grace_waited(table)	 __tsan_acquire(table)
-#else
-#define grace_reader_done(table) ((void)(table))
-#define grace_waited(table)	 ((void)(table))
-#endif
-
 #endif

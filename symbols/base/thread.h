@@ -22,7 +22,6 @@
 #include <urcu-qsbr.h>
 
 #include "symbols/base/base.h"
-#include "symbols/base/table.h"
 
 struct helpers;
 
@@ -181,6 +180,29 @@ void helper_job_leave(struct job *job);
  * this thread. -ETIME: abandoned.
  */
 int helpers_call(struct helpers *h, struct job *job, uint64_t deadline_ns);
+
+/*
+ * ThreadSanitizer does not see the grace periods of liburcu. A lock-free reader ends
+ * with grace_reader_done(table), and the writer calls grace_waited(table) after
+ * waiting, before it frees. No code without SAN=thread.
+ */
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+#define GRACE_TSAN
+#endif
+#elif defined(__SANITIZE_THREAD__)
+#define GRACE_TSAN
+#endif
+
+#ifdef GRACE_TSAN
+void __tsan_acquire(void *addr);
+void __tsan_release(void *addr);
+#define grace_reader_done(table) __tsan_release(table)
+#define grace_waited(table)	 __tsan_acquire(table)
+#else
+#define grace_reader_done(table) ((void)(table))
+#define grace_waited(table)	 ((void)(table))
+#endif
 
 /*
  * Free memory that readers of urcu-qsbr may still use, on a separate thread.

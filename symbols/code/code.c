@@ -28,20 +28,15 @@
 
 #include "symbols/base/base.h"
 #include "symbols/base/file.h"
-#include "symbols/base/table.h"
 #include "symbols/base/text.h"
 #include "symbols/base/thread.h"
 #include "symbols/dwarf/dwarf.h"
-#include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 #include "symbols/image/image.h"
-#include "symbols/java/java.h"
 #include "symbols/jit/jit.h"
 #include "symbols/kernel/kernel.h"
 #include "symbols/name/name.h"
-#include "symbols/process/process.h"
-#include "symbols/sandbox/sandbox.h"
-#include "symbols/script/script.h"
+#include "symbols/name/naming.h"
 
 /*
  * Lines of a source file; the source of a function of a script, found, read, and cut to the

@@ -17,11 +17,11 @@
 #include <sys/types.h>
 
 #include "symbols/base/base.h"
-#include "symbols/dwarf/dwarf.h"
-#include "symbols/name/name.h"
-#include "symbols/sandbox/sandbox.h"
 
+struct lines;
+struct naming;
 struct reading;
+struct sandbox_reader;
 struct symtab;
 
 extern const struct sandbox_reader disasm_reader;

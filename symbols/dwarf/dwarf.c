@@ -25,9 +25,7 @@
 #include <zlib.h>
 
 #include "symbols/base/base.h"
-#include "symbols/base/file.h"
 #include "symbols/base/text.h"
-#include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 #include "symbols/sandbox/sandbox.h"
 

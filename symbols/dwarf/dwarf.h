@@ -12,17 +12,16 @@
 #ifndef SYMBOLS_DWARF_DWARF_H
 #define SYMBOLS_DWARF_DWARF_H
 
-#include "symbols/elf/elf.h"
 #include "symbols/image/image.h"
 #include "symbols/name/name.h"
-#include "symbols/sandbox/sandbox.h"
 
-struct inlines;
 struct dwarf_sandbox;
+struct inlines;
 struct jvm_table_chain;
 struct lines_job;
 struct lines_object;
 struct places;
+struct sandbox_reader;
 struct symtab;
 
 /*

@@ -10,16 +10,16 @@
 #include <stdint.h>
 
 #include "symbols/dwarf/dwarf.h"
-#include "symbols/elf/elf.h"
-#include "symbols/name/name.h"
 #include "symbols/sandbox/sandbox.h"
+
+struct elffile;
 
 #define DWARF_SANDBOX_ROWS 65536U /* rows of lines in one call */
 
-struct inlines;
 struct dwarf;
-struct dwarf_sandbox;
 struct dwarf_frame;
+struct dwarf_sandbox;
+struct inlines;
 
 #define INLINES_MEMORY_MAX (128UL << 20)
 /* Of the paths, beside the chains. */

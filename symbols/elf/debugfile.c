@@ -22,7 +22,7 @@
 #include "symbols/base/base.h"
 #include "symbols/base/file.h"
 #include "symbols/base/thread.h"
-#include "symbols/sandbox/sandbox.h"
+#include "symbols/elf/elf.h"
 
 /* The folders in which libdebuginfod may have its cache. */
 static const struct {

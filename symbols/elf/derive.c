@@ -263,7 +263,7 @@ static void reach(struct piece *p, uint32_t off, uint8_t size)
 			p->flags[i] |= p->guess ? DOUBTED : VISITED;
 }
 
-/* Return whether states depend on what was at @off up to now. */
+/* Return whether states depend on the code at @off. */
 static bool is_used(const struct piece *p, uint32_t off)
 {
 	assert(off < p->code.size);

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "symbols/elf/eh_frame.h"
+#include "symbols/elf/elf.h"
 
 #define TAIL_CODE   64 /* bytes of a function that only leads on to another one */
 #define TAIL_INSNS  16

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "symbols/base/base.h"
-#include "symbols/elf/eh_frame.h"
+#include "symbols/elf/elf.h"
 
 /* Pointer encodings: LSB Core 5.0, 10.5.1. */
 enum {

@@ -27,6 +27,7 @@
 
 #include "symbols/base/base.h"
 #include "symbols/base/thread.h"
+#include "symbols/elf/elf.h"
 #include "symbols/sandbox/sandbox.h"
 
 #define SHSTR_SIZE_MAX	 (4U << 20)

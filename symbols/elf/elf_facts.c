@@ -19,6 +19,7 @@
 
 #include "symbols/base/base.h"
 #include "symbols/base/file.h"
+#include "symbols/elf/elf.h"
 #include "symbols/sandbox/sandbox.h"
 
 #define ELFFACTS_VARS_MAX 16U

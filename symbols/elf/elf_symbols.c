@@ -19,7 +19,8 @@
 #include <string.h>
 
 #include "symbols/base/base.h"
-#include "symbols/elf/eh_frame.h"
+#include "symbols/base/table.h"
+#include "symbols/elf/elf.h"
 
 #define FUNCTION_MAX (1U << 20)
 #define REMEMBER_MAX 8U

@@ -12,7 +12,6 @@
 #include <sys/mman.h>
 
 #include "symbols/base/base.h"
-#include "symbols/elf/eh_frame.h"
 
 struct image *image_stub(const struct image *image)
 {

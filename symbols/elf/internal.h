@@ -9,10 +9,6 @@
 #include <stdint.h>
 
 #include "symbols/base/base.h"
-#include "symbols/base/file.h"
-#include "symbols/base/thread.h"
-#include "symbols/elf/elf.h"
-#include "symbols/sandbox/sandbox.h"
 
 struct ehhdr;
 struct elffile;

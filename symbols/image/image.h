@@ -22,14 +22,15 @@
 #include "symbols/base/file.h"
 #include "symbols/base/text.h"
 #include "symbols/base/thread.h"
-#include "symbols/elf/elf.h"
 #include "symbols/sandbox/sandbox.h"
 
 struct codemap;
+struct elffile;
 struct fetch;
 struct helpers;
 struct image;
 struct objects;
+struct untrusted_file;
 struct watch;
 
 #define BACKOFF_MAX 64U
@@ -89,16 +90,6 @@ extern const struct sandbox_reader image_readers[IMAGE_READERS];
  * and a stub with the load segments (image->away) replaces it until the object is requested again.
  */
 
-enum object_kind {
-	OBJECT_UNKNOWN, /* id 0: addresses outside all maps */
-	OBJECT_KERNEL,	/* id 1: kernel and modules; offset = address */
-	OBJECT_VDSO,	/* id 2: the vdso, one for all 64-bit processes */
-	OBJECT_FILE,
-	OBJECT_ANON,   /* code made at run time, heap, stack of one process; offset = address */
-	OBJECT_SCRIPT, /* code of interpreters: all (lang_place()), or one file's */
-	OBJECT_WAIT,   /* no code: the kinds of waits (wait_kind.c) */
-};
-
 enum { OBJECT_ID_UNKNOWN, OBJECT_ID_KERNEL, OBJECT_ID_VDSO, OBJECT_ID_FIRST };
 
 enum object_state {
@@ -111,16 +102,6 @@ enum object_state {
 
 /* A reason: the file is not the one of the recording. */
 #define OBJECT_REPLACED "replaced since the recording"
-
-struct object_identity {
-	enum object_kind kind;
-	uint32_t maj, min;
-	uint64_t ino, ino_generation;
-	uint64_t owner; /* OBJECT_ANON: id of the process incarnation */
-	uint32_t layer; /* OBJECT_ANON: number of the code at a reused address (jit.h) */
-	uint8_t build_id[20];
-	uint8_t build_id_size;
-};
 
 /* Of object->debug, where debug information is there and not read. */
 #define OBJECT_DEBUG_NOT_READ "debug information not read: "

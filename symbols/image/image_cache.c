@@ -5,7 +5,6 @@
  *
  * Runs on: any thread for objects; for images the loader, which reads no file.
  */
-#include "symbols/image/internal.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -29,7 +28,8 @@
 #include "symbols/base/text.h"
 #include "symbols/base/thread.h"
 #include "symbols/elf/elf.h"
-#include "symbols/sandbox/sandbox.h"
+#include "symbols/image/image.h"
+#include "symbols/image/internal.h"
 
 /*
  * The table of objects, in chunks that never move.

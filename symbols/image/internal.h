@@ -7,12 +7,6 @@
 #include <sys/types.h>
 
 #include "symbols/base/base.h"
-#include "symbols/base/file.h"
-#include "symbols/base/text.h"
-#include "symbols/base/thread.h"
-#include "symbols/elf/elf.h"
-#include "symbols/image/image.h"
-#include "symbols/sandbox/sandbox.h"
 
 struct backoff;
 struct image;

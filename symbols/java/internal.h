@@ -4,17 +4,13 @@
 #define SYMBOLS_JAVA_INTERNAL_H
 
 #include "symbols/base/base.h"
-#include "symbols/base/thread.h"
 #include "symbols/elf/elf.h"
 #include "symbols/java/java.h"
 #include "symbols/jit/jit.h"
-#include "symbols/process/process.h"
-#include "symbols/sandbox/sandbox.h"
-#include "symbols/script/script.h"
 
-struct sandbox_answer;
-struct script_log;
 struct code_text;
+struct jitcode;
+struct job;
 struct jvm_read;
 struct jvm_read_blob;
 struct jvm_read_frame;
@@ -24,7 +20,9 @@ struct jvm_read_job_chain;
 struct jvm_read_job_frame;
 struct jvm_table;
 struct jvm_table_kept;
-struct jitcode;
+struct remote;
+struct sandbox_answer;
+struct script_log;
 struct vmstructs;
 
 /*

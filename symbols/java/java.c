@@ -13,11 +13,8 @@
 
 #include "symbols/base/base.h"
 #include "symbols/base/thread.h"
-#include "symbols/elf/elf.h"
 #include "symbols/image/image.h"
 #include "symbols/jit/jit.h"
-#include "symbols/process/process.h"
-#include "symbols/sandbox/sandbox.h"
 #include "symbols/script/script.h"
 
 #define JVM_TABLE_INTERVAL_NS 100000000ULL /* at least between two scans */

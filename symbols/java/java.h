@@ -14,18 +14,16 @@
 
 #include "symbols/base/base.h"
 #include "symbols/base/thread.h"
-#include "symbols/elf/elf.h"
 #include "symbols/jit/jit.h"
 #include "symbols/process/process.h"
-#include "symbols/sandbox/sandbox.h"
-#include "symbols/script/script.h"
 
-struct script_log;
 struct code_text;
 struct helpers;
 struct jvm_table_entry;
 struct maps;
 struct objects;
+struct sandbox_reader;
+struct script_log;
 
 /* Static fields are addresses, others offsets in bytes. UINT64_MAX: not there (optional ones). */
 struct vmstructs {

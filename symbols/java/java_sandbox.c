@@ -20,7 +20,6 @@
 #include "symbols/base/file.h"
 #include "symbols/base/table.h"
 #include "symbols/base/thread.h"
-#include "symbols/elf/elf.h"
 #include "symbols/process/process.h"
 #include "symbols/sandbox/sandbox.h"
 

@@ -19,10 +19,7 @@
 #include "symbols/base/thread.h"
 #include "symbols/elf/elf.h"
 #include "symbols/image/image.h"
-#include "symbols/jit/jit.h"
 #include "symbols/process/process.h"
-#include "symbols/sandbox/sandbox.h"
-#include "symbols/script/script.h"
 
 /*
  * The table of the code of one JVM. Runs on: a helper; a worker; a replay.

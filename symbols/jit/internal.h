@@ -6,11 +6,7 @@
 #include <sys/types.h>
 
 #include "symbols/base/base.h"
-#include "symbols/base/thread.h"
-#include "symbols/image/image.h"
 #include "symbols/jit/jit.h"
-#include "symbols/process/process.h"
-#include "symbols/sandbox/sandbox.h"
 
 struct helpers;
 struct jitcode;
@@ -25,6 +21,7 @@ struct jitreads;
 struct jitreads_end;
 struct perfmap;
 struct perfmap_symbol;
+struct watch;
 
 #define JITCODE_NAME_MAX 512U /* bytes of one; the rest is cut */
 

@@ -18,8 +18,6 @@
 #include "symbols/base/base.h"
 #include "symbols/base/thread.h"
 #include "symbols/image/image.h"
-#include "symbols/process/process.h"
-#include "symbols/sandbox/sandbox.h"
 
 struct helpers;
 struct jitcode;
@@ -27,6 +25,7 @@ struct jitdumps_entry;
 struct maps;
 struct objects;
 struct perfmaps_entry;
+struct sandbox_reader;
 
 /*
  * How the frames of a JIT's code are laid out, for the unwinder: an immutable

@@ -23,7 +23,6 @@
 #include "symbols/image/image.h"
 #include "symbols/process/process.h"
 #include "symbols/sandbox/sandbox.h"
-#include "symbols/script/script.h"
 
 /*
  * The reader of jitdumps. It keeps nothing between two parts: lines of a function in the next part

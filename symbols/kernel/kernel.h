@@ -14,12 +14,12 @@
 
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
-#include "symbols/sandbox/sandbox.h"
 
 struct helpers;
 struct kallsyms;
 struct kallsyms_job;
 struct ksyms;
+struct sandbox_reader;
 
 /*
  * The symbol list of the kernel, /proc/kallsyms: text symbols of the kernel,

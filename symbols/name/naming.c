@@ -18,14 +18,13 @@
 #include "symbols/base/file.h"
 #include "symbols/base/table.h"
 #include "symbols/base/text.h"
-#include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 #include "symbols/image/image.h"
 #include "symbols/java/java.h"
 #include "symbols/jit/jit.h"
 #include "symbols/kernel/kernel.h"
+#include "symbols/name/naming.h"
 #include "symbols/process/process.h"
-#include "symbols/sandbox/sandbox.h"
 #include "symbols/script/script.h"
 
 /*

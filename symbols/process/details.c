@@ -29,7 +29,6 @@
 #include "symbols/base/table.h"
 #include "symbols/base/text.h"
 #include "symbols/sandbox/sandbox.h"
-#include "symbols/script/script.h"
 
 #define DETAILS_COMMAND_MAX 512		    /* bytes kept of a command line */
 #define OLD_NS		    10000000000ULL  /* programs change their command lines */

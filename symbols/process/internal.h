@@ -14,16 +14,16 @@
 #include "symbols/base/table.h"
 #include "symbols/base/text.h"
 #include "symbols/base/thread.h"
-#include "symbols/image/image.h"
 #include "symbols/process/process.h"
-#include "symbols/script/script.h"
 
 struct details;
 struct ended;
+struct lang_desc;
 struct mapping;
 struct maps;
 struct maps_event;
 struct maps_interpreter;
+struct object;
 struct objects;
 struct process_details;
 struct process_thread;

@@ -35,12 +35,14 @@
 #include <sys/types.h>
 
 #include "symbols/base/base.h"
+#include "symbols/base/file.h"
 #include "symbols/base/text.h"
-#include "symbols/image/image.h"
-#include "symbols/script/script.h"
 
 struct details;
+struct lang_desc;
+struct lang_process;
 struct maps;
+struct object;
 struct objects;
 struct sandbox_reader;
 struct space;
@@ -82,6 +84,28 @@ void code_owner_done(struct code_owner *o);
  *
  * Threads: all functions take one mutex, never held while /proc is read.
  */
+
+/* Why a task waits, found in its stack (name.h). */
+enum wait_kind {
+	WAIT_NO,	/* not a wait */
+	WAIT_RUNNING,	/* on a CPU: exact times only, without a stack */
+	WAIT_QUEUE,	/* runnable, in a run queue */
+	WAIT_LOCK,	/* futex, kernel mutex */
+	WAIT_CONDITION, /* condition variable, barrier */
+	WAIT_POLL,	/* poll, epoll, select, io_uring: for an event */
+	WAIT_SLEEP,	/* for a time */
+	WAIT_PIPE,	/* pipe, socket, terminal */
+	WAIT_DISK,
+	WAIT_FAULT,   /* page fault */
+	WAIT_CHILD,   /* wait4(), pthread_join() */
+	WAIT_KTHREAD, /* a kernel thread waits for work */
+	WAIT_OTHER,
+	WAIT_ASLEEP, /* asleep; the kind is found in the stack */
+	WAIT_LONG,   /* the same, WAIT_LONG_NS and more */
+	WAIT_FOUND,  /* no kind: a mark below it, of a wait found in /proc */
+	WAIT_CUT,    /* no kind: the outermost frame of a wait with unknown callers */
+	WAIT_NR,
+};
 
 /* The name of a program, as in its process context (OpenTelemetry's OTEP 4719). */
 enum service_fact {

@@ -21,7 +21,6 @@
 #include "symbols/base/base.h"
 #include "symbols/base/file.h"
 #include "symbols/base/thread.h"
-#include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 #include "symbols/image/image.h"
 #include "symbols/sandbox/sandbox.h"

@@ -11,15 +11,11 @@
 #include <sys/types.h>
 
 #include "symbols/base/base.h"
-#include "symbols/base/thread.h"
 #include "symbols/elf/elf.h"
-#include "symbols/sandbox/sandbox.h"
 #include "symbols/script/script.h"
 
 struct code_key;
-struct script_log;
 struct code_text;
-struct script_functions;
 struct detect_file;
 struct elffile;
 struct lang_function;
@@ -36,6 +32,8 @@ struct line_ends_key;
 struct line_ends_text;
 struct php_layout;
 struct py_layout;
+struct script_functions;
+struct script_log;
 struct v8_entry;
 struct v8_inlined;
 struct v8_layout;

@@ -20,13 +20,12 @@
 #include <sys/types.h>
 
 #include "symbols/base/base.h"
-#include "symbols/base/table.h"
 #include "symbols/base/thread.h"
-#include "symbols/sandbox/sandbox.h"
 
-struct script_log;
-struct script_functions;
 struct object;
+struct sandbox_reader;
+struct script_functions;
+struct script_log;
 
 /* A function that was read from the memory of a process. Pure; any thread. */
 

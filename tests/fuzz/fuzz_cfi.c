@@ -5,7 +5,6 @@
  * FUZZ: unwind
  */
 #include "tests/unwind/row_at.h"
-#include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 #include "symbols/script/script.h"
 

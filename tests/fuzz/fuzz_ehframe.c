@@ -5,12 +5,13 @@
  * .eh_frame_hdr before it: a result equals the FDE.
  * FUZZ: symbols
  */
-#include "symbols/elf/eh_frame.h"
 #include "symbols/elf/internal.h"
 
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "symbols/elf/elf.h"
 
 #define VADDR 0x10000ULL
 

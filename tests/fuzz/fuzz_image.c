@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "tests/makers/detect.h"
-#include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 #include "symbols/image/internal.h"
 #include "symbols/base/base.h"

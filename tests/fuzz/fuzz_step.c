@@ -6,7 +6,6 @@
  * FUZZ: unwind
  */
 #include "unwind/internal.h"
-#include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 #include "symbols/image/image.h"
 #include "symbols/script/script.h"

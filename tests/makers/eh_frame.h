@@ -13,7 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 
 #define EH_VADDR 0x100000ULL

@@ -72,9 +72,9 @@ static void put_raw(uint64_t id, uint64_t time)
 	put(&file, raw, sizeof(raw));
 }
 
-static enum sampler_reading go_on(uint64_t bytes)
+static enum file_reading go_on(uint64_t bytes)
 {
-	return SAMPLER_READING_GO;
+	return FILE_READING_GO;
 }
 
 /* Open standard input, a pipe with @file; *@end: to write more. */

@@ -19,6 +19,7 @@
 #include "sampler/count/count.h"
 #include "symbols/base/base.h"
 #include "symbols/base/table.h"
+#include "symbols/base/thread.h"
 #include "symbols/name/name.h"
 
 #define NR_THREADS 8

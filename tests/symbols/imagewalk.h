@@ -9,7 +9,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 
 /* Look up all symbols and their names. Return a sum of the bytes. */

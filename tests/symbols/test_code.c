@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "symbols/kernel/kernel.h"
-#include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 #include "symbols/dwarf/dwarf.h"
 #include "symbols/symbols.h"

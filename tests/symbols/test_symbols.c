@@ -21,7 +21,6 @@
 #include <urcu-qsbr.h>
 
 #include "symbols/base/base.h"
-#include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 #include "symbols/name/name.h"
 #include "symbols/symbols.h"

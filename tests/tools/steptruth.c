@@ -24,7 +24,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 #include "symbols/image/image.h"
 #include "tests/unwind/row_at.h"

@@ -11,7 +11,6 @@
 #include "tests/prelude_rcu.h"
 
 #include "symbols/base/base.h"
-#include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 #include "tests/makers/eh_frame.h"
 #include "tests/unwind/world.h"

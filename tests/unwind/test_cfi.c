@@ -16,7 +16,6 @@
 
 #include "symbols/base/base.h"
 #include "tests/makers/eh_frame.h"
-#include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 #include "symbols/image/image.h"
 #include "symbols/script/script.h"

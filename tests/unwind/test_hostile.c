@@ -21,7 +21,6 @@
 #include "tests/unwind/shot.h"
 #include "symbols/base/base.h"
 #include "symbols/sandbox/sandbox.h"
-#include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 #include "symbols/process/process.h"
 

@@ -18,7 +18,6 @@
 #include "tests/makers/eh_frame.h"
 #include "symbols/base/base.h"
 #include "symbols/sandbox/sandbox.h"
-#include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 #include "symbols/process/process.h"
 

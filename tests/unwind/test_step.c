@@ -15,7 +15,6 @@
 #include "tests/makers/eh_frame.h"
 #include "tests/yardstick.h"
 #include "symbols/base/base.h"
-#include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 #include "symbols/image/image.h"
 #include "symbols/process/process.h"

@@ -15,13 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sampler/event/event.h"
-#include "sampler/perfdata/perfdata.h"
 #include "sampler/profile/profile.h"
 #include "sampler/sampler.h"
 #include "symbols/base/base.h"
 #include "symbols/base/thread.h"
-#include "symbols/code/code.h"
 
 #define SHOW_MS 250
 
@@ -39,9 +36,9 @@ static bool is_interrupted(void)
 }
 
 /* Decide whether opening the file goes on. */
-static enum sampler_reading step(uint64_t bytes)
+static enum file_reading step(uint64_t bytes)
 {
-	return is_interrupted() ? SAMPLER_READING_CANCEL : SAMPLER_READING_GO;
+	return is_interrupted() ? FILE_READING_CANCEL : FILE_READING_GO;
 }
 
 /* Wait for the profile; NULL: interrupted. */

@@ -28,7 +28,7 @@
 #include "sampler/sampler.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
-#include "symbols/code/code.h"
+#include "ui/cli/cli.h"
 #include "ui/text/text.h"
 
 /* The keys are part of the NDJSON contract; they follow enum unwind_stop. */

@@ -16,11 +16,10 @@
 #include "sampler/event/event.h"
 #include "sampler/profile/profile.h"
 #include "sampler/ring/ring.h"
-#include "sampler/sampler.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
-#include "symbols/code/code.h"
 #include "symbols/name/name.h"
+#include "ui/cli/cli.h"
 #include "ui/text/text.h"
 
 #define SCHEMA 1
@@ -416,7 +415,7 @@ static void put_name(json_t *o, const struct profile_process *p)
 
 /* Write the time of one process by the state of its threads, in seconds of the window. */
 static json_t *process_times(const struct profile *p, uint32_t process, const struct by_process *by,
-			     double (*tasks)[WAIT_NR])
+			     const double *tasks)
 {
 	json_t *o = json_object(), *threads = json_array();
 	double sums[WAIT_NR] = { 0 };
@@ -428,10 +427,12 @@ static json_t *process_times(const struct profile *p, uint32_t process, const st
 
 		json_object_set_new(t, "tid", json_integer(p->tasks[i].tid));
 		for (int k = WAIT_RUNNING; k < WAIT_NR; k++) {
-			sums[k] += tasks[i][k];
-			if (tasks[i][k] > 0)
+			double time = tasks[i * WAIT_NR + (uint32_t)k];
+
+			sums[k] += time;
+			if (time > 0)
 				json_object_set_new(t, wait_kind_key((enum wait_kind)k),
-						    number(tasks[i][k] / 1e9));
+						    number(time / 1e9));
 		}
 		json_array_append_new(threads, t);
 	}
@@ -447,7 +448,7 @@ static json_t *process_times(const struct profile *p, uint32_t process, const st
 static json_t *waits(const struct profile *p)
 {
 	json_t *o = json_object(), *list = json_array();
-	double(*tasks)[WAIT_NR] = calloc(p->nr_tasks + 1ULL, sizeof(*tasks));
+	double *tasks = calloc(p->nr_tasks + 1ULL, WAIT_NR * sizeof(*tasks));
 	struct by_process by;
 	bool grouped = group_tasks(p, &by);
 

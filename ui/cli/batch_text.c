@@ -18,10 +18,9 @@
 
 #include "sampler/event/event.h"
 #include "sampler/profile/profile.h"
-#include "sampler/sampler.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
-#include "symbols/code/code.h"
+#include "ui/cli/cli.h"
 #include "ui/text/text.h"
 
 #define SYMBOL_COLS_MAX 60

@@ -23,6 +23,7 @@
 #include "symbols/base/base.h"
 #include "symbols/base/file.h"
 #include "symbols/base/thread.h"
+#include "ui/cli/cli.h"
 
 #define NAME_TRIES 16
 #define LONG_NS	   500000000ull

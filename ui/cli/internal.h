@@ -8,11 +8,8 @@
 #include <stdio.h>
 
 #include "sampler/profile/profile.h"
-#include "sampler/sampler.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
-#include "ui/cli/cli.h"
-#include "ui/key/key.h"
 
 struct settings;
 

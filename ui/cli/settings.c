@@ -21,15 +21,11 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "sampler/count/count.h"
-#include "sampler/event/event.h"
-#include "sampler/profile/profile.h"
 #include "sampler/sampler.h"
 #include "symbols/base/base.h"
 #include "symbols/base/file.h"
 #include "symbols/base/text.h"
-#include "symbols/code/code.h"
-#include "ui/draw/draw.h"
+#include "ui/cli/cli.h"
 #include "ui/key/key.h"
 
 #define FILE_MAX  (64u << 10)

@@ -12,11 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/event/event.h"
 #include "sampler/profile/profile.h"
 #include "sampler/sampler.h"
 #include "symbols/base/text.h"
-#include "symbols/code/code.h"
 
 #define SCHEMA 1
 

@@ -7,7 +7,6 @@
  * Invariant: a cell of width 2 is followed by one of width 0 in the same row; no other cell has
  * width 0.
  */
-#include "ui/draw/internal.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -20,6 +19,7 @@
 
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
+#include "ui/draw/draw.h"
 
 static const struct cell blank = { .text = " ", .width = 1 };
 

@@ -18,8 +18,8 @@
 
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
-#include "ui/key/key.h"
 
+struct key;
 struct terminal;
 
 /*

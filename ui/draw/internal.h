@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #include "symbols/base/base.h"
-#include "symbols/base/text.h"
 #include "ui/draw/draw.h"
 
 #define THEME_HUES 4u

@@ -7,6 +7,9 @@
  */
 #include "ui/draw/internal.h"
 
+/* Before <term.h>, which has a macro key_find. */
+#include "ui/key/key.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +29,6 @@
 #include <wchar.h>
 
 #include "symbols/base/base.h"
-#include "ui/key/key.h"
 
 #define NCURSES_WIDECHAR 1
 

@@ -13,7 +13,6 @@
 
 #include "sampler/profile/profile.h"
 #include "symbols/base/base.h"
-#include "symbols/base/text.h"
 
 enum { BLACK, RED, GREEN, YELLOW, BLUE, MAGENTA, CYAN, WHITE };
 

@@ -22,12 +22,9 @@
 
 #include "sampler/event/event.h"
 #include "sampler/profile/profile.h"
-#include "sampler/ring/ring.h"
-#include "sampler/sampler.h"
 #include "symbols/base/base.h"
 #include "symbols/base/table.h"
 #include "symbols/base/text.h"
-#include "symbols/code/code.h"
 #include "ui/cli/cli.h"
 #include "ui/text/text.h"
 

@@ -13,10 +13,8 @@
 
 #include "sampler/event/event.h"
 #include "sampler/profile/profile.h"
-#include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
-#include "symbols/code/code.h"
 
 enum category { CATEGORY_OTHER, CATEGORY_USER, CATEGORY_KERNEL, CATEGORY_JIT, CATEGORY_LANGUAGE };
 

@@ -9,11 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sampler/profile/profile.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
 #include "ui/export/export.h"
-#include "ui/text/text.h"
+
+struct profile;
+struct profile_event;
+struct profile_function;
+struct profile_process;
 
 /* Most bytes of an export. */
 #define OUT_MAX (1ull << 30)

@@ -16,12 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/event/event.h"
 #include "sampler/profile/profile.h"
-#include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
-#include "symbols/code/code.h"
 
 /* Fields of the messages. */
 enum { DATA_RESOURCE_PROFILES = 1, DATA_DICTIONARY };

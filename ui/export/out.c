@@ -22,11 +22,8 @@
 
 #include "sampler/event/event.h"
 #include "sampler/profile/profile.h"
-#include "sampler/sampler.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
-#include "symbols/code/code.h"
-#include "ui/cli/cli.h"
 
 /*
  * A growing buffer, and numbers in the C locale.

@@ -15,12 +15,9 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "sampler/event/event.h"
 #include "sampler/profile/profile.h"
-#include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
-#include "symbols/code/code.h"
 
 /* Fields of the messages. */
 enum {

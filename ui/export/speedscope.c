@@ -11,10 +11,8 @@
 #include <errno.h>
 
 #include "sampler/profile/profile.h"
-#include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
-#include "symbols/code/code.h"
 #include "ui/text/text.h"
 
 #define PROCESSES_MAX 100

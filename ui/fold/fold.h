@@ -103,10 +103,10 @@ struct folds_entry {
 		struct folds_tree tree;
 		struct fold_callers callers;
 		struct fold_processes processes;
-		struct fold_task *tasks;  /* by task */
-		double (*times)[WAIT_NR]; /* by task and enum wait_kind */
-		double *shares;		  /* by function: of the event's weight, in itself */
-		double *ratios;		  /* by function, RATIOS_MAX of each */
+		struct fold_task *tasks; /* by task */
+		double *times;		 /* by task, WAIT_NR of each */
+		double *shares;		 /* by function: of the event's weight, in itself */
+		double *ratios;		 /* by function, RATIOS_MAX of each */
 	};
 };
 
@@ -262,9 +262,9 @@ const struct fold_callers *folds_callers(const struct ui_state *st);
 const struct fold_processes *folds_processes(const struct ui_state *st);
 /* By task, all samples of the shown event. */
 const struct fold_task *folds_tasks(const struct ui_state *st);
-/* By task, its time by enum wait_kind, in nanoseconds; WAIT_NO: hidden idle waits. Zero where waits
- * are not measured. */
-const double (*folds_times(const struct ui_state *st))[WAIT_NR];
+/* By task, WAIT_NR of each: its time by enum wait_kind, in nanoseconds; WAIT_NO: hidden idle waits.
+ * Zero where waits are not measured. */
+const double *folds_times(const struct ui_state *st);
 /* The history, NULL: it is of another scope; and the key of the shown scope. */
 const struct trend *folds_trend(const struct ui_state *st);
 uint64_t folds_key(const struct ui_state *st, const struct profile *p);

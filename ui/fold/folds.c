@@ -19,14 +19,10 @@
 
 #include "sampler/event/event.h"
 #include "sampler/profile/profile.h"
-#include "sampler/ring/ring.h"
-#include "sampler/sampler.h"
 #include "symbols/base/base.h"
 #include "symbols/base/table.h"
 #include "symbols/base/text.h"
 #include "symbols/base/thread.h"
-#include "symbols/code/code.h"
-#include "symbols/name/name.h"
 #include "ui/cli/cli.h"
 #include "ui/state/state.h"
 #include "ui/text/text.h"
@@ -466,11 +462,11 @@ const struct fold_task *folds_tasks(const struct ui_state *st)
 	return e ? e->tasks : NULL;
 }
 
-const double (*folds_times(const struct ui_state *st))[WAIT_NR]
+const double *folds_times(const struct ui_state *st)
 {
 	const struct folds_entry *e = request(st, FOLDS_TIMES, false);
 
-	return e ? (const double(*)[WAIT_NR])e->times : NULL;
+	return e ? e->times : NULL;
 }
 
 /* ---- the shown scope ---- */
@@ -1528,7 +1524,7 @@ static void free_tasks(struct folds_entry *e)
 
 static bool make_times(const struct profile *p, struct folds_entry *e)
 {
-	e->times = malloc((p->nr_tasks + 1ULL) * sizeof(*e->times));
+	e->times = malloc((p->nr_tasks + 1ULL) * WAIT_NR * sizeof(*e->times));
 	if (e->times)
 		fold_waits(p, e->input.config.filter.hide_idle, e->times);
 	return e->times;

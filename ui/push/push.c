@@ -25,12 +25,10 @@
 
 #include "sampler/event/event.h"
 #include "sampler/profile/profile.h"
-#include "sampler/sampler.h"
 #include "symbols/base/base.h"
 #include "symbols/base/file.h"
 #include "symbols/base/text.h"
 #include "symbols/base/thread.h"
-#include "symbols/code/code.h"
 #include "ui/cli/cli.h"
 #include "ui/export/export.h"
 #include "ui/text/text.h"

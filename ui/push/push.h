@@ -14,11 +14,11 @@
 #ifndef UI_PUSH_PUSH_H
 #define UI_PUSH_PUSH_H
 
-#include "sampler/profile/profile.h"
 #include "symbols/base/base.h"
-#include "ui/cli/cli.h"
 
+struct profile;
 struct push;
+struct pushed;
 
 /* From the command line; all borrowed until push_new() returns. */
 struct push_config {

@@ -32,7 +32,6 @@
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
 #include "symbols/base/thread.h"
-#include "symbols/code/code.h"
 #include "ui/cli/cli.h"
 #include "ui/export/export.h"
 #include "ui/text/text.h"

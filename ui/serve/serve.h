@@ -15,7 +15,6 @@
 #ifndef UI_SERVE_SERVE_H
 #define UI_SERVE_SERVE_H
 
-#include "sampler/sampler.h"
 #include "symbols/base/base.h"
 #include "ui/cli/cli.h"
 

@@ -21,9 +21,7 @@
 #include "sampler/sampler.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
-#include "symbols/code/code.h"
 #include "ui/cli/cli.h"
-#include "ui/draw/draw.h"
 #include "ui/key/key.h"
 #include "ui/text/text.h"
 

@@ -18,21 +18,20 @@
 
 #include "sampler/event/event.h"
 #include "sampler/profile/profile.h"
-#include "sampler/sampler.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
 #include "ui/cli/cli.h"
-#include "ui/draw/draw.h"
-#include "ui/key/key.h"
 #include "ui/text/text.h"
 
 struct arrows;
 struct file_worker;
 struct folding;
 struct folds;
+struct glyphs;
 struct packages;
 struct sampler;
 struct ui_state;
+struct user_keys;
 
 /*
  * Rows of a view, and the list that holds them. Runs on: the main thread.

@@ -19,10 +19,13 @@
 #include <string.h>
 #include <sys/types.h>
 
-#include "sampler/profile/profile.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
 
+struct profile;
+struct profile_event;
+struct profile_function;
+struct strip_matcher;
 struct users;
 
 /* Which rate of an event to show. Pure. */

@@ -15,7 +15,7 @@
 #include "sampler/sampler.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
-#include "symbols/code/code.h"
+#include "symbols/name/name.h"
 #include "ui/draw/draw.h"
 #include "ui/fold/fold.h"
 #include "ui/key/key.h"
@@ -306,7 +306,7 @@ static void draw_who(const struct ui_state *st, struct canvas *c, unsigned int r
 /* Sum the time of the shown tasks by enum wait_kind. Running time counts where a clock is shown. */
 static double sum_kinds(const struct ui_state *st, double sums[static WAIT_NR])
 {
-	const double(*times)[WAIT_NR] = times_on(st) ? folds_times(st) : NULL;
+	const double *times = times_on(st) ? folds_times(st) : NULL;
 	struct fold_filter f;
 	double all = 0;
 
@@ -316,7 +316,7 @@ static double sum_kinds(const struct ui_state *st, double sums[static WAIT_NR])
 		return 0;
 	for (uint32_t i = 0; i < st->shown->nr_tasks; i++)
 		for (int k = 0; k < WAIT_NR && fold_passes_task(st->shown, &f, i); k++)
-			sums[k] += times[i][k];
+			sums[k] += times[i * WAIT_NR + (uint32_t)k];
 	if (!ui_state_also(st, st->shown))
 		sums[WAIT_RUNNING] = 0;
 	for (int k = WAIT_RUNNING; k < WAIT_NR; k++)

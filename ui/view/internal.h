@@ -3,11 +3,9 @@
 #ifndef UI_VIEW_INTERNAL_H
 #define UI_VIEW_INTERNAL_H
 
-#include "sampler/profile/profile.h"
 #include "ui/draw/draw.h"
 #include "ui/fold/fold.h"
 #include "ui/key/key.h"
-#include "ui/state/state.h"
 #include "ui/text/text.h"
 #include "ui/view/view.h"
 
@@ -16,6 +14,8 @@ struct fold_filter;
 struct folds_tree;
 struct foot;
 struct list;
+struct profile;
+struct row;
 struct ui_state;
 struct view;
 struct view_field;

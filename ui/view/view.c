@@ -15,8 +15,6 @@
 #include "sampler/profile/profile.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
-#include "symbols/code/code.h"
-#include "ui/cli/cli.h"
 #include "ui/draw/draw.h"
 #include "ui/fold/fold.h"
 #include "ui/key/key.h"

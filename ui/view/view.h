@@ -15,12 +15,12 @@
 #define UI_VIEW_VIEW_H
 
 #include "sampler/profile/profile.h"
-#include "ui/draw/draw.h"
 #include "ui/state/state.h"
-#include "ui/text/text.h"
 
 struct arrows;
+struct canvas;
 struct folds_tree;
+struct match;
 
 void arrows_fini(struct arrows *a);
 

@@ -21,7 +21,6 @@
 
 #include "sampler/event/event.h"
 #include "sampler/profile/profile.h"
-#include "sampler/ring/ring.h"
 #include "sampler/sampler.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"

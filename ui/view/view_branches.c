@@ -9,7 +9,6 @@
 
 #include "sampler/profile/profile.h"
 #include "sampler/ring/ring.h"
-#include "sampler/sampler.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
 #include "ui/draw/draw.h"

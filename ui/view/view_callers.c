@@ -14,10 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "sampler/event/event.h"
 #include "sampler/profile/profile.h"
-#include "sampler/ring/ring.h"
-#include "sampler/sampler.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
 #include "ui/cli/cli.h"

@@ -19,7 +19,6 @@
 #include "sampler/sampler.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
-#include "symbols/code/code.h"
 #include "ui/draw/draw.h"
 #include "ui/fold/fold.h"
 #include "ui/key/key.h"

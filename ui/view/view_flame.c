@@ -17,12 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/event/event.h"
 #include "sampler/profile/profile.h"
-#include "sampler/ring/ring.h"
-#include "sampler/sampler.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
+#include "symbols/name/name.h"
 #include "ui/draw/draw.h"
 #include "ui/fold/fold.h"
 #include "ui/key/key.h"

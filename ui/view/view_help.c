@@ -14,7 +14,6 @@
 
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
-#include "symbols/code/code.h"
 #include "ui/draw/draw.h"
 #include "ui/key/key.h"
 #include "ui/state/state.h"

@@ -9,10 +9,8 @@
 #include <string.h>
 
 #include "sampler/profile/profile.h"
-#include "sampler/sampler.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
-#include "symbols/code/code.h"
 #include "ui/draw/draw.h"
 #include "ui/key/key.h"
 #include "ui/state/state.h"

@@ -10,11 +10,8 @@
 #include <string.h>
 
 #include "sampler/profile/profile.h"
-#include "sampler/ring/ring.h"
-#include "sampler/sampler.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
-#include "symbols/code/code.h"
 #include "ui/cli/cli.h"
 #include "ui/draw/draw.h"
 #include "ui/fold/fold.h"

@@ -17,13 +17,9 @@
 #include "sampler/count/count.h"
 #include "sampler/event/event.h"
 #include "sampler/profile/profile.h"
-#include "sampler/ring/ring.h"
-#include "sampler/sampler.h"
 #include "symbols/base/base.h"
 #include "symbols/base/table.h"
 #include "symbols/base/text.h"
-#include "symbols/code/code.h"
-#include "symbols/name/name.h"
 #include "ui/cli/cli.h"
 #include "ui/draw/draw.h"
 #include "ui/fold/fold.h"
@@ -567,7 +563,7 @@ static uint32_t leader_of(const struct leaders *l, uint32_t task)
 
 /* Add the time by kind of the tasks that count to their rows. */
 static void add_times(struct list *list, const struct leaders *l, const struct fold_filter *filter,
-		      const double (*times)[WAIT_NR], uint32_t *rows)
+		      const double *times, uint32_t *rows)
 {
 	for (uint32_t i = 0; i < list->nr; i++) {
 		const struct row *row = &list->rows[i];
@@ -581,8 +577,10 @@ static void add_times(struct list *list, const struct leaders *l, const struct f
 		uint32_t row = fold_passes_task(l->p, filter, i) ? rows[leader_of(l, i)] : 0;
 
 		for (int k = 0; row && k < WAIT_NR; k++) {
-			list->rows[row - 1].waits[k] += (float)times[i][k];
-			list->waits[k] += (float)times[i][k];
+			float time = (float)times[i * WAIT_NR + (uint32_t)k];
+
+			list->rows[row - 1].waits[k] += time;
+			list->waits[k] += time;
 		}
 	}
 }
@@ -605,7 +603,7 @@ static int add_waits(const struct ui_state *st, struct list *list)
 {
 	const struct profile *p = st->shown;
 	struct leaders l;
-	const double(*times)[WAIT_NR] = p->stack_waits ? folds_times(st) : NULL;
+	const double *times = p->stack_waits ? folds_times(st) : NULL;
 	struct fold_filter filter;
 	uint32_t *rows;
 

@@ -13,9 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "sampler/event/event.h"
 #include "sampler/profile/profile.h"
-#include "sampler/sampler.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
 #include "ui/draw/draw.h"

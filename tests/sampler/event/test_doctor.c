@@ -164,12 +164,12 @@ TEST(test_jits)
 
 	expect(&f, "JIT maps", DOCTOR_OK, "no process", "");
 	f.nr_jits = 2;
-	f.jits[0] = (struct jitcheck){ 7, "node", "start it with: node --perf-basic-prof" };
-	f.jits[1] = (struct jitcheck){ 8, "node", "start it with: node --perf-basic-prof" };
+	f.jits[0] = (struct doctor_jit){ 7, "node", "start it with: node --perf-basic-prof" };
+	f.jits[1] = (struct doctor_jit){ 8, "node", "start it with: node --perf-basic-prof" };
 	expect(&f, "JIT maps", DOCTOR_NOTE, "node (7), node (8)",
 	       "node: start it with: node --perf");
 	f.nr_jits = 9;
-	f.jits[2] = (struct jitcheck){ 9, "java", "jcmd" };
+	f.jits[2] = (struct doctor_jit){ 9, "java", "jcmd" };
 	expect(&f, "JIT maps", DOCTOR_NOTE, "java (9) and others", "; java: jcmd");
 }
 

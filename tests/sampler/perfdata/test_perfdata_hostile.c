@@ -80,9 +80,9 @@ static void begin(void (*fn)(struct sandbox_call *c, unsigned int nr))
 	nr_ids = 0;
 }
 
-static enum sampler_reading go_on(uint64_t bytes)
+static enum file_reading go_on(uint64_t bytes)
 {
-	return SAMPLER_READING_GO;
+	return FILE_READING_GO;
 }
 
 /* Open a stream at standard input; returns the end to write to. */

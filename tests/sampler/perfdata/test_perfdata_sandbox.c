@@ -234,9 +234,9 @@ TEST(test_not_writable)
 static uint32_t nr_steps;
 
 /* Give up after a third of a second. */
-static enum sampler_reading give_up(uint64_t bytes)
+static enum file_reading give_up(uint64_t bytes)
 {
-	return ++nr_steps > 3 ? SAMPLER_READING_CANCEL : SAMPLER_READING_GO;
+	return ++nr_steps > 3 ? FILE_READING_CANCEL : FILE_READING_GO;
 }
 
 /* A hanging reader of a file is given up when the user does so. */

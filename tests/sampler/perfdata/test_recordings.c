@@ -449,27 +449,27 @@ TEST(test_cut_before_events)
 static int nr_steps;
 
 /* Let the data through, then stop; the pipe is still open. */
-static enum sampler_reading stop_later(uint64_t bytes)
+static enum file_reading stop_later(uint64_t bytes)
 {
-	return ++nr_steps > 2 && bytes ? SAMPLER_READING_STOP : SAMPLER_READING_GO;
+	return ++nr_steps > 2 && bytes ? FILE_READING_STOP : FILE_READING_GO;
 }
 
 /* Wait for no more data than is in the pipe. */
-static enum sampler_reading drain(uint64_t bytes)
+static enum file_reading drain(uint64_t bytes)
 {
 	nr_steps++;
-	return SAMPLER_READING_DRAIN;
+	return FILE_READING_DRAIN;
 }
 
-static enum sampler_reading cancel(uint64_t bytes)
+static enum file_reading cancel(uint64_t bytes)
 {
-	return SAMPLER_READING_CANCEL;
+	return FILE_READING_CANCEL;
 }
 
 /* A pipe that stays open is read as far as wanted, and the note says so. */
 TEST(test_open_pipe)
 {
-	static const sampler_reading_fn fns[] = { stop_later, drain };
+	static const file_reading_fn fns[] = { stop_later, drain };
 	struct perfdata *pd;
 	struct err e = { "" };
 	char path[64];

@@ -15,6 +15,7 @@ int main(void)
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "symbols/elf/elf.h"
 #include "symbols/elf/internal.h"
 
 /* clang-format off */

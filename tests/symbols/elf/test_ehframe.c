@@ -3,7 +3,6 @@
  * The walk over .eh_frame: made sections with every kind of damage, and the
  * real ones of this machine against elfutils' reader.
  */
-#include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 
 #include "tests/prelude.h"

@@ -14,7 +14,7 @@
 
 #include "symbols/base/base.h"
 #include "tests/makers/eh_frame.h"
-#include "symbols/elf/eh_frame.h"
+#include "symbols/elf/elf.h"
 
 #define HDR_VADDR 0xf0000ULL
 #define CODE_AT	  0x1000ULL

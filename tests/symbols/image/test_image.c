@@ -21,7 +21,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/elf/eh_frame.h"
+#include "symbols/elf/elf.h"
+#include "symbols/image/image.h"
 #include "symbols/image/internal.h"
 #include "tests/makers/elf.h"
 #include "tests/symbols/imagewalk.h"

@@ -14,6 +14,7 @@
 #include "symbols/image/image.h"
 #include "symbols/jit/jit.h"
 #include "symbols/java/java.h"
+#include "symbols/name/naming.h"
 
 static uint32_t ksyms_nr(struct ksyms *k)
 {

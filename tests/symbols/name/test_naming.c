@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "symbols/name/naming.h"
 #include "symbols/script/script.h"
 #include "symbols/name/name.h"
 #include "symbols/base/base.h"

@@ -20,7 +20,6 @@
 #include "symbols/base/text.h"
 #include "symbols/sandbox/sandbox.h"
 #include "symbols/image/internal.h"
-#include "symbols/elf/eh_frame.h"
 #include "symbols/elf/elf.h"
 #include "symbols/code/internal.h"
 #include "tests/makers/elf.h"

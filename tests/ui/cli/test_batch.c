@@ -3,6 +3,7 @@
  * Batch: one literal profile, both sinks, read back field by field.
  * Live: takes about a second of CPU time, or more.
  */
+#include "ui/cli/cli.h"
 #include "ui/cli/internal.h"
 
 #include "sampler/profile/profile.h"
