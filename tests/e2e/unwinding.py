@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Checks of live samples for unwinding.sh, on the requested number of samples, however long that takes.
 
-unwinding.py copies PID     a stack that needs larger copies than the default
-unwinding.py verified       each sample also by libunwind
-unwinding.py hostile FILE   the chains of honest and of spoilt programs
+unwinding.py copies PID LARGE   a stack that changes, and one that needs larger copies than the default
+unwinding.py verified           each sample also by libunwind
+unwinding.py hostile FILE       the chains of honest and of spoilt programs
 """
 import collections, json, os, subprocess, sys, time
 
@@ -32,7 +32,7 @@ def until(reached, *options):
     return ticks
 
 
-def copies(pid):
+def copies(pid, large):
     def warned(ticks):
         return any(n["key"] == "truncated" and n["severity"] == "warn" and "2048" in n["fix"]
                    for n in ticks[-1]["notices"])
@@ -44,7 +44,7 @@ def copies(pid):
     ticks = until(warned, "--stack-size=1024", "-p", pid)
     if not warned(ticks):
         wrong(f"stack copies of 1024 bytes: {ticks[-1]['notices']}")
-    ticks = until(whole, "--stack-size=auto", "-p", pid)
+    ticks = until(whole, "--stack-size=auto", "-p", large)
     sizes = [t["stack_size"] for t in ticks]
     steps = sorted(set(sizes))
     print("--stack-size=auto:", *steps)
