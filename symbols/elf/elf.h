@@ -8,7 +8,8 @@
  * The room does: finds its parts, within limits, in the order of the ELF and LSB specifications;
  * never trusts an offset.
  *
- * Not for: lines and inlined functions (symbols/dwarf), names of places (symbols/name).
+ * Not for: lines and inlined functions (symbols/dwarf), names of places (symbols/name), running the
+ * instructions of unwind tables (unwind).
  */
 #ifndef SYMBOLS_ELF_ELF_H
 #define SYMBOLS_ELF_ELF_H
