@@ -1079,7 +1079,7 @@ struct gate_slot {
 	uint8_t verdict;
 };
 
-/* What a process has read in a second. */
+/* The reads of a process in one second. */
 struct read_budget {
 	uint64_t second;
 	uint32_t pid, nr_reads;

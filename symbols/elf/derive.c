@@ -7,12 +7,12 @@
  */
 #include "symbols/elf/internal.h"
 
-#include "symbols/base/table.h"
-
 #include <assert.h>
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "symbols/base/table.h"
 
 #define PIECE_MAX	(512u << 10) /* bytes analysed together */
 #define PASSES_MAX	64	     /* over a piece: each new jump table needs another one */
@@ -129,7 +129,7 @@ struct piece {
 	uint32_t rows_seen[ROWS_SEEN]; /* numbers, by their hash */
 	uint64_t visits, visits_max;
 	bool again;  /* a new block begins inside a visited one */
-	bool anew;   /* a function begins where that makes states wrong */
+	bool stale;  /* states are wrong: a function begins in code that they depend on */
 	bool guess;  /* blocks found now are guessed */
 	bool failed; /* out of memory, or over budget */
 	struct jump *jumps;
@@ -274,7 +274,7 @@ static bool is_used(const struct piece *p, uint32_t off)
 static void begin_function(struct piece *p, uint32_t off)
 {
 	assert(off < p->code.size);
-	p->anew |= !(p->flags[off] & START) && is_used(p, off);
+	p->stale |= !(p->flags[off] & START) && is_used(p, off);
 	p->flags[off] |= START;
 	p->end = 0;
 }
@@ -761,6 +761,7 @@ static bool follow_label(struct piece *p, uint32_t off, uint64_t value,
 {
 	uint64_t to = (uint64_t)derive_number(value);
 	uint32_t start, last = 0;
+	bool found = false;
 
 	if (derive_kind(value) == DERIVE_NUMBER && inside(p, to)) {
 		enter(p, (uint32_t)(to - p->code.vaddr), s);
@@ -775,9 +776,10 @@ static bool follow_label(struct piece *p, uint32_t off, uint64_t value,
 			continue;
 		enter(p, k, s);
 		last = k;
+		found = true;
 	}
 	mark_tabled(p, start, last);
-	return last;
+	return found;
 }
 
 static void add_jump(struct piece *p, uint32_t off, const struct derive_state *s)
@@ -1177,17 +1179,17 @@ static void reset(struct piece *p)
 		p->nr_sure = p->nr_jumps = 0;
 	p->nr_facts = p->nr_sure;
 	p->nr_work = 0;
-	p->again = p->anew = false;
+	p->again = p->stale = false;
 }
 
 /*
- * Repeat from the starts until no block begins inside another one; at first go on with the states
- * that are there, unless something makes them wrong.
+ * Repeat from the starts until no block begins inside another one. @go_on: keep the states that are
+ * there, unless they are stale.
  */
 static void settle(struct piece *p, bool go_on)
 {
 	for (int pass = 0; pass < PASSES_MAX && !p->failed; pass++) {
-		if (pass || !go_on || p->again || p->anew)
+		if (pass || !go_on || p->again || p->stale)
 			reset(p);
 		p->asked_end = 0;
 		enter_starts(p);
