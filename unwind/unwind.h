@@ -108,7 +108,7 @@ struct unwind_result {
 	enum unwind_stop stop;
 	/* Truncated: an address in the stack outside its copies, or below sp; 0: not known. */
 	uint64_t wanted;
-	bool asked;	 /* a new object was requested: wake the loader after the batch */
+	bool asked;	 /* something is being read: wake the loader after the batch, walk again */
 	bool maps_stale; /* pc outside all mappings: call maps_ask() */
 	uint32_t place[UNWIND_FRAMES_MAX];
 	/* Look-up pcs, as perf script prints them: the pc, then return addresses minus one. */

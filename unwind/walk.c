@@ -452,6 +452,31 @@ static int by_fp_root(struct walk *w)
 	return UNWIND_COMPLETE;
 }
 
+/* Put the question @q of code of the process: until it has an answer, walk again. */
+static void ask(const struct walk *w, struct call_question q)
+{
+	q.pid = (pid_t)w->in->pid;
+	q.machine = w->u->arch->machine;
+	call_ask(&q);
+	w->out->asked = true;
+}
+
+/* Return the image of the code at a return address, with its object @m; NULL: there is none yet. */
+static const struct image *image_there(const struct walk *w, const struct mapping *m)
+{
+	/* Acquire: pairs with the loader's release of a finished image. */
+	const struct image *image = atomic_load_explicit(&m->object->image, memory_order_acquire);
+
+	if (image && !image->away)
+		return image;
+	if (m->object->identity.kind == OBJECT_FILE &&
+	    atomic_load_explicit(&m->object->state, memory_order_relaxed) < OBJECT_FAILED) {
+		object_want(m->object);
+		w->out->asked = true;
+	}
+	return NULL;
+}
+
 static bool begins_behind(const struct image *image, uint64_t vaddr)
 {
 	struct ehframe_fde next;
@@ -463,13 +488,11 @@ static bool begins_behind(const struct image *image, uint64_t vaddr)
 static bool returns_into_function(const struct walk *w, uint64_t pc)
 {
 	const struct mapping *m = pc ? space_find(w->in->space, pc - 1, w->in->time_ns) : NULL;
-	/* Acquire: pairs with the loader's release of a finished image. */
-	const struct image *image =
-		m && m->exec ? atomic_load_explicit(&m->object->image, memory_order_acquire) : NULL;
+	const struct image *image = m && m->exec ? image_there(w, m) : NULL;
 	struct ehframe_fde fde;
 	uint64_t vaddr;
 
-	return image && !image->away && image->machine == w->u->arch->machine &&
+	return image && image->machine == w->u->arch->machine &&
 	       image_vaddr(image, m->offset + (pc - 1 - m->start), &vaddr) &&
 	       ehframe_find(&image->eh, vaddr, &fde) && !begins_behind(image, vaddr);
 }
@@ -532,11 +555,7 @@ static bool by_thunk(struct walk *w, bool popped)
 	key = hash_u64(pc ^ hash_u64(CALL_THUNK ^ hash_u64(w->serial))) | 8;
 	switch (call_site(key, &words)) {
 	case CALL_UNKNOWN:
-		w->out->asked |= call_ask(&(struct call_question){ .key = key,
-								   .address = pc,
-								   .pid = (pid_t)w->in->pid,
-								   .machine = arch->machine,
-								   .kind = CALL_THUNK });
+		ask(w, (struct call_question){ .key = key, .address = pc, .kind = CALL_THUNK });
 		return false;
 	case CALL_REACHES:
 		break;
@@ -689,10 +708,9 @@ static uint64_t function_start(const struct walk *w, uint64_t pc)
 	struct ehframe_fde fde;
 	uint64_t vaddr;
 
-	/* Acquire: pairs with the loader's release of a finished image. */
 	if (m && m->object->identity.kind == OBJECT_FILE)
-		image = atomic_load_explicit(&m->object->image, memory_order_acquire);
-	return image && !image->away && image_vaddr(image, m->offset + (pc - m->start), &vaddr) &&
+		image = image_there(w, m);
+	return image && image_vaddr(image, m->offset + (pc - m->start), &vaddr) &&
 			       ehframe_find(&image->eh, vaddr, &fde)
 		       ? pc - (vaddr - fde.start)
 		       : 0;
@@ -717,11 +735,7 @@ static bool is_called_inside(struct walk *w, uint64_t pc, uint64_t sp, uint64_t 
 	key = hash_u64(*back ^ hash_u64(CALL_INSIDE ^ hash_u64(w->serial))) | 8;
 	switch (call_site(key, &to)) {
 	case CALL_UNKNOWN:
-		w->out->asked |= call_ask(&(struct call_question){ .key = key,
-								   .address = *back,
-								   .pid = (pid_t)w->in->pid,
-								   .machine = w->u->arch->machine,
-								   .kind = CALL_INSIDE });
+		ask(w, (struct call_question){ .key = key, .address = *back, .kind = CALL_INSIDE });
 		return false;
 	case CALL_REACHES:
 		return to > start && to <= pc;
@@ -1083,6 +1097,28 @@ static int to_caller(struct walk *w, const struct step_input *in, const struct a
 }
 
 /*
+ * Before a step of @in from an innermost or interrupted frame, of which the tables may not say all:
+ * leave out return addresses of its inner calls. True: it was a thunk, its caller is current now.
+ */
+static bool by_exact(struct walk *w, const struct step_input *in)
+{
+	struct row_frame f = apply_begin(w->u->arch, &w->f);
+	const struct cfi_rule *rule;
+	uint64_t row;
+
+	if (!w->exact || step_rule(w->u->step, in, &rule) != STEP_CALLER)
+		return false;
+	row = row_pack(&rule->row);
+	if (by_thunk(w, may_be_thunk(w, row)))
+		return true;
+	if (w->out->nr == 1 && row_kind(row) == ROW_SIMPLE && f.has_sp) {
+		leave_inner_calls(w, row, &f);
+		arch_set(&w->f, w->u->arch->sp, f.sp);
+	}
+	return false;
+}
+
+/*
  * Unwind by libunwind with the FDE that covers the look-up pc; or admit a row of
  * a proven program.
  */
@@ -1090,7 +1126,7 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		   const struct ehframe_fde *fde)
 {
 	struct unwinder *u = w->u;
-	const struct arch_frame from = w->f;
+	struct arch_frame from;
 	const struct step_input in = {
 		.copy = &w->copy,
 		.object = w->mapping->object,
@@ -1101,18 +1137,18 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		.once = requests_once(w),
 		.first = w->out->nr == 1,
 	};
-	const uint64_t flags = derived_flags(&image->eh, fde);
+	uint64_t flags = derived_flags(&image->eh, fde), word;
 	const struct cfi_rule *rule = NULL;
 	enum step_result result;
 	bool signal = false;
-	uint64_t word;
 
 	if (wants_row(w))
 		step_rule(u->step, &in, &rule);
 	if (rule && admit_proven(w, rule, flags))
 		return WALK_AGAIN;
-	if (rule && w->exact && by_thunk(w, may_be_thunk(w, row_pack(&rule->row))))
+	if (by_exact(w, &in))
 		return WALK_ON;
+	from = w->f;
 	if (rule && rule->row.kind == CFI_SWITCH) {
 		admit(w, row_pack(&rule->row));
 		return by_switch(w);
@@ -1227,11 +1263,8 @@ static bool by_stub(struct walk *w)
 		return false;
 	switch (call_site(key, &frame)) {
 	case CALL_UNKNOWN:
-		w->out->asked |= call_ask(&(struct call_question){ .key = key,
-								   .address = w->pc + 1,
-								   .pid = (pid_t)w->in->pid,
-								   .machine = arch->machine,
-								   .kind = CALL_STUB });
+		ask(w,
+		    (struct call_question){ .key = key, .address = w->pc + 1, .kind = CALL_STUB });
 		return false;
 	case CALL_REACHES:
 		break;
@@ -1465,16 +1498,14 @@ static enum call_verdict find_caller(struct walk *w, uint64_t function, enum cal
 		key = hash_u64(word ^ hash_u64(function ^ hash_u64(key))) | 8;
 		switch (call_site(key, &site)) {
 		case CALL_UNKNOWN:
-			w->out->asked |= asks++ < PROBE_ASKS &&
-					 call_ask(&(struct call_question){
-						 .key = key,
-						 .address = word,
-						 .function = function,
-						 .pid = (pid_t)w->in->pid,
-						 .machine = w->u->arch->machine,
-						 .depth = (uint8_t)depth,
-						 .kind = kind,
-					 });
+			if (asks++ < PROBE_ASKS)
+				ask(w, (struct call_question){
+					       .key = key,
+					       .address = word,
+					       .function = function,
+					       .depth = (uint8_t)depth,
+					       .kind = kind,
+				       });
 			break;
 		case CALL_REACHES:
 			at = site & ((1ULL << CALL_SITE_BITS) - 1);
@@ -1518,20 +1549,6 @@ static int refuse_caller(struct walk *w)
 	return UNWIND_PROBE;
 }
 
-static void ask_call(struct walk *w, uint64_t key)
-{
-	const struct arch_ops *arch = w->u->arch;
-	const struct call_question q = {
-		.key = key,
-		.address = w->pc + 1,
-		.function = w->guessed ? function_start(w, w->out->ip[w->out->nr - 1]) : 0,
-		.pid = (pid_t)w->in->pid,
-		.machine = arch->machine,
-	};
-
-	w->out->asked |= call_ask(&q);
-}
-
 /* Return a number of the function with the frame before: all its instructions share an answer. */
 static uint64_t callee_key(const struct walk *w)
 {
@@ -1559,7 +1576,13 @@ static int prove_call(struct walk *w)
 	key = hash_u64(w->guessed ? key ^ hash_u64(callee_key(w)) : key) | 8;
 	switch (call_verdict(key)) {
 	case CALL_UNKNOWN:
-		ask_call(w, key);
+		ask(w,
+		    (struct call_question){
+			    .key = key,
+			    .address = w->pc + 1,
+			    .function = w->guessed ? function_start(w, w->out->ip[w->out->nr - 1])
+						   : 0,
+		    });
 		w->guessed = true;
 		break;
 	case CALL_NONE:
@@ -1663,12 +1686,7 @@ static bool is_put_there(struct walk *w, uint32_t i)
 	if (!bare && (start != pc || function_start(w, w->out->ip[i - 1]) == pc))
 		return false;
 	if (v == CALL_UNKNOWN)
-		w->out->asked |=
-			call_ask(&(struct call_question){ .key = key,
-							  .address = pc,
-							  .function = pc,
-							  .pid = (pid_t)w->in->pid,
-							  .machine = w->u->arch->machine });
+		ask(w, (struct call_question){ .key = key, .address = pc, .function = pc });
 	return v == CALL_NONE || (v == CALL_REACHES && !bare);
 }
 

@@ -394,12 +394,8 @@ bool pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 		p->asked = true; /* its place is in the queue of the loader, which reads the code */
 		return false;
 	}
-	/* Its frames are known; whether a call leads to one of them is being read. */
-	if (may_wait && p->lang == PIPELINE_LANG_NO && p->stop == UNWIND_COMPLETE &&
-	    p->user.asked && p->user.nr_guessed)
-		return false;
-	/* The process or an object is being read; frames of a language would be lost. */
-	if (may_wait && p->lang == PIPELINE_LANG_NO && p->stop == UNWIND_PENDING)
+	/* The process, an object or code is being read; frames of a language would be lost. */
+	if (may_wait && p->lang == PIPELINE_LANG_NO && (p->user.asked || p->stop == UNWIND_PENDING))
 		return false;
 	pipeline_count(p, stats, s, event);
 	return true;

@@ -1221,10 +1221,7 @@ static bool leaves_inside(struct unwinder *u, uint64_t at, uint64_t back, uint32
 	shot.regs[SHOT_SP] = 0x10000;
 	shot.size = 0x100;
 	memcpy(shot.stack, (uint64_t[]){ outer + back, 1, 2, 3, caller }, 40);
-	/*
-	 * The first time there is no row, the second time no answer. Whether it is a thunk is a
-	 * question about the pc.
-	 */
+	/* Whether it is a thunk is a question about the pc. */
 	for (int i = 0; i < 3; i++) {
 		in = input();
 		in.pid = (uint32_t)getpid();
@@ -1236,17 +1233,28 @@ static bool leaves_inside(struct unwinder *u, uint64_t at, uint64_t back, uint32
 	return result.nr > 1 && !result.nr_guessed && result.ip[1] == caller - 1;
 }
 
+/* Walks in which nothing was unknown are the same without rows: @nr of the ones before. */
+static void check_verified(const struct unwinder *u, uint64_t nr)
+{
+	struct unwind_stats s;
+
+	unwind_stats(u, &s);
+	assert_int_equal(s.nr_verified, nr);
+	assert_int_equal(s.nr_verify_differ, 0);
+}
+
 TEST(test_call_inside, set_up)
 {
-	const struct unwind_config config = { .ask_calls = true };
+	const struct unwind_config config = { .ask_calls = true, .verify_every = 1 };
 	struct unwinder *u;
 
 	world_must(unwind_new_with(&u, world.places, world.objects, &config, NULL));
-	assert_true(leaves_inside(u, 17, 6, 2));
+	assert_true(leaves_inside(u, 17, 6, 1));
 	/* Not in the part that was called; behind a call of the whole function; behind none. */
 	assert_false(leaves_inside(u, 12, 6, 1));
 	assert_false(leaves_inside(u, 17, 11, 1));
 	assert_false(leaves_inside(u, 17, 13, 1));
+	check_verified(u, 4 * 3 - 4);
 	unwind_free(u);
 }
 
@@ -1303,7 +1311,7 @@ static bool leaves_thunk(struct unwinder *u, uint64_t at, uint64_t first, uint64
 
 TEST(test_thunk, set_up)
 {
-	const struct unwind_config config = { .ask_calls = true };
+	const struct unwind_config config = { .ask_calls = true, .verify_every = 1 };
 	const uint64_t start = (uintptr_t)by_thunk, caller = (uintptr_t)recurse + 8;
 	struct unwinder *u;
 
@@ -1313,6 +1321,7 @@ TEST(test_thunk, set_up)
 	assert_true(leaves_thunk(u, 19, caller, 1, 1)); /* no thunk */
 	assert_true(leaves_thunk(u, 32, start + 25, caller, 1));
 	assert_true(leaves_thunk(u, 36, (uintptr_t)take, caller, 1));
+	check_verified(u, 5 * 3 - 5);
 	/* Without questions, as in a recording: by the mended table. */
 	unwind_free(u);
 	world_must(unwind_new_with(&u, world.places, world.objects, NULL, NULL));
@@ -1487,6 +1496,7 @@ TEST(test_pending_then_there, set_up)
 	world_find(&fresh, getpid());
 	in = input();
 	in.space = fresh.space;
+	check_verified(fresh.row, 0);
 	unwind_sample(fresh.row, &in, &result);
 	assert_int_equal(result.stop, UNWIND_PENDING);
 	assert_int_equal(result.nr, 1);
@@ -1495,6 +1505,7 @@ TEST(test_pending_then_there, set_up)
 	unwind_sample(fresh.row, &in, &result);
 	assert_int_equal(result.stop, UNWIND_PENDING);
 	assert_false(result.asked);
+	check_verified(fresh.row, 0);
 	world_load(&fresh, getpid());
 	in.space = fresh.space;
 	unwind_sample(fresh.row, &in, &result);
@@ -1650,7 +1661,7 @@ TEST(test_sums, set_up)
 	assert_true(s.nr_row_hits > s.nr_steps);
 	assert_int_equal(s.nr_rows_differ, 0);
 	assert_int_equal(s.nr_verify_differ, 0);
-	assert_true(s.nr_verified == s.nr_samples);
+	assert_in_range(s.nr_verified, s.nr_samples * 99 / 100, s.nr_samples);
 }
 
 static uint64_t cpu_ns(void)

@@ -537,14 +537,15 @@ TEST(test_waits_for_proof, setup, teardown)
 	assert_true(pipeline_sample(f->pipeline, &f->stats, &s, 0, 0x1c0, false));
 	assert_int_equal(f->stats.guessed, 1);
 	/* The question is there already. */
-	assert_true(pipeline_sample(f->pipeline, &f->stats, &s, 0, 0x1c0, true));
-	assert_int_equal(f->stats.guessed, 2);
+	assert_false(pipeline_sample(f->pipeline, &f->stats, &s, 0, 0x1c0, true));
+	assert_int_equal(f->stats.guessed, 1);
 	/* A new question, of a stack that is not complete. */
 	stack[3] += 16;
 	stack[6] = 5;
-	assert_true(pipeline_sample(f->pipeline, &f->stats, &s, 0, 0x1c0, true));
-	assert_int_equal(f->stats.guessed, 2);
-	assert_int_equal(f->stats.taken, 3);
+	assert_false(pipeline_sample(f->pipeline, &f->stats, &s, 0, 0x1c0, true));
+	assert_true(pipeline_sample(f->pipeline, &f->stats, &s, 0, 0x1c0, false));
+	assert_int_equal(f->stats.guessed, 1);
+	assert_int_equal(f->stats.taken, 2);
 }
 #endif
 
