@@ -498,6 +498,7 @@ int keep_check(struct keep *k, struct err *e);
 /* Readers that incarnation @process of a program was read by when they hung, or were killed. */
 struct langreaders_strikes {
 	uint32_t process, nr;
+	uint64_t last_ns;
 };
 
 struct langreaders {

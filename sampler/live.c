@@ -60,7 +60,10 @@
 
 #define FORGIVE_NS 60000000000ULL
 
-/* Readers of one program until it is barred: a busy machine may have stopped the first one. */
+/*
+ * Readers of one program until it is barred, each within FORGIVE_NS of the one before: a busy
+ * machine may have stopped a reader, and does so again in a session of hours.
+ */
 #define STRIKES_MAX 3U
 
 /* After a reader that could not be started. */
@@ -121,7 +124,7 @@ static void note_dead(struct langreaders *r, struct mailbox *mailbox)
 }
 
 /* Return whether that was one reader of @process too many. */
-static bool strike(struct langreaders *r, uint32_t process)
+static bool strike(struct langreaders *r, uint32_t process, uint64_t now_ns)
 {
 	struct langreaders_strikes *s = NULL;
 
@@ -132,6 +135,9 @@ static bool strike(struct langreaders *r, uint32_t process)
 		s = &r->strikes[r->next_strike++ % ARRAY_SIZE(r->strikes)];
 		*s = (struct langreaders_strikes){ .process = process };
 	}
+	if (now_ns - s->last_ns > FORGIVE_NS)
+		s->nr = 0;
+	s->last_ns = now_ns;
 	return ++s->nr >= STRIKES_MAX;
 }
 
@@ -238,7 +244,7 @@ static bool replace(struct langreaders *r, struct counters *c, struct sampler_th
 		return false;
 	/* One program may be read on all CPUs: that is one event. */
 	if (!process || !langreader_is_barred(r->shared, process)) {
-		bars = process && strike(r, process);
+		bars = process && strike(r, process, time_now_ns());
 		note_dead(r, mailbox);
 	}
 	if (bars) {

@@ -934,13 +934,16 @@ static void take_description(struct interpreters *in, struct interpreters_job *j
 
 static bool hangs(const struct interpreters_job *job, uint64_t now_ns)
 {
-	struct detect *d = job->detect;
+	const struct detect *d = job->detect;
+	/* Acquire: before the time; pairs with read_file(). */
+	bool asks = atomic_load_explicit(&d->asks, memory_order_acquire);
+	uint64_t since_ns =
+		MAX(job->since_ns, atomic_load_explicit(&d->since_ns, memory_order_relaxed));
 
 	assert(job->detect);
 	if (watch_blocked_ns(&d->job.watch, now_ns) > DETECT_NS)
 		return true;
-	return now_ns - job->since_ns >
-	       (atomic_load_explicit(&d->asks, memory_order_relaxed) ? WORKER_NS : DETECT_NS);
+	return now_ns > since_ns + (asks ? WORKER_NS : DETECT_NS);
 }
 
 /* Start a finished job again that could not have memory yet. True: it runs, or is due later. */

@@ -318,8 +318,7 @@ _Static_assert(V8_TABLE_MAX >= SCRIPT_FUNCTIONS_TABLE_MAX, "a table of V8 is the
  * ring of an honest reader is far from it.
  */
 #define BUDGET 16384U
-
-#define COST 16U
+#define COST   16U
 
 struct frame_channel_copy {
 	uint8_t text[FRAME_CHANNEL_TEXT_MAX];
@@ -447,7 +446,6 @@ static int frame_channel_init(struct frame_channel *f, struct frame_channel_ring
 	return -ENOMEM;
 }
 
-/* 0 or -ENOMEM. */
 /* Return whether @in, of @size bytes with its texts, makes sense. */
 static bool is_sane(const struct function *in, size_t size)
 {
@@ -740,7 +738,6 @@ static int share_find(const struct reader_share *s, pid_t pid, struct share_foun
 	return -ENOENT;
 }
 
-/* Set the fact that incarnation @process of @pid is an interpreter to be read; NULL: it is not. */
 static void share_set_event(struct share_known *t, uint64_t id, enum share_event is)
 {
 	uint64_t value = id << KIND_BITS | is;
@@ -760,7 +757,6 @@ static void share_set_event(struct share_known *t, uint64_t id, enum share_event
 	atomic_store_explicit(&t->share->events[at], value, memory_order_relaxed);
 }
 
-/* Find @pid. 1: it is to be read, @found is set; 0: it is not; -ENOENT: it is not set yet. */
 static enum share_event share_event_of(const struct reader_share *s, uint64_t id)
 {
 	uint32_t first = event_slot(id);
@@ -819,11 +815,11 @@ static pid_t share_inner(struct reader_share *s, pid_t pid, pid_t tid, uint32_t 
 	return -1;
 }
 
-/* Read the thread's id in the namespace of its process: the last of NSpid. */
+/* Read the thread's id in the namespace of its process: the last of NSpid. 0: it cannot be read. */
 static pid_t read_inner(pid_t pid, pid_t tid)
 {
 	char text[4096];
-	uint64_t inner = (uint64_t)tid;
+	uint64_t inner = 0;
 
 	procfs_status_inner(text, untrusted_read_task(text, sizeof(text), pid, tid, "status"),
 			    &inner);
@@ -831,8 +827,8 @@ static pid_t read_inner(pid_t pid, pid_t tid)
 }
 
 /*
- * Answer questions for threads: reads /proc. False: there are more. Any thread of the owner, one at
- * a time.
+ * Answer questions for threads: reads /proc. One that fails is put again by the next sample. False:
+ * there are more. Any thread of the owner, one at a time.
  */
 static bool share_answer(struct reader_share *s)
 {
@@ -841,19 +837,23 @@ static bool share_answer(struct reader_share *s)
 	for (uint32_t i = 0; i < SHARE_THREADS; i++) {
 		struct share_thread *t = &s->threads[i];
 		uint64_t question = atomic_load_explicit(&t->question, memory_order_relaxed);
+		pid_t inner;
 
 		if (!question ||
 		    question == atomic_load_explicit(&t->answered, memory_order_relaxed))
 			continue;
 		if (!left--)
 			return false;
+		inner = read_inner((pid_t)(question >> (64 - PID_BITS)),
+				   (pid_t)(question >> (64 - 2 * PID_BITS) & PID_MASK));
 		atomic_store_explicit(&t->answered, 0, memory_order_relaxed);
+		if (!inner) {
+			/* Unless the reader has put another one. */
+			atomic_compare_exchange_strong(&t->question, &question, 0);
+			continue;
+		}
 		/* Release: there is no answer now; pairs with get_answer(). */
-		atomic_store_explicit(&t->inner,
-				      read_inner((pid_t)(question >> (64 - PID_BITS)),
-						 (pid_t)(question >> (64 - 2 * PID_BITS) &
-							 PID_MASK)),
-				      memory_order_release);
+		atomic_store_explicit(&t->inner, inner, memory_order_release);
 		/* Release: the id; pairs with share_inner(). */
 		atomic_store_explicit(&t->answered, question, memory_order_release);
 	}

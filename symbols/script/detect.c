@@ -193,7 +193,9 @@ static int read_file(struct detect *d, const struct untrusted_file *opened, uint
 	atomic_store_explicit(&d->asks, true, memory_order_relaxed);
 	if (!rc)
 		rc = elf_sandbox_ask(c, &detect_reader, &r, sizeof(r), &a);
-	atomic_store_explicit(&d->asks, false, memory_order_relaxed);
+	atomic_store_explicit(&d->since_ns, time_now_ns(), memory_order_relaxed);
+	/* Release: the time; pairs with hangs(). */
+	atomic_store_explicit(&d->asks, false, memory_order_release);
 	if (!rc) {
 		rc = take_file(out, &a, w->kind) ? 0 : elf_sandbox_refuse(c);
 		sandbox_answer_free(&a);
@@ -251,6 +253,7 @@ static void run(struct job *job)
 {
 	struct detect *d = (struct detect *)job;
 
+	atomic_store_explicit(&d->since_ns, time_now_ns(), memory_order_relaxed);
 	d->rc = detect_run(d);
 }
 

@@ -685,7 +685,8 @@ struct detect {
 	struct job job;
 	struct detect_where where;
 	atomic_bool asks; /* its worker, or waits for that: both have limits of their own */
-	uint32_t tries;	  /* of the layout, on the process */
+	_Atomic uint64_t since_ns; /* it runs, without the time before its worker's answer */
+	uint32_t tries;		   /* of the layout, on the process */
 	/* Once it is done: */
 	int rc; /* -ENOENT: the file is no interpreter, its library may be; -EAGAIN: try later */
 	struct lang_desc *desc; /* to be taken; NULL when rc is not 0 */

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The CPUs that a session opens: all of a list at first, only online ones afterwards. */
+/*
+ * The CPUs that a session opens: all of a list at first, only online ones afterwards; programs of
+ * which readers hang.
+ */
+#include "sampler/live.c"
+
 #include "tests/prelude.h"
 
 #include <string.h>
 
-#include "sampler/internal.h"
 #include "tests/sampler/fake_kernel.h"
 #include "symbols/base/base.h"
 #include "sampler/ring/ring.h"
@@ -55,9 +59,25 @@ TEST(test_cpus_of_a_list)
 	free(f);
 }
 
+/* A program is barred after three readers in short order: not after three stalls of the machine. */
+static void test_strikes(void **state)
+{
+	struct langreaders r = { .nr = 0 };
+	uint64_t now_ns = FORGIVE_NS;
+
+	(void)state;
+	for (int i = 0; i < 10; i++, now_ns += FORGIVE_NS + 1)
+		assert_false(strike(&r, 7, now_ns));
+	assert_false(strike(&r, 7, now_ns += FORGIVE_NS - 1));
+	assert_false(strike(&r, 8, now_ns));
+	assert_false(strike(&r, 7, now_ns += FORGIVE_NS));
+	assert_true(strike(&r, 7, now_ns + 1));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_strikes),
 		cmocka_unit_test(test_cpus_of_a_list),
 	};
 

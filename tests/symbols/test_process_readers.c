@@ -195,6 +195,28 @@ TEST(test_many_hang)
 	usleep(50000);
 }
 
+/*
+ * The description of an interpreter has two seconds without the time that its worker took, which
+ * has a limit apart: on a busy machine the process had no names for good.
+ */
+TEST(test_description_after_its_worker)
+{
+	struct detect d = { .rc = 0 };
+	const struct interpreters_job job = { .detect = &d, .since_ns = 1 };
+	const uint64_t end_ns = WORKER_NS - 1;
+
+	(void)state;
+	assert_false(hangs(&job, DETECT_NS));
+	assert_true(hangs(&job, DETECT_NS + 2));
+	atomic_store(&d.asks, true);
+	assert_false(hangs(&job, end_ns));
+	assert_true(hangs(&job, WORKER_NS + 2));
+	atomic_store(&d.since_ns, end_ns);
+	atomic_store(&d.asks, false);
+	assert_false(hangs(&job, end_ns + DETECT_NS));
+	assert_true(hangs(&job, end_ns + DETECT_NS + 1));
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);

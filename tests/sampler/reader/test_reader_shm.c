@@ -171,7 +171,6 @@ TEST(test_refuse, .setup_func = set_up, .teardown_func = tear_down)
 TEST(test_inner, .setup_func = set_up, .teardown_func = tear_down)
 {
 	const pid_t pid = getpid(), tid = (pid_t)syscall(SYS_gettid);
-	const pid_t other = (1 << 22) - 1;
 	uint32_t nr;
 
 	(void)state;
@@ -182,9 +181,8 @@ TEST(test_inner, .setup_func = set_up, .teardown_func = tear_down)
 	assert_true(share_inner(share, pid, tid, 5) > 0);
 	/* The id may be another one's in the next incarnation. */
 	assert_int_equal(share_inner(share, pid, tid, 6), -1);
-	/* Of a thread that is not there, the id that is known. */
-	for (pid_t i = 1; i <= 200; i++)
-		assert_int_equal(share_inner(share, other, i, 5), -1);
+	for (uint32_t i = 1; i <= 200; i++)
+		assert_int_equal(share_inner(share, pid, tid, 10 + i), -1);
 	/* Some at a time. */
 	assert_false(share_answer(share));
 	for (int i = 0; i < 5; i++)
@@ -192,9 +190,22 @@ TEST(test_inner, .setup_func = set_up, .teardown_func = tear_down)
 	assert_true(share_answer(share));
 	nr = atomic_load(&share->nr_questions);
 	for (int round = 0; round < 3; round++)
-		for (pid_t i = 1; i <= 200; i++)
-			assert_int_equal(share_inner(share, other, i, 5), i);
+		for (uint32_t i = 1; i <= 200; i++)
+			assert_int_equal(share_inner(share, pid, tid, 10 + i), tid);
 	assert_int_equal(atomic_load(&share->nr_questions), nr);
+}
+
+/* A status that cannot be read is no answer for good: the next sample puts the question again. */
+TEST(test_inner_again, .setup_func = set_up, .teardown_func = tear_down)
+{
+	const pid_t pid = getpid(), gone = (1 << 22) - 1;
+
+	(void)state;
+	for (uint32_t i = 1; i <= 3; i++) {
+		assert_int_equal(share_inner(share, pid, gone, 5), -1);
+		assert_int_equal(atomic_load(&share->nr_questions), i);
+		assert_true(share_answer(share));
+	}
 }
 
 /* Return how many addresses the reader finds for a thread. */
