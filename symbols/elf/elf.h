@@ -847,7 +847,8 @@ const char *elfloop_symbol(uint8_t loop, const char *const **text);
 int elfloop_add_parts(struct elfsym *t, const struct elffile *f, const struct ehframe *eh);
 
 /*
- * Names for PLT stubs, through which calls leave an object: "foo@plt".
+ * Names that code tells: main() and _start() of a stripped program, and PLT stubs, through which
+ * calls leave an object: "foo@plt".
  *
  * A stub is recognised by its code, not by its position: it jumps through a
  * slot of the GOT, and the relocation of that slot names the function (x86-64
@@ -857,8 +858,11 @@ int elfloop_add_parts(struct elfsym *t, const struct elffile *f, const struct eh
  * Any thread; slow. Every byte is hostile.
  */
 
-/* Add the stubs of @f to @t, which is not finished yet. 0, -ENOENT (none), or -errno. */
-int elfplt_add(struct elfsym *t, const struct elffile *f);
+/*
+ * Add main() and the stubs of @f to @t, which is not finished yet. @eh: of the file. 0, -ENOENT (no
+ * stubs), or -errno.
+ */
+int elfcode_add(struct elfsym *t, const struct elffile *f, const struct ehframe *eh);
 
 /*
  * The builtins of V8 in a file: one range of code, a table of their places in it, and a table of

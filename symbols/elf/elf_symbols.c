@@ -1271,14 +1271,144 @@ static int add_stubs(struct plt *p, struct elfsym *t, const struct machine *m)
 	return rc;
 }
 
-int elfplt_add(struct elfsym *t, const struct elffile *f)
+/*
+ * Find main() in a stripped program: the code at its entry passes the address on as the first
+ * argument of a call, or of a function that it calls or jumps to (musl).
+ *
+ * Runs on: a helper.
+ */
+
+#define ENTRY_CODE  64 /* bytes that are read of a function on the way */
+#define ENTRY_CALLS 2
+#define ENTRY_JUMPS 2 /* instructions before the jump of a wrapper (AArch64: crt1.o) */
+
+struct entry {
+	const struct elffile *f;
+	const struct derive_cpu *cpu;
+	uint8_t arg; /* the register of the first argument */
+	uint8_t bytes[ENTRY_CODE];
+	struct derive_code code;
+	struct derive_state state;
+	struct derive_insn insn;
+};
+
+static bool go_to(struct entry *n, uint64_t vaddr)
+{
+	n->code = (struct derive_code){ n->bytes, vaddr, sizeof(n->bytes) };
+	n->state.origin = vaddr;
+	return vaddr && elffile_read_at(n->f, vaddr, n->bytes, sizeof(n->bytes));
+}
+
+/* Return the slot of the GOT that the first argument is read from at @at (AArch64), or 0. */
+static uint64_t slot_of_arg(const struct entry *n, uint64_t at)
+{
+	uint64_t page = n->state.reg[n->arg];
+	uint32_t word = bytes_u32(n->bytes + (at - n->code.vaddr));
+
+	if (n->f->machine != EM_AARCH64 || derive_kind(page) != DERIVE_NUMBER ||
+	    (word & 0xffc003ff) != 0xf9400000) /* ldr x0, [x0, #] */
+		return 0;
+	return (uint64_t)derive_number(page) + (word >> 10 & 0xfff) * 8;
+}
+
+/*
+ * Run to the first instruction that does not only lead on to the next one. Return the fact about
+ * the first argument before it: calls end it.
+ */
+static uint64_t run_entry(struct entry *n)
+{
+	uint64_t at = n->code.vaddr, arg = 0;
+
+	n->insn = (struct derive_insn){ .flow = DERIVE_ON };
+	while (n->insn.flow == DERIVE_ON && at + 4 <= n->code.vaddr + n->code.size) {
+		uint64_t slot = slot_of_arg(n, at), value;
+
+		arg = n->state.reg[n->arg];
+		n->cpu->step(&n->code, at, &n->state, &n->insn);
+		if (slot && elffile_pointer(n->f, slot, &value))
+			n->state.reg[n->arg] = derive_value(DERIVE_NUMBER, (int64_t)value);
+		at += n->insn.size;
+	}
+	return arg;
+}
+
+/* Return what a wrapper at @vaddr jumps to; else @vaddr. */
+static uint64_t behind_wrapper(struct entry *n, uint64_t vaddr)
+{
+	uint64_t at = vaddr;
+
+	if (!go_to(n, vaddr))
+		return vaddr;
+	for (int i = 0; i < ENTRY_JUMPS && at - vaddr < ENTRY_CODE / 2; i++) {
+		n->cpu->step(&n->code, at, &n->state, &n->insn);
+		if (n->insn.flow == DERIVE_JUMP)
+			return n->insn.target;
+		if (n->insn.flow != DERIVE_ON)
+			break;
+		at += n->insn.size;
+	}
+	return vaddr;
+}
+
+/* Return the address that the code at @start passes on as main(), or 0. */
+static uint64_t main_of(struct entry *n, uint64_t start)
+{
+	for (int i = 0; i < ENTRY_CALLS && go_to(n, start); i++) {
+		uint64_t arg = run_entry(n);
+		uint8_t flow = n->insn.flow;
+
+		if (flow != DERIVE_CALL && flow != DERIVE_CALL_TO && flow != DERIVE_JUMP &&
+		    flow != DERIVE_JUMP_TO)
+			return 0;
+		if (derive_kind(arg) == DERIVE_NUMBER)
+			return (uint64_t)derive_number(arg);
+		start = flow == DERIVE_CALL || flow == DERIVE_JUMP ? n->insn.target : 0;
+	}
+	return 0;
+}
+
+/* Add @name at @vaddr, unless another name is there, or no FDE begins there. */
+static bool add_start(struct elfsym *t, const struct ehframe *eh, uint64_t vaddr, const char *name)
+{
+	struct ehframe_fde fde;
+
+	if (!vaddr || !ehframe_find(eh, vaddr, &fde) || fde.start != vaddr)
+		return false;
+	for (uint32_t i = 0; i < t->nr; i++)
+		if (t->symbols[i].vaddr == vaddr)
+			return true;
+	return !elfsym_add_named(t, vaddr, fde.size, name, strlen(name));
+}
+
+static void add_main(struct elfsym *t, const struct elffile *f, const struct ehframe *eh)
+{
+	struct entry n = { .f = f, .cpu = &derive_x86, .arg = 7 }; /* rdi */
+	uint64_t start, found;
+
+	if (f->machine == EM_AARCH64) {
+		n.cpu = &derive_arm64;
+		n.arg = 0;
+	}
+	n.state.word = n.cpu->word;
+	n.state.reg[n.cpu->sp] = derive_value(DERIVE_CFA, n.cpu->sp_at_entry);
+	if (!eh->nr_fdes || elffile_read(f, offsetof(Elf64_Ehdr, e_entry), &start, sizeof(start)))
+		return;
+	found = main_of(&n, start);
+	if (add_start(t, eh, found, "main") ||
+	    (found && add_start(t, eh, behind_wrapper(&n, found), "main")))
+		add_start(t, eh, start, "_start");
+}
+
+int elfcode_add(struct elfsym *t, const struct elffile *f, const struct ehframe *eh)
 {
 	struct plt p = { .f = f };
 	int rc = -ENOENT;
 
 	for (size_t i = 0; i < ARRAY_SIZE(machines) && f->elf_class == ELFCLASS64; i++) {
-		if (machines[i].machine == f->machine)
-			rc = add_stubs(&p, t, &machines[i]);
+		if (machines[i].machine != f->machine)
+			continue;
+		rc = add_stubs(&p, t, &machines[i]);
+		add_main(t, f, eh);
 	}
 	free(p.slots);
 	free(p.dynsym);

@@ -788,7 +788,7 @@ static int collect_symbols(struct image_read_collect *c, const struct elffile *f
 		image->source = c->t.nr ? ".dynsym" : "none";
 	if (!image->complete)
 		elfv8_add(&c->t, f);
-	elfplt_add(&c->t, f);
+	elfcode_add(&c->t, f, &image->eh);
 	image->loop = elfloop_find(&c->t, image->complete || c->in->recorded ? NULL : f);
 	image->dialect = dialect_of(&c->t);
 	rc = image->loop && image->eh.nr_fdes ? elfloop_add_parts(&c->t, f, &image->eh) : 0;

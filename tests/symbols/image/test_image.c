@@ -746,6 +746,107 @@ TEST(test_cold_loop)
 	}
 }
 
+/*
+ * A stripped program: the code at its entry tells where main() is. The FDEs are of main() at 0x100
+ * and of the entry at 0x300; 0x200 and 0x240 are other code.
+ */
+struct made_entry {
+	uint16_t machine;
+	uint8_t start[24], then[16], wrapper[8]; /* the code at 0x300, 0x200 and 0x240 */
+	const char *other;			 /* a symbol at 0x100 */
+	const char *main, *begin;
+};
+
+static void check_entry(const struct made_entry *c)
+{
+	static const uint8_t none[7] = { 0 };
+	const uint64_t slot = TEXT_VADDR + 0x100;
+	struct image *image;
+	struct made m;
+
+	made_init(&m);
+	made_eh_frame(&m);
+	made_fde(&m, 0, 0x100, 0x20, none);
+	made_fde(&m, 1, 0x300, 0x40, none);
+	made_header(&m, 0x1b, AT_EH - (AT_HDR + 4), 4);
+	memcpy(m.bytes + AT_TEXT + 0x200, c->then, sizeof(c->then));
+	memcpy(m.bytes + AT_TEXT + 0x240, c->wrapper, sizeof(c->wrapper));
+	memcpy(m.bytes + AT_TEXT + 0x300, c->start, sizeof(c->start));
+	memcpy(m.bytes + AT_TEXT + 0x800, &slot, sizeof(slot));
+	m.bytes[AT_EH + 14] = c->machine == EM_AARCH64 ? 30 : 16; /* has the return address */
+	((Elf64_Ehdr *)m.bytes)->e_machine = c->machine;
+	((Elf64_Ehdr *)m.bytes)->e_entry = TEXT_VADDR + 0x300;
+	if (c->other)
+		made_symbol(&m, c->other, 0x100, 0x20, STB_GLOBAL, STT_FUNC);
+	image = made_image(&m);
+	assert_int_equal(image->eh.nr_fdes, 2);
+	assert_name(image, 0xff, NULL);
+	assert_name(image, 0x100, c->main);
+	assert_name(image, 0x11f, c->main);
+	assert_name(image, 0x120, NULL);
+	assert_name(image, 0x300, c->begin);
+	image_free(image);
+}
+
+TEST(test_main_of_stripped)
+{
+#define LEA(n) 0x48, 0x8d, 0x3d, (n)&0xff, (n) >> 8 & 0xff, 0xff, 0xff /* lea n(%rip),%rdi */
+#define CALL   0xff, 0x15, 0, 1, 0, 0				       /* call *0x100(%rip) */
+	static const struct made_entry cases[] = {
+		/* glibc: dynamic; without PIE, which has the address as a number; static. */
+		{ EM_X86_64, { 0x31, 0xed, LEA(-0x209), CALL }, .main = "main", .begin = "_start" },
+		{ EM_X86_64,
+		  { 0x48, 0xc7, 0xc7, TEXT_VADDR >> 0 & 0xff, (TEXT_VADDR >> 8 & 0xff) + 1,
+		    TEXT_VADDR >> 16 & 0xff, TEXT_VADDR >> 24, CALL },
+		  .main = "main",
+		  .begin = "_start" },
+		{ EM_X86_64,
+		  { LEA(-0x207), 0x67, 0xe8, 0xf0, 0xfe, 0xff, 0xff },
+		  .main = "main",
+		  .begin = "_start" },
+		/* musl: _start() calls another function, which jumps. */
+		{ EM_X86_64,
+		  { 0x48, 0x89, 0xe7, 0xe8, 0xf8, 0xfe, 0xff, 0xff },
+		  .then = { 0x8b, 0x37, LEA(-0x109), 0xe9, 0, 1, 0, 0 },
+		  .main = "main",
+		  .begin = "_start" },
+		{ EM_X86_64,
+		  { LEA(-0x207), CALL },
+		  .other = "start_it",
+		  .main = "start_it",
+		  .begin = "_start" },
+		/* Not a begin; no call; a branch before it; nothing passed on; calls of calls. */
+		{ .machine = EM_X86_64, .start = { LEA(-0x206), CALL } },
+		{ .machine = EM_X86_64, .start = { LEA(-0x207), 0xc3 } },
+		{ .machine = EM_X86_64, .start = { 0x74, 0x10, LEA(-0x209), CALL } },
+		{ .machine = EM_X86_64, .start = { 0x31, 0xed, CALL } },
+		{ EM_X86_64,
+		  { 0xe8, 0xfb, 0xfe, 0xff, 0xff },
+		  .then = { 0xe8, 0xfb, 0xff, 0xff, 0xff } },
+		/* AArch64: adrp, add x0; the same of a wrapper; adrp, ldr x0; bl. */
+		{ EM_AARCH64,
+		  { 0, 0, 0, 0x90, 0, 0, 4, 0x91, 0, 0, 0, 0x94 },
+		  .main = "main",
+		  .begin = "_start" },
+		{ EM_AARCH64,
+		  { 0, 0, 0, 0x90, 0, 0, 9, 0x91, 0, 0, 0, 0x94 },
+		  .wrapper = { 0x1f, 0x20, 3, 0xd5, 0xaf, 0xff, 0xff, 0x17 },
+		  .main = "main",
+		  .begin = "_start" },
+		{ EM_AARCH64,
+		  { 0, 0, 0, 0x90, 0, 0, 0x44, 0xf9, 0, 0, 0, 0x94 },
+		  .main = "main",
+		  .begin = "_start" },
+		{ .machine = EM_AARCH64,
+		  .start = { 0, 0, 0, 0x90, 0, 0, 0x48, 0xf9, 0, 0, 0, 0x94 } },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		check_entry(&cases[i]);
+#undef LEA
+#undef CALL
+}
+
 TEST(test_eh_frame_pointer_encodings)
 {
 	const uint64_t eh = TEXT_VADDR + (AT_EH - AT_TEXT), hdr = TEXT_VADDR + (AT_HDR - AT_TEXT);
