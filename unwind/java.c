@@ -44,6 +44,18 @@ static bool find_on_top(const struct fp_input *in, const struct arch_frame *f,
 	return read_record(in, sp, c);
 }
 
+/* Bytes from the removal of a frame to the return, or the jump. */
+#define EXIT_BYTES 32U
+
+/* Return whether the frame may be removed already at @offset, but for its return address. */
+static bool may_be_at_exit(const struct codemap_code *code, uint64_t offset)
+{
+	for (uint64_t exits = code->exits; exits; exits >>= 16)
+		if (offset - (exits & 0xffff) < EXIT_BYTES)
+			return true;
+	return !code->exits;
+}
+
 /*
  * Return whether the frame of recursive code may be removed already, but for the return address:
  * the frame of its caller, of the same size, would be taken for it.
@@ -148,11 +160,12 @@ static struct java_caller fixed_frame(const struct fp_input *in, const struct co
 {
 	uint64_t sp = f->reg[in->arch->sp], offset = pc - code->start;
 	bool early = in->first && code->complete < code->size && offset < code->complete;
+	bool exits = in->first && may_be_at_exit(code, offset);
 	struct java_caller c = { .guessed = in->first };
 
 	if (!arch_has(f, in->arch->sp))
 		return c;
-	if (in->first)
+	if (exits)
 		early |= may_leave(in, code, sp);
 	if (!early) {
 		c.sp = sp + 8ULL * code->frame_words;
@@ -162,7 +175,7 @@ static struct java_caller fixed_frame(const struct fp_input *in, const struct co
 	}
 	if (!c.found && in->first)
 		c = by_words(in, map, code, f, !early);
-	else if (in->first && !c.guessed)
+	else if (exits && !c.guessed)
 		c.guessed = may_be_removed(in, map, f);
 	/* Interpreted from here on: the innermost of several methods is not known. */
 	c.guessed |= code->deopt && pc + 1 == code->deopt;

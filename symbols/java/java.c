@@ -617,6 +617,7 @@ static void publish_map(struct jvm_table *h, struct jvm_table_entry *e, const st
 			.inlines = b->inlines,
 			.blind = b->blind,
 			.deopt = b->deopt,
+			.exits = b->exits,
 		};
 	}
 	map->nr_retired = vm->nr_retired;
@@ -923,6 +924,7 @@ static void jvm_table_keep_code(const struct jvm_table_keeper *k, const struct j
 	kept.memory = kept.start = b->start;
 	kept.end = b->end;
 	kept.deopt = b->deopt;
+	kept.bytecodes = b->exits;
 	kept.compile_id = b->compile_id;
 	kept.frame_words = b->frame_words;
 	kept.complete = b->complete;
@@ -1116,6 +1118,7 @@ static void take_blob(struct jvm_table *h, struct jvm_table_entry *e,
 		.inlines = k->flags & JVM_TABLE_KEPT_INLINES,
 		.blind = k->flags & JVM_TABLE_KEPT_BLIND,
 		.deopt = k->deopt,
+		.exits = k->bytecodes,
 		.name_size = (uint16_t)strnlen(name, size),
 		.name = strndup(name, size),
 	};

@@ -82,6 +82,7 @@ struct jvm_read_blob {
 	bool blind;   /* its loops may have inlined methods that no description has */
 	uint16_t name_size;
 	uint64_t deopt; /* return address of frames that are to be interpreted; 0: not known */
+	uint64_t exits; /* as in struct codemap_code */
 	char *name; /* owned; "java.util.HashMap.get", or of a stub; foreign bytes; NULL: unreadable
 		     */
 };
@@ -190,7 +191,7 @@ struct jvm_table_kept {
 	uint32_t flags;		     /* enum jvm_table_kept_flag */
 	uint32_t layer;		     /* of a chain */
 	uint32_t bytecodes_size, nr; /* of a method; frames of a chain, which follow */
-	uint64_t bytecodes;
+	uint64_t bytecodes;	     /* of code: its exits */
 };
 
 /* Read a function of LANG_JAVA, foreign bytes. False: it makes no sense. */

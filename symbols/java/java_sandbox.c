@@ -38,7 +38,7 @@ struct jvm_read_wire_job {
 };
 
 struct jvm_read_wire_blob {
-	uint64_t start, end, blob, method, deopt;
+	uint64_t start, end, blob, method, deopt, exits;
 	uint32_t compile_id, frame_words, complete;
 	uint32_t name; /* offset in the texts; JVM_READ_WIRE_NONE: none */
 	uint16_t name_size;
@@ -80,6 +80,7 @@ static inline struct jvm_read_wire_blob jvm_read_wire_blob(const struct jvm_read
 		.blob = b->blob,
 		.method = b->method,
 		.deopt = b->deopt,
+		.exits = b->exits,
 		.compile_id = b->compile_id,
 		.frame_words = b->frame_words,
 		.complete = b->complete,
@@ -102,6 +103,7 @@ static inline struct jvm_read_blob jvm_read_wire_unblob(const struct jvm_read_wi
 		.blob = w->blob,
 		.method = w->method,
 		.deopt = w->deopt,
+		.exits = w->exits,
 		.compile_id = w->compile_id,
 		.frame_words = w->frame_words,
 		.complete = w->complete,

@@ -803,6 +803,7 @@ static int add_blob(struct scan *s, const struct jvm_read_blob *b)
 	added = &s->blobs[s->nr++];
 	*added = *b;
 	if (known && known->name && jvm_read_blobs_same(known, b)) {
+		added->exits = known->exits;
 		added->name = strdup(known->name);
 		added->name_size = known->name_size;
 	} else {
@@ -1096,6 +1097,10 @@ static int jvm_read_test_current(const struct jvm_read *h, struct remote *r, con
 
 #define SYMBOL_MAX (JVM_READ_NAME_MAX / 2 - 2)
 
+/* Code that is searched for its exits, and bytes behind the "pop" in which a poll may be. */
+#define EXIT_CODE_MAX (16U << 10)
+#define EXIT_POLL     16U
+
 /* Read a Symbol: its text with '/' as '.', NUL added. The length or -errno. */
 static int read_symbol(const struct vmstructs *v, struct remote *r, uint64_t symbol, char *text)
 {
@@ -1180,6 +1185,53 @@ static int jvm_read_method(const struct jvm_read *h, struct remote *r, uint64_t 
 	return 0;
 }
 
+/* Add an offset to the four of @exits. False: there are more. */
+static bool add_exit(uint64_t *exits, uint64_t at)
+{
+	if (*exits >> 48 || !at || at > UINT16_MAX)
+		return false;
+	*exits = *exits << 16 | at;
+	return true;
+}
+
+/*
+ * Return the offsets from which a frame of @words words is removed: behind "add $size,%rsp", at
+ * "pop %rbp", and at the code that a poll before the return jumps to, if a safepoint is wanted
+ * ("ja"). 0: none, or more than four. A number that looks like these makes a guess of a frame.
+ */
+static uint64_t find_exits(const uint8_t *code, uint32_t size, uint32_t words)
+{
+	const uint32_t add = 8 * (words - 2);
+	uint64_t exits = 0;
+
+	for (uint32_t i = 0; i + 8 + EXIT_POLL + 6 <= size; i++) {
+		const uint8_t *at = code + i;
+		uint32_t length = at[1] == 0x83 ? 4 : 7;
+
+		if (at[0] != 0x48 || at[2] != 0xc4 || at[length] != 0x5d ||
+		    (at[1] == 0x83 ? at[3] != add : at[1] != 0x81 || bytes_u32(at + 3) != add))
+			continue;
+		if (!add_exit(&exits, i + length))
+			return 0;
+		for (uint32_t k = length + 1; k < length + EXIT_POLL; k++)
+			if (at[k] == 0x0f && at[k + 1] == 0x87 &&
+			    !add_exit(&exits, i + k + 6 + (uint64_t)(int32_t)bytes_u32(at + k + 2)))
+				return 0;
+	}
+	return exits;
+}
+
+/* Read the code of @b for its exits, which are unknown if that fails. */
+static void read_exits(struct remote *r, struct jvm_read_blob *b)
+{
+	uint64_t size = b->end - b->start;
+	uint8_t *code = b->frame_words > 2 && size <= EXIT_CODE_MAX ? malloc(size) : NULL;
+
+	if (code && !remote_read(r, b->start, code, size))
+		b->exits = find_exits(code, (uint32_t)size, b->frame_words);
+	free(code);
+}
+
 /*
  * Read the name of blob @i, if it is the code of a method that a scan or a look-up has found; if
  * the reading fails, the name remains NULL. 0, or -E2BIG: too much for one JVM.
@@ -1194,6 +1246,9 @@ static int jvm_read_name(struct jvm_read *h, struct remote *r, uint32_t i)
 	assert(i < h->nr_blobs);
 	if (b->name || !b->fresh || b->kind != JVM_READ_COMPILED ||
 	    jvm_read_method(h, r, b->method, name, &code, &code_size))
+		return 0;
+	read_exits(r, b);
+	if (r->missed)
 		return 0;
 	h->memory -= jvm_read_blob_memory(b);
 	set_name(b, name);

@@ -53,6 +53,8 @@ struct codemap_code {
 	bool inlines;	/* may have inlined methods */
 	bool blind;	/* its loops may have inlined methods that no description has */
 	uint64_t deopt; /* return address of deoptimised frames; 0: none */
+	/* Four offsets of 16 bits from which the frame is removed, to the return; 0: not known. */
+	uint64_t exits;
 };
 
 /* A method with interpreted frames. */

@@ -224,6 +224,41 @@ TEST(test_return_and_old_record, set_up, tear_down)
 	assert_false(step(BODY + 0x20, &f, false).guessed);
 }
 
+/* A stack has old records: they prove nothing while the code does not remove its frame. */
+TEST(test_exits, set_up, tear_down)
+{
+	struct arch_frame f = frame(SP, SP + 160, 0);
+	struct java_caller c;
+
+	words[1] = BODY + 0x161;
+	words[2] = SP + 160;
+	words[3] = BODY + 0x41;
+	words[8] = BODY + 0x171;
+	map->codes[1] =
+		(struct codemap_code){ BODY + 0x100, 0x100, 12, 7, CODEMAP_FIXED, .java = true };
+	assert_true(step(BODY + 0x20, &f, true).guessed);
+	map->codes[0].exits = 0xe000d0;
+	c = step(BODY + 0x20, &f, true);
+	assert_caller(&c, BODY + 0x41, SP + 32, SP + 160);
+	assert_false(c.guessed);
+	assert_false(step(BODY + 0xcf, &f, true).guessed);
+	assert_true(step(BODY + 0xd0, &f, true).guessed);
+	assert_true(step(BODY + 0xe1, &f, true).guessed);
+	map->codes[0].exits = 0x500010;
+	assert_true(step(BODY + 0x2f, &f, true).guessed);
+	assert_false(step(BODY + 0x30, &f, true).guessed);
+	assert_true(step(BODY + 0x6f, &f, true).guessed);
+	assert_false(step(BODY + 0x70, &f, true).guessed);
+	/* So do return addresses into recursive code. */
+	words[0] = BODY + 0x61;
+	c = step(BODY + 0x70, &f, true);
+	assert_caller(&c, BODY + 0x41, SP + 32, SP + 160);
+	assert_false(c.guessed);
+	c = step(BODY + 0x50, &f, true);
+	assert_caller(&c, BODY + 0x61, SP + 8, SP + 160);
+	assert_true(c.guessed);
+}
+
 TEST(test_prologue, set_up, tear_down)
 {
 	struct arch_frame f = frame(SP, SP + 160, 0);

@@ -129,6 +129,40 @@ TEST(test_tables)
 	jvm_fini(&j);
 }
 
+/* Where compiled code removes its frame: of JDK 17, by the optimiser, with a poll; of JDK 11. */
+TEST(test_exits)
+{
+	static const uint8_t add[] = { 0x48, 0x83, 0xc4, 0x10, 0x5d }; /* $0x10,%rsp; pop */
+	static const uint8_t poll[] = { 0x49, 0x3b, 0xa7, 0x38, 0x03, 0, 0,
+					0x0f, 0x87, 0x40, 0,	0,    0, 0xc3 };
+	static const uint8_t large[] = { 0x48, 0x81, 0xc4, 0x10, 1, 0, 0, 0x5d, 0xc3 };
+	uint8_t code[256];
+
+	(void)state;
+	memset(code, 0x90, sizeof(code));
+	assert_int_equal(find_exits(code, sizeof(code), 4), 0);
+	memcpy(code + 32, add, sizeof(add));
+	assert_int_equal(find_exits(code, sizeof(code), 4), 36);
+	/* Of another frame. */
+	assert_int_equal(find_exits(code, sizeof(code), 5), 0);
+	memcpy(code + 37, poll, sizeof(poll));
+	assert_int_equal(find_exits(code, sizeof(code), 4), 36 << 16 | (37 + 13 + 0x40));
+	memcpy(code + 100, add, sizeof(add));
+	assert_int_equal(find_exits(code, sizeof(code), 4), 36ULL << 32 | 114 << 16 | 104);
+	/* More than there is room for. */
+	memcpy(code + 130, add, sizeof(add));
+	memcpy(code + 150, add, sizeof(add));
+	assert_int_equal(find_exits(code, sizeof(code), 4), 0);
+	memcpy(code + 60, large, sizeof(large));
+	assert_int_equal(find_exits(code, sizeof(code), 2 + 0x110 / 8), 67);
+	/* Nothing is read behind the code. */
+	for (uint32_t size = 0; size < 69; size++)
+		assert_int_equal(find_exits(code, size, 2 + 0x110 / 8), 0);
+	/* A jump to before the code, or far behind it. */
+	code[37 + 12] = 0xff;
+	assert_int_equal(find_exits(code, 64, 4), 0);
+}
+
 TEST(test_scan)
 {
 	const char *missing;
