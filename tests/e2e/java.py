@@ -16,8 +16,9 @@ MODES = {
 }
 CHAIN = ["Chain.main", "Chain.outer", "Chain.middle", "Chain.leaf"]
 LEAST = 95  # percent of the samples of its thread
-TICKS = 30
-TOGETHER = 8  # of the last ticks: a busy machine has few samples in each
+TICKS = 45
+# Of the last ticks, as a busy machine has few samples in each: a JVM that got a hundredth of a CPU was judged by ten.
+TOGETHER = (1, 2, 4, 8, 16, 32)
 
 
 def of_java(lang):
@@ -84,10 +85,10 @@ def sample(pid, collects):
     with subprocess.Popen([PROFTOP, "-b", "-n", str(TICKS), "-d", "1", "-F", "499", "-p", str(pid),
                            "--record", file, "--format=ndjson"], stdout=subprocess.PIPE) as proftop:
         for line in proftop.stdout:
-            ticks = ticks[-TOGETHER + 1:] + [json.loads(line)]
+            ticks = ticks[-TOGETHER[-1] + 1:] + [json.loads(line)]
             ledger = judge_ledger(ticks, collects)
-            right = [part for part in (merge(ticks[-nr:]) for nr in (1, 2, 4, TOGETHER)) if not ledger + judge(part)]
-            bad = ledger + judge(merge(ticks[-1:]))
+            right = [part for part in (merge(ticks[-nr:]) for nr in TOGETHER) if not ledger + judge(part)]
+            bad = ledger + judge(merge(ticks))
             if right:
                 break
         # As many samples again: a replay does not name the first ones, which were taken before their code was read.
@@ -112,7 +113,7 @@ def check(mode, options):
     collects = ["gc"] if mode == "C1" else []
     # With the others, loops have no safepoints: code inlined into one has no description that names it.
     collector = "-XX:+UseParallelGC" if collects else "-XX:+UseG1GC"
-    with subprocess.Popen(["java", *options, collector, "-cp", os.environ["TMP"], "Chain", "60", *collects],
+    with subprocess.Popen(["java", *options, collector, "-cp", os.environ["TMP"], "Chain", "120", *collects],
                           stdout=subprocess.PIPE) as java:
         try:
             java.stdout.readline()
