@@ -1438,8 +1438,8 @@ static void explain_image(struct object *object, const struct image *image)
 		object_explain(object, NULL, NULL); /* naming.c explains it */
 	else if (!image->complete && image->trouble)
 		object_explain(object, image->trouble, package);
-	else if (!image->nr_symbols)
-		object_explain(object, "stripped: no symbols", package);
+	else if (!image->nr_symbols || (image->source && !strcmp(image->source, "none")))
+		object_explain(object, "stripped: no symbols", package); /* but main() */
 	else if (!image->complete)
 		object_explain(object, "stripped: only exported functions have names", package);
 	else
