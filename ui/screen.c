@@ -24,6 +24,7 @@
 #include "symbols/base/text.h"
 #include "ui/draw/draw.h"
 #include "ui/export/export.h"
+#include "ui/fold/fold.h"
 #include "ui/key/key.h"
 #include "ui/state/state.h"
 #include "ui/text/text.h"
@@ -570,7 +571,9 @@ static bool has_message(const struct ui_state *st)
 	return st->message[0] && st->now_ns < st->message_until_ns;
 }
 
-/* Draw "row 2 of 1 231, 17 205 samples" at the right, shorter if @brief. Return its first column.
+/*
+ * Draw "row 2 of 1 231, 17 205 samples" at the right, shorter if @brief, or that the rows are a
+ * draft. Return its first column.
  */
 static unsigned int draw_position(struct ui_state *st, struct canvas *c, unsigned int row,
 				  bool brief)
@@ -588,6 +591,9 @@ static unsigned int draw_position(struct ui_state *st, struct canvas *c, unsigne
 		text = text_format(buf, sizeof(buf), "%s %s of %s", view_shown(st)->unit, at, nr);
 	else if (brief || c->cols < 60)
 		text = text_format(buf, sizeof(buf), "%s/%s", at, nr);
+	else if (st->folds && st->folds->drafted && folds_is_late(st))
+		text = text_format(buf, sizeof(buf), "row %s of %s, a draft: folding %s stacks", at,
+				   nr, format_count(count, st->shown->nr_stacks).str);
 	else
 		text = text_format(buf, sizeof(buf), "row %s of %s, %s samples", at, nr,
 				   format_count(count, list->count).str);

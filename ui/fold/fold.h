@@ -145,9 +145,11 @@ struct folds {
 	struct folds_of shown, baseline, next;
 	struct folds_of old; /* of the profile before, until the next one is folded */
 	enum folds_phase phase;
-	struct folds_of *lent; /* @shown or @baseline; NULL: none */
-	bool comparing;	       /* the baseline is in the place of the shown profile (baseline.c) */
-	uint32_t requested;    /* bits: kinds that were requested since the profile is shown */
+	struct folds_of *lent;	/* @shown or @baseline; NULL: none */
+	bool comparing;		/* the baseline is in the place of the shown profile (baseline.c) */
+	uint32_t requested;	/* bits: kinds that were requested since the profile is shown */
+	struct folds_of drafts; /* of the shown profile, of some of its counts; no masks */
+	uint32_t drafted;	/* bits: kinds that were last answered with a draft */
 
 	/* Of functions: everything, and the process drilled into. */
 	struct trend trends[2];
@@ -232,9 +234,10 @@ void folds_forget_baseline(struct folds *s);
  * comparison for one of the baseline. */
 bool folds_is_late(const struct ui_state *st);
 /*
- * The folds: made when they are first requested, or NULL if that takes too long, and the thread
- * will make them (folds_lend()), or if there is nothing to show. Borrowed until the profile, the
- * scope or an option changes. struct folds is a cache: filling it does not change the state.
+ * The folds: made when they are first requested. If that takes too long, the thread will make them
+ * (folds_lend()), and until then folds that walk stacks are of some of the counts, others NULL.
+ * NULL also if there is nothing to show. Borrowed until the profile, the scope or an option
+ * changes. struct folds is a cache: filling it does not change the state.
  */
 const struct fold_functions *folds_functions(const struct ui_state *st);
 /* The same with all code, though the kernel's or others are hidden. */

@@ -348,12 +348,156 @@ static const struct folds_entry *find(const struct ui_state *st, enum folds_kind
 	return e && e->state == FOLDS_MADE ? e : NULL;
 }
 
+/*
+ * Drafts: rows for a key that needs a late fold, until that is made. They are made of counts that
+ * are drawn from all, each with the chance of its weight, so that a draft has the sum of all that
+ * count, and shares within a percent. The main thread makes them: the other one may be busy with
+ * the next profile.
+ */
+
+/* Counts of a draft; fewer if their frames are more than a fold has that is not late. */
+#define DRAFT_COUNTS 10000
+
+/* Lighter nodes of a draft are of fewer than ten drawn counts. */
+#define DRAFT_LEAST_SHARE (10.0 / DRAFT_COUNTS)
+
+/* The kinds that walk stacks. */
+#define DRAFT_KINDS                                                                                \
+	(1u << FOLDS_SEEN | 1u << FOLDS_ALL_CODE | 1u << FOLDS_TREE | 1u << FOLDS_FLAME |          \
+	 1u << FOLDS_CALLERS)
+
+static void forget_drafts(struct folds *s)
+{
+	for (unsigned int i = 0; i < FOLDS_NR; i++)
+		forget_entry(&s->drafts, (enum folds_kind)i);
+	s->drafted = 0;
+}
+
+/* Return how many counts to draw of @p; 0: it is not much larger. */
+static uint32_t draft_size(const struct profile *p)
+{
+	uint64_t depth = p->nr_frames / MAX(p->nr_stacks, 1u) + 1;
+	uint64_t nr = MIN(DRAFT_COUNTS, LATE_FRAMES / depth);
+
+	return nr <= p->nr_counts / 2 ? (uint32_t)nr : 0;
+}
+
+/* Add a count with its stack to a draft. */
+static void draft_add(struct profile *draft, const struct profile *p, const struct profile_count *c,
+		      double weight)
+{
+	uint32_t n = draft->nr_counts++;
+
+	draft->stacks[n] = p->stacks[c->stack];
+	if (draft->stack_idle)
+		draft->stack_idle[n] = p->stack_idle[c->stack];
+	draft->counts[n] = *c;
+	draft->counts[n].stack = n;
+	draft->counts[n].count *= weight / c->weight;
+	draft->counts[n].weight = weight;
+	draft->nr_stacks = draft->nr_counts;
+}
+
+/*
+ * Draw about @nr of the counts that pass: each step of weight on the way through all of them is one
+ * of the count that it is in. Return false if none has a weight, or there is no memory.
+ */
+static bool draft_draw(const struct profile *p, const struct fold_filter *f, uint32_t nr,
+		       struct profile *draft)
+{
+	double all = 0, at = 0, step;
+	uint64_t drawn = 0;
+
+	for (uint32_t i = 0; i < p->nr_counts; i++)
+		all += fold_passes(p, f, &p->counts[i]) ? p->counts[i].weight : 0;
+	*draft = *p;
+	draft->nr_counts = draft->nr_stacks = 0;
+	draft->counts = all > 0 ? malloc((nr + 1ULL) * sizeof(*draft->counts)) : NULL;
+	draft->stacks = malloc((nr + 1ULL) * sizeof(*draft->stacks));
+	draft->stack_idle = p->stack_idle ? malloc(nr + 1ULL) : NULL;
+	if (!draft->counts || !draft->stacks || (p->stack_idle && !draft->stack_idle))
+		return false;
+	step = all / nr;
+	for (uint32_t i = 0; i < p->nr_counts && draft->nr_counts < nr; i++) {
+		const struct profile_count *c = &p->counts[i];
+		uint64_t before = drawn;
+
+		if (!fold_passes(p, f, c))
+			continue;
+		at += c->weight;
+		drawn = (uint64_t)(at / step + 0.5);
+		if (drawn > before)
+			draft_add(draft, p, c, (double)(drawn - before) * step);
+	}
+	return draft->nr_counts;
+}
+
+/* Make @e of drawn counts. */
+static void draft_make(const struct profile *p, struct folds_entry *e, enum folds_kind kind)
+{
+	const struct folds_input in = e->input;
+	struct profile draft;
+
+	/* Fewer nodes: of a tree. */
+	e->input.config.limit = MAX(in.config.limit, DRAFT_LEAST_SHARE);
+	if (draft_draw(p, &in.config.filter, draft_size(p), &draft) &&
+	    folds_recipes[kind].make(&draft, e))
+		e->state = FOLDS_MADE;
+	e->input = in;
+	free(draft.counts);
+	free(draft.stacks);
+	free(draft.stack_idle);
+}
+
+/* Return a draft of a fold of the shown profile; NULL: nothing to fold, or no draft is useful. */
+static const struct folds_entry *draft_of(const struct ui_state *st, enum folds_kind kind)
+{
+	struct folds *s = st->folds;
+	struct folds_subject subject = { st, st->shown, &s->shown };
+	struct folds_entry *e = &s->drafts.entries[kind];
+	struct folds_input in = { .function = 0 };
+
+	/* Against a baseline a draft would show changes that are none. */
+	if (!(DRAFT_KINDS & 1u << kind) || st->baseline || s->phase == FOLDS_LENT_STALE ||
+	    !draft_size(st->shown) ||
+	    !folds_recipes[kind].input(&subject, &in, folds_recipes[kind].n))
+		return NULL;
+	if (e->state == FOLDS_NONE || !same_input(&in, &e->input)) {
+		forget_entry(&s->drafts, kind);
+		e->input = in;
+		draft_make(st->shown, e, kind);
+	}
+	return e->state == FOLDS_MADE ? e : NULL;
+}
+
+/* Return the made fold of the rows in sight, or the draft that they were made of. */
+static struct folds_entry *seen_entry(const struct ui_state *st, enum folds_kind kind)
+{
+	bool drafted = st->folds->drafted & 1u << kind;
+	struct folds_of *of = drafted ? &st->folds->drafts : folds_of_shown(st);
+
+	assert((unsigned int)kind < FOLDS_NR);
+	assert(of->entries[kind].state == FOLDS_MADE);
+	return &of->entries[kind];
+}
+
 /* The same, and request it of the next profile. */
 static const struct folds_entry *request(const struct ui_state *st, enum folds_kind kind, bool now)
 {
-	if (st->folds)
-		st->folds->requested |= 1u << kind;
-	return find(st, kind, now);
+	struct folds *s = st->folds;
+	const struct folds_entry *e;
+
+	if (!s)
+		return NULL;
+	s->requested |= 1u << kind;
+	e = find(st, kind, now);
+	s->drafted &= ~(1u << kind);
+	if (e || !folds_is_late(st))
+		return e;
+	e = draft_of(st, kind);
+	if (e)
+		s->drafted |= 1u << kind;
+	return e;
 }
 
 const struct fold_functions *folds_functions(const struct ui_state *st)
@@ -409,12 +553,9 @@ const struct folds_tree *folds_tree(const struct ui_state *st, enum folds_kind k
 void folds_order_children(const struct ui_state *st, enum folds_kind kind, uint32_t node,
 			  const uint32_t *order, uint32_t nr)
 {
-	struct folds_entry *e = &folds_of_shown(st)->entries[kind];
-	struct fold_tree_node *nodes = e->tree.fold.nodes;
+	struct fold_tree_node *nodes = seen_entry(st, kind)->tree.fold.nodes;
 	uint32_t children[FOLDS_SIBLINGS] = { 0 }, n = 0, rest;
 
-	assert((unsigned int)kind < FOLDS_NR);
-	assert(e->state == FOLDS_MADE);
 	assert(nr && nr <= FOLDS_SIBLINGS);
 	for (uint32_t c = nodes[node].child; c != FOLD_NONE && n < nr; c = nodes[c].next)
 		children[n++] = c;
@@ -434,11 +575,7 @@ const struct folds_tree *folds_tree_now(const struct ui_state *st, enum folds_ki
 
 const struct folds_tree *folds_tree_shown(const struct ui_state *st, enum folds_kind kind)
 {
-	const struct folds_entry *e = &folds_of_shown(st)->entries[kind];
-
-	assert((unsigned int)kind < FOLDS_NR);
-	assert(e->state == FOLDS_MADE);
-	return &e->tree;
+	return &seen_entry(st, kind)->tree;
 }
 
 const struct fold_callers *folds_callers(const struct ui_state *st)
@@ -533,6 +670,7 @@ void folds_forget(struct folds *s)
 {
 	if (!s)
 		return;
+	forget_drafts(s);
 	/* The folds of the next profile, which are being made, have other tasks. */
 	if (!s->lent)
 		take_step(s, STEP_FORGET);
@@ -633,6 +771,7 @@ void folds_arrived(struct ui_state *st, struct profile *p)
 	}
 	before = take_step(s, STEP_ARRIVE);
 	if (!st->frozen) {
+		forget_drafts(s);
 		/* Freeing a large tree takes time: the folding thread does. A baseline keeps its
 		 * folds: it is compared from now on. */
 		struct folds_of *to = st->baseline && st->shown == st->baseline ? &s->baseline
@@ -1811,6 +1950,7 @@ void folds_free(struct ui_state *st)
 	forget(&s->baseline);
 	forget(&s->next);
 	forget(&s->old);
+	forget_drafts(s);
 	for (size_t i = 0; i < ARRAY_SIZE(s->trends); i++)
 		trend_fini(&s->trends[i]);
 	free(s->boxes);

@@ -935,6 +935,9 @@ void table_rebuild(struct ui_state *st, enum view_id id)
 	const struct view *v = view_of(id);
 	struct list *list = &st->lists[id];
 
+	/* The order of a draft is no reason to keep rows apart from theirs. */
+	if (st->folds && st->folds->drafted)
+		order_forget(list);
 	list->nr = 0;
 	list->nr_hidden = 0;
 	list->count = list->weight = 0;

@@ -11,6 +11,7 @@
 
 #include "tests/ui/large.h"
 
+#include <math.h>
 #include <poll.h>
 #include <sched.h>
 
@@ -211,13 +212,18 @@ TEST(test_late)
 	press(&b, 'K');
 	assert_true(folds_is_late(&b.st));
 	assert_non_null(strstr(look(&b), "folding 21,000 stacks"));
-	assert_true(input_waits(&b.st, &(struct key){ .code = 'j' }));
-	assert_false(input_waits(&b.st, &(struct key){ .code = '3' }));
+	assert_false(input_waits(&b.st, &(struct key){ .code = 'j' }));
 	press(&b, 'K');
 	settle(&b);
 	assert_false(folds_is_late(&b.st));
 	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].cursor, 10);
 	assert_true(b.st.lists[VIEW_FUNCTIONS].selected == selected);
+	/* Rows of which there is no draft. */
+	press(&b, '2');
+	assert_true(folds_is_late(&b.st));
+	assert_true(input_waits(&b.st, &(struct key){ .code = 'j' }));
+	assert_false(input_waits(&b.st, &(struct key){ .code = '3' }));
+	settle(&b);
 	/* Forgotten while it is lent. */
 	press(&b, '3');
 	keys_in(&b, "");
@@ -402,6 +408,74 @@ TEST(test_end)
 		assert_false(folding_begin(b.st.folding, p, of, false));
 		bench_fini(&b);
 	}
+}
+
+/* Return the share of samples that a function's row has in itself; negative: it has no row. */
+static double self_of(const struct fold_functions *fold, const struct profile *p, uint32_t id)
+{
+	for (uint32_t i = 0; i < fold->nr_rows; i++)
+		if (p->functions[fold->rows[i].function].id == id)
+			return fold->rows[i].self_weight / fold->weight;
+	return -1;
+}
+
+/* Until rows are folded for a key, the screen has rows of a part of the counts, and says so. */
+TEST(test_draft)
+{
+	static const char *const keys[] = { "3", "4", "1K", "3H", "2\n" };
+	struct bench b;
+
+	bench_init(&b, 120, 30, false);
+	folds_start(&b.st);
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		model_take(&b.st, large_profile((uint32_t)i + 1));
+		settle(&b);
+		for (const char *k = keys[i]; *k; k++) {
+			if (!k[1])
+				settle(&b);
+			press(&b, *k == '\n' ? K_ENTER : (unsigned char)*k);
+		}
+		assert_true(folds_is_late(&b.st));
+		assert_true(ui_state_list(&b.st)->nr > 0);
+		assert_non_null(strstr(look(&b), "a draft: folding 21,000 stacks"));
+		settle(&b);
+		assert_true(ui_state_list(&b.st)->nr > 0);
+		assert_null(strstr(look(&b), "a draft"));
+	}
+	bench_fini(&b);
+}
+
+/* Shares of a draft are near the shares of all counts, and their sum is the same; also with weights
+ * that differ, and of one process. */
+TEST(test_draft_shares)
+{
+	struct profile *p = large_bush(1), draft;
+	struct fold_filter f = { .process = UINT32_MAX, .task = UINT32_MAX };
+	struct fold_functions all, some;
+
+	for (int one = 0; one < 2; one++) {
+		for (uint32_t i = 0; one && i < p->nr_counts; i++)
+			p->counts[i].weight = i % 1000 ? (double)(1 + i % 7) : 3000;
+		f.process = one ? 3 : UINT32_MAX;
+		assert_int_equal(fold_functions(p, &f, &all), 0);
+		assert_true(draft_draw(p, &f, one ? 500 : draft_size(p), &draft));
+		assert_true(draft.nr_counts <= p->nr_counts / 2);
+		assert_int_equal(fold_functions(&draft, &f, &some), 0);
+		assert_true(some.weight > all.weight * 0.998 && some.weight < all.weight * 1.002);
+		assert_true(some.count > all.count * 0.9 && some.count < all.count * 1.1);
+		for (uint32_t i = 0; i < all.nr_rows; i++) {
+			double share = all.rows[i].self_weight / all.weight;
+			uint32_t id = p->functions[all.rows[i].function].id;
+
+			assert_true(share < 0.05 || fabs(self_of(&some, p, id) - share) < 0.04);
+		}
+		fold_functions_fini(&all);
+		fold_functions_fini(&some);
+		free(draft.counts);
+		free(draft.stacks);
+		free(draft.stack_idle);
+	}
+	profile_free(p);
 }
 
 TEST(test_none)
