@@ -60,8 +60,9 @@ struct kallsyms {
 	uint64_t base;	    /* a stored list: of its addresses; 0: they are addresses */
 	const void *stored; /* its file, mapped: symbols and text are in it; NULL: it was read */
 	size_t stored_size;
-	uint32_t nr_hidden; /* lines with address 0 */
-	uint64_t upper;	    /* half of the last address, and its digits */
+	struct kallsyms *core; /* the kernel's, stored: the others are here; NULL: all are here */
+	uint32_t nr_hidden;    /* lines with address 0 */
+	uint64_t upper;	       /* half of the last address, and its digits */
 	char upper_digits[8];
 };
 
@@ -485,6 +486,7 @@ void kallsyms_free(struct kallsyms *k)
 {
 	if (!k)
 		return;
+	kallsyms_free(k->core);
 	if (k->stored) {
 		munmap((void *)k->stored, k->stored_size);
 	} else {
@@ -501,6 +503,8 @@ bool kallsyms_find(const struct kallsyms *k, uint64_t addr, struct kallsyms_symb
 	const struct symbol_entry *s = lo ? &k->symbols[lo - 1] : NULL;
 	struct kallsyms_line line;
 
+	if (k->core && kallsyms_find(k->core, addr, out))
+		return true;
 	if (!s || !s->bind || !line_of(k, s, &line))
 		return false;
 	size = size_of(k, s, &line, lo < k->nr ? s + 1 : NULL);
@@ -537,7 +541,8 @@ size_t kallsyms_memory(const struct kallsyms *k)
  * The list of the kernel itself, stored: the kernel takes 30 to 40 ms to write its list, more than
  * a replay takes without it. The file has offsets from _text, no addresses, so it is valid after a
  * restart, for the kernel with its build-id, and does not tell the address of the kernel. Symbols
- * of modules and of generated code are not in it: for them the kernel's list is read.
+ * of modules and of generated code are not in it: for them the kernel's list is read, of which only
+ * they are kept: 7 MB of 120,000 symbols are the kernel's own.
  *
  * Root writes it, others may use it. It is mapped: a new one replaces it, none is changed.
  */
@@ -729,6 +734,54 @@ static void store_put(const struct kallsyms *k)
 		close(dir);
 }
 
+/* Keep the symbols of @k that @core has not, with their lines; @core is borrowed. */
+static int keep_others(struct kallsyms *k, const struct kallsyms *core)
+{
+	char *text = malloc(k->text_size);
+	uint32_t nr = 0, at = 0;
+	size_t size = 0;
+
+	if (!text)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < k->nr; i++) {
+		struct symbol_entry s = k->symbols[i];
+
+		while (at < core->nr && core->base + core->symbols[at].start < s.start)
+			at++;
+		if (at < core->nr && core->base + core->symbols[at].start == s.start)
+			continue;
+		memcpy(text + size, k->text + s.line, s.size);
+		s.line = (uint32_t)size;
+		size += s.size;
+		k->symbols[nr++] = s;
+	}
+	assert(size <= k->text_size);
+	free(k->text);
+	k->text = text;
+	k->text_size = size;
+	k->nr = nr;
+	shrink(k);
+	return 0;
+}
+
+/* Let @k, the whole list of @fd, have the kernel's own symbols in their stored list, if there is
+ * one.
+ */
+static void store_share(struct kallsyms *k, int fd)
+{
+	struct kallsyms *core;
+
+	if (!k->begin[0] || lseek(fd, 0, SEEK_SET) || store_take(&core, fd))
+		return;
+	if (keep_others(k, core)) {
+		kallsyms_free(core);
+		return;
+	}
+	/* All pages of its symbols were compared. */
+	madvise((void *)core->stored, core->stored_size, MADV_DONTNEED);
+	k->core = core;
+}
+
 /*
  * Bytes of the running kernel. Runs on: a helper, or in the sandbox.
  *
@@ -871,6 +924,8 @@ static int kernel_sandbox_list(struct kallsyms **out, const char *root, const ch
 			rc = kallsyms_read(out, fds[0], e);
 			if (!rc && core)
 				store_put(*out);
+			if (!rc)
+				store_share(*out, fds[0]);
 		}
 		close(fds[0]);
 		return rc;

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
@@ -16,6 +17,7 @@
 
 #include "symbols/base/base.h"
 #include "symbols/kernel/kallsyms.c"
+
 #include "tests/yardstick.h"
 #include "symbols/sandbox/sandbox.h"
 #include "tests/symbols/sandbox/changed.h"
@@ -395,6 +397,84 @@ TEST(test_stored)
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
 	assert_int_equal(store_take(&k, fd), -ENOENT);
 	kallsyms_free(was);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/proftop", parent);
+	rmdir(path);
+	rmdir(parent);
+	unlink(list);
+	close(fd);
+}
+
+#define CORE_NR 4000
+
+/* Write a kernel's list with its text at @base, more than is compared with a stored one. */
+static size_t write_list(char *out, size_t size, uint64_t base)
+{
+	size_t at = (size_t)snprintf(out, size,
+				     "0000000000001000 A fixed_percpu_data\n"
+				     "%016" PRIx64 " T _text\n%016" PRIx64 " T _stext\n",
+				     base, base);
+
+	for (unsigned int i = 1; i < CORE_NR; i++)
+		at += (size_t)snprintf(out + at, size - at, "%016" PRIx64 " t core_%u\n",
+				       base + i * 64, i);
+	return at;
+}
+
+/*
+ * The whole list of the kernel has the symbols that are stored in their file, and others in memory:
+ * modules, and the kernel's that were not stored.
+ */
+TEST(test_shared)
+{
+	static const char others[] = "ffffffff99100000 t another\n"
+				     "ffffffffc0100000 t nft_eval\t[nf_tables]\n"
+				     "ffffffffc0100080 t nft_init\t[nf_tables]\n"
+				     "ffffffffc0000000 t bpf_prog_1\t[bpf]\n";
+	char list[] = "/tmp/test_kallsyms.XXXXXX", parent[] = "/tmp/test_kallsyms.d.XXXXXX",
+	     path[64];
+	static char text[CORE_NR * 40];
+	struct kallsyms *was, *k;
+	uint8_t id[20];
+	size_t size;
+	uint32_t nr;
+	int fd;
+
+	if (geteuid() ||
+	    recorded_kernel_build_id("/sys/kernel/notes", id, sizeof(id)) != sizeof(id))
+		skip_test("needs root and the build-id of the kernel");
+	fd = mkstemp(list);
+	assert_true(fd >= 0 && mkdtemp(parent));
+	store_parent = parent;
+	write_list(text, sizeof(text), 0xffffffff81000000);
+	was = parse(text);
+	size = write_list(text, sizeof(text), 0xffffffff99000000);
+	assert_true(size > STORE_HEAD_MAX);
+	assert_int_equal(write(fd, text, size), size);
+	assert_int_equal(write(fd, others, sizeof(others) - 1), sizeof(others) - 1);
+	for (int stored = 0; stored < 2; stored++) {
+		assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+		assert_int_equal(kallsyms_read(&k, fd, NULL), 0);
+		nr = kallsyms_nr(k);
+		if (stored)
+			store_put(was);
+		store_share(k, fd);
+		assert_int_equal(k->core != NULL, stored);
+		assert_int_equal(kallsyms_nr(k), nr);
+		assert_at(k, 0xffffffff99000050, "core_1", NULL);
+		assert_at(k, 0xffffffff99000000 + (CORE_NR - 1) * 64, "core_3999", NULL);
+		assert_at(k, 0xffffffff99100010, "another", NULL);
+		assert_at(k, 0xffffffffc0100010, "nft_eval", "[nf_tables]");
+		assert_at(k, 0xffffffffc0100090, "nft_init", "[nf_tables]");
+		assert_at(k, 0xffffffffc0000010, "bpf_prog_1", "[bpf]");
+		assert_at(k, 0xffffffff81000050, NULL, NULL);
+		assert_int_equal(kallsyms_begin(k, false), 0xffffffff99000000);
+		assert_int_equal(k->nr, stored ? 5 : CORE_NR + 5);
+		assert_true(!stored || kallsyms_memory(k) < sizeof(*k) + 512);
+		kallsyms_free(k);
+	}
+	kallsyms_free(was);
+	snprintf(path, sizeof(path), "%s/proftop/kernel", parent);
 	unlink(path);
 	snprintf(path, sizeof(path), "%s/proftop", parent);
 	rmdir(path);
