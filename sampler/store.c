@@ -81,7 +81,7 @@
 
 #define BUDGET_MIN	 ((uint64_t)96 << 20)
 #define IMAGES_MAX	 ((uint64_t)512 << 20)
-#define IMAGES_IDLE	 ((uint64_t)20 << 20)
+#define IMAGES_IDLE	 ((uint64_t)10 << 20)
 #define HISTORY_MAX	 ((uint64_t)64 << 20)
 #define BYTES_OF_A_PLACE 256 /* with rules, names, lines, and inlined functions of some */
 #define CGROUPS		 "/sys/fs/cgroup"
@@ -248,6 +248,9 @@ int store_open(struct store *st, const struct sampler_config *config, struct err
 					  .no_inline = config->no_inline,
 					  .no_lines = config->no_lines,
 					  .no_java = !(config->languages & CONFIG_JAVA),
+					  /* On a screen one may begin at any time. */
+					  .no_recording = config->window_alone && !config->record &&
+							  !config->saving.dir,
 				  });
 	return code;
 }

@@ -114,6 +114,7 @@ struct symbols_config {
 	bool no_inline;	    /* read no debug information (--no-inline) */
 	bool no_lines;	    /* read no source lines, only inlined functions */
 	bool no_java;	    /* read no code cache of a JVM */
+	bool no_recording;  /* none begins: keep no code of virtual machines for one */
 };
 
 /* Before the start. */

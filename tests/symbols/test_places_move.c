@@ -304,6 +304,19 @@ TEST(test_loader_in_a_pass, setup, teardown)
 	assert_int_equal(nr_unnamed(f), 0);
 }
 
+/* Code of virtual machines is kept for recordings, which a session without a screen may exclude. */
+TEST(test_no_recording, setup, teardown)
+{
+	struct fixture *f = *state;
+
+	assert_non_null(f->symbols->naming.jit.hotspots.log);
+	symbols_configure(f->symbols, &(struct symbols_config){ .no_java = true });
+	assert_non_null(f->symbols->naming.jit.hotspots.log);
+	symbols_configure(f->symbols,
+			  &(struct symbols_config){ .no_java = true, .no_recording = true });
+	assert_null(f->symbols->naming.jit.hotspots.log);
+}
+
 int main(void)
 {
 	return run_rcu_tests(NULL, NULL);
