@@ -861,17 +861,43 @@ static void reopen(struct object *object)
 	atomic_store_explicit(&object->state, OBJECT_NEW, memory_order_release);
 }
 
-/*
- * Unmap the pages of a file that have names: each is read once, by the loader, and the kernel maps
- * sixteen around it. Not pages of .eh_frame, which sampler threads would wait for.
- */
-static void give_names_back(const struct image *image)
+/* Unmap the first @size bytes of mapped pages, which are of a file, and no bytes behind them. */
+static void give_back(const struct image_pages *pages, uint64_t size)
 {
-	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-
 	/* Behind the whole pages are bytes of ours, which would be lost. */
-	if (image->name_pages.at && image->names_in_file >= page)
-		madvise(image->name_pages.at, image->names_in_file & ~(page - 1), MADV_DONTNEED);
+	const uint64_t whole = size & ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
+
+	assert(!pages->at || size <= pages->size);
+	if (pages->at && whole)
+		madvise(pages->at, whole, MADV_DONTNEED);
+}
+
+/*
+ * Unmap pages of the file. Of names all: each is read once, by the loader, and the kernel maps
+ * sixteen around it. Of .eh_frame only where no sample was recently (@idle), as sampler threads
+ * wait for them.
+ */
+static void give_pages_back(const struct image *image, bool idle)
+{
+	const struct image_pages *frames = &image->frames;
+
+	give_back(&image->name_pages, image->names_in_file);
+	if (frames->at && idle)
+		give_back(frames,
+			  (uint64_t)(image->eh.bytes - (uint8_t *)frames->at) + image->eh.in_file);
+}
+
+static void give_all_back(struct image_cache *o)
+{
+	choose(o, false); /* for o->newest */
+	for (uint32_t i = 0; i < o->ready.nr; i++) {
+		const struct object *object = objects_at(o->objects, o->ready.list[i]);
+		uint32_t used = atomic_load_explicit(&object->used, memory_order_relaxed);
+
+		/* The loader alone replaces it. */
+		give_pages_back(atomic_load_explicit(&object->image, memory_order_relaxed),
+				used + SPARE_IDLE_MIN < o->newest);
+	}
 }
 
 /*
@@ -889,8 +915,6 @@ static void image_evict_idle(struct image_cache *o, uint64_t now_ns)
 		uint32_t used = atomic_load_explicit(&object->used, memory_order_relaxed);
 
 		if (used + IDLE >= o->newest) {
-			/* The loader alone replaces it. */
-			give_names_back(atomic_load_explicit(&object->image, memory_order_relaxed));
 			i++;
 			continue;
 		}
@@ -917,6 +941,7 @@ static void image_evict_spare(struct image_cache *o, uint64_t now_ns)
 	 * they are at the end of the heap.
 	 */
 	malloc_trim(0);
+	give_all_back(o);
 	for (uint32_t n = 0; n < SPARE_MAX; n++) {
 		if (atomic_load_explicit(&o->memory, memory_order_relaxed) <= o->memory_idle)
 			return;

@@ -9,6 +9,7 @@
 #include "tests/prelude.h"
 
 #include <errno.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -255,10 +256,11 @@ static uint64_t sum_of(const struct image *image)
 }
 
 /* Pages of a file leave the memory of this process; the bytes of ours behind them do not. */
-TEST(test_give_names_back)
+TEST(test_give_pages_back)
 {
 	char path[] = "build/test-load-XXXXXX";
 	struct image *image = NULL;
+	Dl_info libc;
 	int from, fd;
 	uint64_t sum;
 	off_t size;
@@ -266,7 +268,9 @@ TEST(test_give_names_back)
 
 	if (geteuid())
 		skip();
-	from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	/* A file with large tables. */
+	assert_true(dladdr((void *)(uintptr_t)&strfry, &libc));
+	from = open(libc.dli_fname, O_RDONLY | O_CLOEXEC);
 	fd = mkstemp(path);
 	assert_true(from >= 0 && fd >= 0 && !fchmod(fd, 0755));
 	size = lseek(from, 0, SEEK_END);
@@ -276,8 +280,15 @@ TEST(test_give_names_back)
 	if (image->name_pages.at) {
 		sum = sum_of(image);
 		kib = files_kib();
-		give_names_back(image);
+		give_pages_back(image, false);
 		assert_true(files_kib() <= kib - (long)(image->names_in_file >> 11));
+		assert_true(sum_of(image) == sum);
+		/* Of an object without samples also its unwind tables. */
+		give_pages_back(image, false);
+		kib = files_kib();
+		give_pages_back(image, true);
+		assert_true(image->eh.in_file > 65536);
+		assert_true(files_kib() <= kib - (long)(image->eh.in_file >> 11));
 		assert_true(sum_of(image) == sum);
 	}
 	image_free(image);
