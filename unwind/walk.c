@@ -1339,6 +1339,52 @@ static bool in_kernel_call(const struct walk *w)
 	return w->word == 4 && w->exact && w->mapping->object->identity.kind == OBJECT_VDSO;
 }
 
+#define SITE_WORDS 1024U /* of the stack above, in which callers are looked for */
+
+/* Return the site of large code that has no rows yet at @offset of its file; IMAGE_SITES: none. */
+static unsigned int site_left(const struct image *image, uint64_t offset)
+{
+	unsigned int site;
+	uint64_t vaddr;
+
+	if (!image->sites.cut || !image_vaddr(image, offset, &vaddr))
+		return IMAGE_SITES;
+	site = image_site(image, vaddr);
+	return site < IMAGE_SITES && image->sites.done[site / 64] >> site % 64 & 1 ? IMAGE_SITES
+										   : site;
+}
+
+/*
+ * Return whether the current place is in large code that is derived once samples are in it. The
+ * first one requests the code of its callers too: any word above may be a return address.
+ */
+static bool waits_for_site(struct walk *w, const struct image *image)
+{
+	const struct arch_ops *arch = w->u->arch;
+	const struct mapping *m = w->mapping;
+	unsigned int site = site_left(image, w->offset);
+	const uint64_t wanted = w->out->wanted;
+	uint64_t at = w->f.reg[arch->sp], word;
+
+	if (site == IMAGE_SITES ||
+	    atomic_load_explicit(&m->object->sites_closed, memory_order_relaxed))
+		return false;
+	if (!object_want_site(m->object, site))
+		return true;
+	w->out->asked = true;
+	for (uint32_t i = 0; i < SITE_WORDS && arch_has(&w->f, arch->sp); i++, at += w->word) {
+		if (!read_slot(arch, &w->copy, at, &word))
+			break;
+		site = word - m->start < m->end - m->start
+			       ? site_left(image, m->offset + (word - m->start))
+			       : IMAGE_SITES;
+		if (site < IMAGE_SITES)
+			object_want_site(m->object, site);
+	}
+	w->out->wanted = wanted;
+	return true;
+}
+
 /* No row: unwind by the object's tables. */
 static int by_object(struct walk *w)
 {
@@ -1378,11 +1424,11 @@ static int by_object(struct walk *w)
 			return by_entry(w);
 		}
 	}
-	if (!found) {
+	if (found)
+		return by_step(w, image, vaddr, &fde);
+	if (!waits_for_site(w, image))
 		rows_put(w->u->rows, w->place, ROW_NO_CFI);
-		return by_guess(w);
-	}
-	return by_step(w, image, vaddr, &fde);
+	return by_guess(w);
 }
 
 /* Return true in a builtin of V8: rows that were derived from its code know no JavaScript. */

@@ -49,7 +49,8 @@ struct derive_elf {
 	const struct elffile *f;
 	struct range *gaps;
 	uint32_t nr_gaps, room_gaps;
-	uint64_t total;	 /* bytes in gaps: at most CODE_MAX */
+	const struct derive_choice *choice;
+	uint64_t total;	 /* bytes in gaps: at most CODE_MAX, without a choice */
 	bool cut;	 /* there are more */
 	uint64_t entry;	 /* of the program */
 	uint64_t visits; /* instructions looked at for starts and wrong tables */
@@ -98,7 +99,7 @@ static void sort(struct list *l)
 static void add_gap(struct derive_elf *d, uint64_t start, uint64_t end)
 {
 	start = (start + d->cpu->align - 1) & ~(d->cpu->align - 1ULL);
-	if (end > start && end - start > CODE_MAX - d->total) {
+	if (!d->choice && end > start && end - start > CODE_MAX - d->total) {
 		end = start + (CODE_MAX - d->total);
 		d->cut = true;
 	}
@@ -151,6 +152,76 @@ static void find_code(struct derive_elf *d)
 		if (s->exec)
 			find_gaps(d, s->vaddr, s->vaddr + s->file_size);
 	}
+}
+
+#define SITE_SHIFT 16	       /* 64 KiB */
+#define SITE_NEAR  (64u << 10) /* bytes to the end of a function that a site ends in */
+
+/* Divide the code into sites. */
+static void divide(struct derive_elf *d)
+{
+	struct image_sites *sites = &d->image->sites;
+	uint64_t start = UINT64_MAX, end = 0;
+
+	for (uint32_t i = 0; i < d->nr_gaps; i++) {
+		start = MIN(start, d->gaps[i].start);
+		end = MAX(end, d->gaps[i].end);
+	}
+	sites->base = start;
+	sites->shift = SITE_SHIFT;
+	while (sites->shift < 63 && (end - start) >> sites->shift >= IMAGE_SITES)
+		sites->shift++;
+	sites->cut = true;
+	memcpy(sites->done, d->choice->sites, sizeof(sites->done));
+}
+
+/* Return the symbol that is next to @vaddr, before it or behind it; @vaddr: it is far. */
+static uint64_t near_symbol(const struct image *image, uint64_t vaddr, bool behind)
+{
+	uint32_t i = search_split(image->nr_symbols, k, image->symbols[k].vaddr < vaddr + !behind);
+	uint64_t at;
+
+	if (behind ? i == image->nr_symbols : !i)
+		return vaddr;
+	at = image->symbols[behind ? i : i - 1].vaddr;
+	return (behind ? at - vaddr : vaddr - at) < SITE_NEAR ? at : vaddr;
+}
+
+/* Keep of a gap the sites that were chosen, with the whole functions at their ends. */
+static void keep_sites(struct derive_elf *d, const struct range *gap)
+{
+	const struct image_sites *sites = &d->image->sites;
+	const uint64_t size = 1ULL << sites->shift;
+	uint64_t done = gap->start;
+
+	for (uint64_t n = (gap->start - sites->base) >> sites->shift;
+	     n <= (gap->end - 1 - sites->base) >> sites->shift; n++) {
+		uint64_t start = sites->base + n * size, end = start + size;
+
+		if (!(sites->done[n / 64] >> n % 64 & 1))
+			continue;
+		start = MAX(near_symbol(d->image, start, false), done);
+		end = MIN(near_symbol(d->image, end, true), gap->end);
+		if (start < end)
+			add_gap(d, start, end);
+		done = MAX(done, end);
+	}
+}
+
+/* Of code that is too large as a whole: take the sites that were chosen. */
+static void choose_sites(struct derive_elf *d)
+{
+	struct range *gaps = d->gaps;
+	uint32_t nr = d->nr_gaps;
+
+	divide(d);
+	d->gaps = NULL;
+	d->nr_gaps = d->room_gaps = 0;
+	d->total = 0;
+	d->cut = true;
+	for (uint32_t i = 0; i < nr; i++)
+		keep_sites(d, &gaps[i]);
+	free(gaps);
 }
 
 static bool in_gap(const struct derive_elf *d, uint64_t vaddr)
@@ -954,7 +1025,8 @@ static void add_row(void *ctx, uint64_t start, uint64_t end, const struct derive
 static void derive_gaps(struct derive_elf *d)
 {
 	struct derive_sink sink = { add_row, d };
-	uint64_t left = VISITS_MAX, visits;
+	uint64_t most = d->image->sites.cut ? d->choice->visits_max : VISITS_MAX;
+	uint64_t left = most, visits;
 
 	for (uint32_t i = 0; i < d->nr_gaps && left; i++) {
 		const struct range *g = &d->gaps[i];
@@ -988,6 +1060,7 @@ static void derive_gaps(struct derive_elf *d)
 		left -= MIN(left, visits);
 		close_record(d);
 	}
+	d->image->sites.visits = (uint32_t)(most - left);
 }
 
 static uint64_t end_of_image(const struct image *image)
@@ -1170,9 +1243,9 @@ static void find_main(struct derive_elf *d)
 	image->main_end = end;
 }
 
-int derive_image(struct image *image, const struct elffile *f)
+int derive_image(struct image *image, const struct elffile *f, const struct derive_choice *choice)
 {
-	struct derive_elf d = { .image = image, .f = f };
+	struct derive_elf d = { .image = image, .f = f, .choice = choice };
 	bool narrow = f->machine == EM_386 && f->elf_class == ELFCLASS32;
 	int rc = 0;
 
@@ -1197,6 +1270,8 @@ int derive_image(struct image *image, const struct elffile *f)
 	if (d.cpu == &derive_x86)
 		image->thunks = mend_all_thunks(&d);
 	find_code(&d);
+	if (choice && d.total > CODE_MAX)
+		choose_sites(&d);
 	if (d.wrong || d.total >= TOTAL_MIN) {
 		if (!narrow)
 			load_code(&d);

@@ -612,6 +612,20 @@ struct image_strings {
 	uint64_t at, size, file_at;
 };
 
+/*
+ * Code without unwind tables that is too large to be derived as a whole: it is by parts, the sites,
+ * that samples are in. @cut: there are parts that are not derived.
+ */
+#define IMAGE_SITES 1024U
+
+struct image_sites {
+	uint64_t base; /* vaddr of the first one */
+	uint64_t done[IMAGE_SITES / 64];
+	uint32_t visits; /* the work that was done */
+	uint8_t shift;	 /* a site has 1 << shift bytes */
+	bool cut;
+};
+
 struct image {
 	uint16_t machine;  /* e_machine */
 	uint8_t elf_class; /* ELFCLASS64 or ELFCLASS32 */
@@ -635,10 +649,11 @@ struct image {
 	const char *trouble; /* why a source was not used; static text, mostly NULL */
 	uint8_t loop;	     /* of an interpreter: elfloop_find(); 0: none */
 	uint32_t nr_tabled, nr_derived, nr_bare; /* functions by how their callers are found */
-	char dialect;	 /* how names are encoded that look like C's: dialect_of(); 0: as C */
-	bool complete;	 /* the symbols include all functions, not only exported ones */
-	bool thunks;	 /* code returns or jumps by thunks; their tables are mended */
-	bool away;	 /* a stub: loaded again on request */
+	char dialect;  /* how names are encoded that look like C's: dialect_of(); 0: as C */
+	bool complete; /* the symbols include all functions, not only exported ones */
+	bool thunks;   /* code returns or jumps by thunks; their tables are mended */
+	bool away;     /* a stub: loaded again on request */
+	struct image_sites sites;
 	uint32_t serial; /* unique: a cache for one image is not used for another */
 	uint8_t build_id[20];
 	uint8_t build_id_size;
@@ -652,11 +667,26 @@ struct image {
 	uint32_t nr_strings;
 };
 
+/* Return the site of an address; IMAGE_SITES: none. */
+static inline unsigned int image_site(const struct image *image, uint64_t vaddr)
+{
+	uint64_t site = (vaddr - image->sites.base) >> image->sites.shift;
+
+	return image->sites.cut && site < IMAGE_SITES ? (unsigned int)site : IMAGE_SITES;
+}
+
+/* Which sites of large code to derive, and how many instructions to look at in the whole. */
+struct derive_choice {
+	uint64_t sites[IMAGE_SITES / 64];
+	uint32_t visits_max;
+};
+
 /*
  * Add records to image->eh for the code that has none, derived from its instructions, when its
- * symbols are there. 0, also when parts of @f are missed; -ENOMEM.
+ * symbols are there. @choice: of large code; NULL: its first part. 0, also when parts of @f are
+ * missed; -ENOMEM.
  */
-int derive_image(struct image *image, const struct elffile *f);
+int derive_image(struct image *image, const struct elffile *f, const struct derive_choice *choice);
 
 /* Code in a file: @bias is its address less its place there. */
 struct derive_file {

@@ -106,6 +106,9 @@ enum object_state {
 /* Of object->debug, where debug information is there and not read. */
 #define OBJECT_DEBUG_NOT_READ "debug information not read: "
 
+/* Sites of large code, a bit for each: struct image_sites. */
+#define OBJECT_SITE_WORDS 16U
+
 struct object {
 	uint32_t id;
 	/*
@@ -137,8 +140,14 @@ struct object {
 	atomic_uint nr_tabled, nr_derived, nr_bare;
 	atomic_uint permille;	/* part loaded in thousandths, while WANTED */
 	atomic_uint nr_evicted; /* number of evictions */
-	uint64_t load_ns;	/* how long the last load took; of the loader */
-	atomic_ulong memory;	/* bytes of the image */
+	/* Written by sampler threads, read by the loader; relaxed: samples are in these sites. */
+	_Atomic uint64_t sites[OBJECT_SITE_WORDS];
+	atomic_bool sites_closed;     /* written by the loader, relaxed: no more are derived */
+	uint64_t sites_due_ns;	      /* of the loader: not before */
+	uint32_t sites_visits;	      /* of the loader: the work that they have cost */
+	bool sites_load, sites_known; /* of the loader: a load runs; it is in the list of such */
+	uint64_t load_ns;	      /* how long the last load took; of the loader */
+	atomic_ulong memory;	      /* bytes of the image */
 	atomic_uint loop;   /* image->loop, once it was loaded; written by the loader, relaxed */
 	atomic_bool no_elf; /* written by the loader, relaxed: a file of code that is no ELF */
 	atomic_bool interpreter; /* written by the loader, relaxed: it runs code of a language */
@@ -262,6 +271,19 @@ static inline void object_wait(struct object *object)
 	atomic_fetch_add_explicit(&object->nr_waiting, 1, memory_order_relaxed);
 }
 
+/*
+ * Any thread, lock-free: a sample is in this site of large code, which has no rows yet. True for
+ * the first one: wake the loader.
+ */
+static inline bool object_want_site(struct object *object, unsigned int site)
+{
+	_Atomic uint64_t *word = &object->sites[site / 64];
+	uint64_t bit = 1ULL << site % 64;
+
+	return !(atomic_load_explicit(word, memory_order_relaxed) & bit) &&
+	       !(atomic_fetch_or_explicit(word, bit, memory_order_relaxed) & bit);
+}
+
 /* Return a copy of the last sighting, for the loader to find the file (the caller frees path). */
 struct object_sighting {
 	pid_t pid;
@@ -345,9 +367,11 @@ bool load_is_of_image(const struct load_where *w, const uint8_t *build_id, size_
 struct load {
 	struct job job;
 	struct load_where where;
-	bool no_vdso;	     /* of another kernel */
-	bool no_debug_files; /* debug files hang: skip them */
-	uint64_t memory_max; /* as in image_input */
+	bool no_vdso;			   /* of another kernel */
+	bool no_debug_files;		   /* debug files hang: skip them */
+	uint64_t memory_max;		   /* as in image_input */
+	uint64_t sites[OBJECT_SITE_WORDS]; /* as in struct derive_choice, and */
+	uint32_t visits_max;
 	/* Results: */
 	int rc;
 	struct image *image; /* owned by the taker; NULL when rc is not 0 */
@@ -358,6 +382,7 @@ struct load {
 	bool slow;	  /* not waited for */
 	bool slow_device; /* the device is slow, not only the file large */
 	bool stale;	  /* replaced by another try */
+	bool more;	  /* for more sites of an object that has an image */
 };
 
 /*
@@ -393,6 +418,7 @@ struct image_cache {
 	struct image_cache_ids late;   /* loaded after places in them got names by address */
 	struct image_cache_ids loops;  /* that turned out to be interpreters */
 	struct image_cache_ids failed; /* not retried */
+	struct image_cache_ids large;  /* with code that is derived by sites */
 	uint64_t dropped_ns;	       /* time of the last look at it */
 	uint32_t next_failed;	       /* index in it of the next to look at */
 	struct load *loads[IMAGE_CACHE_LOADS_MAX];

@@ -1161,11 +1161,15 @@ static int load_file(struct load *l)
 		.watch = &l->job.watch,
 	};
 	bool vdso = !l->no_vdso && in.path && !strcmp(in.path, "[vdso]");
+	struct derive_choice choice = { .visits_max = l->visits_max };
 	struct untrusted_file file;
 	int rc = vdso ? open_vdso(&l->where.seen, &file) : load_open(&l->where, in.watch, &file);
 
 	if (rc)
 		return rc;
+	memcpy(choice.sites, l->sites, sizeof(choice.sites));
+	if (!l->where.recorded)
+		in.choice = &choice;
 	in.fd = file.fd;
 	in.size = file.size;
 	l->generation = file.generation;
@@ -1394,6 +1398,7 @@ void image_cache_fini(struct image_cache *o)
 	fini_ids(&o->late);
 	fini_ids(&o->loops);
 	fini_ids(&o->failed);
+	fini_ids(&o->large);
 	free(o->retries);
 	o->retries = NULL;
 }
@@ -1516,13 +1521,14 @@ static void publish(struct image_cache *o, struct object *object, struct image *
 {
 	struct image *stub = (struct image *)(uintptr_t)atomic_load_explicit(&object->image,
 									     memory_order_relaxed);
+	const bool replaces = stub && !stub->away;
 
 	image->serial = ++o->serial;
 	/* Loading counts as a use, else the image would be the first to leave. */
 	object_touch(object,
 		     MAX(atomic_load_explicit(&object->used, memory_order_relaxed), o->newest));
-	count(&o->nr_images, 1);
-	count(&o->memory, (long)image_memory(image));
+	count(&o->nr_images, !replaces);
+	count(&o->memory, (long)image_memory(image) - (replaces ? (long)image_memory(stub) : 0));
 	atomic_store_explicit(&object->memory, image_memory(image), memory_order_relaxed);
 	atomic_store_explicit(&object->nr_waiting, 0, memory_order_relaxed);
 	explain_image(object, image);
@@ -1534,8 +1540,25 @@ static void publish(struct image_cache *o, struct object *object, struct image *
 	atomic_store_explicit(&object->state, OBJECT_READY, memory_order_release);
 	if (stub)
 		image_evict_reclaim(stub);
-	if (object->identity.kind == OBJECT_FILE)
+	if (object->identity.kind == OBJECT_FILE && !replaces)
 		image_cache_ids_add(&o->ready, object->id);
+}
+
+_Static_assert(OBJECT_SITE_WORDS * 64 == IMAGE_SITES, "a bit for each site");
+#define SITES_VISITS 4000000U /* instructions looked at for all sites of an object: a second */
+#define SITES_EACH   40000U   /* for one, mostly */
+#define SITES_REST   4U	      /* times as long as the last load took: until the next one */
+
+/* Note that rows of @image of @object, which it has now, were derived for some sites. */
+static void note_sites(struct image_cache *o, struct object *object, const struct image *image,
+		       bool more, uint64_t now_ns)
+{
+	if (!image->sites.cut)
+		return;
+	object->sites_due_ns = more ? now_ns + SITES_REST * object->load_ns : now_ns;
+	object->sites_visits = image->sites.visits + (more ? object->sites_visits : 0);
+	if (!object->sites_known)
+		object->sites_known = image_cache_ids_add(&o->large, object->id);
 }
 
 static void set_aside(struct image_cache *o, struct object *object, const char *reason,
@@ -1625,6 +1648,12 @@ static void finish(struct image_cache *o, struct load *l, uint64_t now_ns)
 		rc = -ESTALE;
 	if (l->stale && !cancelled)
 		o->debug_rest_ns = o->debug_until_ns = 0;
+	object->sites_load &= !l->more;
+	if (l->more && rc) {
+		atomic_store_explicit(&object->sites_closed, true, memory_order_relaxed);
+		l->job.drop(&l->job);
+		return;
+	}
 	if (rc == -EAGAIN && !l->stale)
 		set_aside(o, object, QUEUED, NULL, l->tries, now_ns + QUEUE_NS);
 	else if (rc && !l->stale)
@@ -1636,6 +1665,7 @@ static void finish(struct image_cache *o, struct load *l, uint64_t now_ns)
 			image_cache_ids_add(&o->late, object->id);
 		}
 		object->load_ns = now_ns - l->began_ns;
+		note_sites(o, object, l->image, l->more, now_ns);
 		publish(o, object, l->image);
 		l->image = NULL;
 	}
@@ -1652,7 +1682,7 @@ static bool finish_all(struct image_cache *o, uint64_t now_ns)
 
 		if (!helper_job_done(&l->job)) {
 			/* The object of a stale load may have left. */
-			if (!l->stale)
+			if (!l->stale && !l->more)
 				atomic_store_explicit(
 					&objects_at(o->objects, l->where.object)->permille,
 					watch_permille(&l->job.watch), memory_order_relaxed);
@@ -1714,6 +1744,8 @@ static void check_slow(struct image_cache *o, uint64_t now_ns)
 		}
 		backoff_hang(&o->devices, l->slow_device ? id->maj : 0,
 			     l->slow_device ? id->min : 0, now_ns);
+		if (l->more) /* it has an image */
+			continue;
 		object_explain(objects_at(o->objects, l->where.object),
 			       l->slow_device ? NOT_ANSWERING : "large: takes long to read",
 			       LOCAL_DISK);
@@ -1734,29 +1766,95 @@ static void collect(struct image_cache *o)
 					      memory_order_relaxed);
 }
 
-/* Give @object to a helper. False: none is free. */
-static bool start(struct image_cache *o, struct object *object, unsigned int tries, uint64_t now_ns)
+/* Make a load of @object. NULL: no room for it, or out of memory. */
+static struct load *make_load(struct image_cache *o, struct object *object, uint64_t now_ns)
 {
-	struct load *l;
+	struct load *l = o->nr_loads < IMAGE_CACHE_LOADS_MAX
+				 ? load_new(o->objects, object, o->no_proc, o->root)
+				 : NULL;
 
-	if (o->nr_loads == IMAGE_CACHE_LOADS_MAX)
-		return false;
-	l = load_new(o->objects, object, o->no_proc, o->root);
-	if (l)
-		l->no_vdso = o->no_vdso;
 	if (!l)
-		return false;
+		return NULL;
+	l->no_vdso = o->no_vdso;
 	l->no_debug_files = o->debug_until_ns > now_ns;
 	l->memory_max = o->memory_max;
 	l->began_ns = now_ns;
-	l->tries = tries;
+	return l;
+}
+
+/* Give the load to a helper. False: none is free, and it is dropped. */
+static bool run_load(struct image_cache *o, struct load *l)
+{
 	if (helpers_start(o->helpers, &l->job)) {
 		l->job.drop(&l->job);
 		return false;
 	}
-	atomic_store_explicit(&object->permille, 0, memory_order_relaxed);
 	assert(o->nr_loads < IMAGE_CACHE_LOADS_MAX);
 	o->loads[o->nr_loads++] = l;
+	return true;
+}
+
+/*
+ * Choose the sites that @l derives: the ones of the image @old, if there is one, and others with
+ * samples, up to its cost. Return the number of the others.
+ */
+static unsigned int choose_sites(struct load *l, const struct object *object,
+				 const struct image *old)
+{
+	uint32_t spent = old ? MIN(object->sites_visits, SITES_VISITS) : 0;
+	unsigned int most = (SITES_VISITS - spent) / SITES_EACH, nr = 0;
+
+	l->visits_max = SITES_VISITS - spent;
+	for (unsigned int k = 0; old && k < OBJECT_SITE_WORDS; k++) {
+		l->sites[k] = old->sites.done[k];
+		most -= MIN(most, (unsigned int)__builtin_popcountll(l->sites[k]));
+	}
+	for (unsigned int i = 0; i < IMAGE_SITES; i++) {
+		uint64_t has = atomic_load_explicit(&object->sites[i / 64], memory_order_relaxed);
+		bool more = nr < most && (has & ~l->sites[i / 64]) >> i % 64 & 1;
+
+		l->sites[i / 64] |= (uint64_t)more << i % 64;
+		nr += more;
+	}
+	return nr;
+}
+
+/* Start a load for sites that samples are in since the last one. False: no helper is free. */
+static bool start_sites(struct image_cache *o, struct object *object, uint64_t now_ns)
+{
+	const struct image *image = atomic_load_explicit(&object->image, memory_order_relaxed);
+	bool any = false;
+	struct load *l;
+
+	for (unsigned int k = 0; k < OBJECT_SITE_WORDS; k++)
+		any |= atomic_load_explicit(&object->sites[k], memory_order_relaxed) &
+		       ~image->sites.done[k];
+	if (!any || image->away || object->sites_load || now_ns < object->sites_due_ns ||
+	    atomic_load_explicit(&object->sites_closed, memory_order_relaxed))
+		return true;
+	l = make_load(o, object, now_ns);
+	if (!l)
+		return false;
+	l->more = true;
+	if (choose_sites(l, object, image))
+		return object->sites_load = run_load(o, l);
+	atomic_store_explicit(&object->sites_closed, true, memory_order_relaxed);
+	l->job.drop(&l->job);
+	return true;
+}
+
+/* Give @object to a helper. False: none is free. */
+static bool start(struct image_cache *o, struct object *object, unsigned int tries, uint64_t now_ns)
+{
+	struct load *l = make_load(o, object, now_ns);
+
+	if (!l)
+		return false;
+	l->tries = tries;
+	choose_sites(l, object, NULL);
+	if (!run_load(o, l))
+		return false;
+	atomic_store_explicit(&object->permille, 0, memory_order_relaxed);
 	return true;
 }
 
@@ -1891,6 +1989,9 @@ bool image_cache_work(struct image_cache *o, uint64_t now_ns)
 	image_evict_spare(o, now_ns);
 	collect(o);
 	any |= start_wanted(o, now_ns);
+	for (uint32_t i = 0; i < o->large.nr && has_room(o); i++)
+		if (!start_sites(o, objects_at(o->objects, o->large.list[i]), now_ns))
+			break;
 	if (now_ns - o->dropped_ns >= RETRY_INTERVAL_NS) {
 		o->dropped_ns = now_ns;
 		sweep(o, &o->failed, &o->next_failed, failed_leaves);

@@ -56,6 +56,7 @@ struct flat {
 	uint8_t elf_class, sigreturn_size, complete, build_id_size, loop, thunks;
 	char dialect;
 	uint8_t build_id[20];
+	struct image_sites sites;
 };
 
 /* Where the arrays are, from the begin of the head. */
@@ -128,6 +129,7 @@ static void image_flat_put(struct sandbox_reply *reply, const struct image *imag
 		.main_to = image->main_to,
 		.main_end = image->main_end,
 		.thunks = image->thunks,
+		.sites = image->sites,
 		.eh_vaddr = eh->vaddr,
 		.eh_size = eh->size,
 		.eh_at = maps ? eh->file_at : 0,
@@ -167,6 +169,13 @@ static void image_flat_put(struct sandbox_reply *reply, const struct image *imag
 	put_at(reply, base, p.eh, eh->bytes + f.eh_in_file, eh->size - f.eh_in_file);
 }
 
+static bool sites_ok(const struct image_sites *sites)
+{
+	/* A bool has two values. */
+	return ((const uint8_t *)sites)[offsetof(struct image_sites, cut)] <= 1 &&
+	       sites->shift < 64;
+}
+
 /* Test the numbers of the head. @file_size: of a file that may be mapped; 0: it may not. */
 static bool head_ok(const struct flat *f, uint64_t file_size)
 {
@@ -178,7 +187,7 @@ static bool head_ok(const struct flat *f, uint64_t file_size)
 	       f->eh_in_file <= file_size && f->eh_at <= file_size - f->eh_in_file &&
 	       f->build_id_size <= sizeof(f->build_id) && f->source &&
 	       f->source < ARRAY_SIZE(texts) && f->trouble < ARRAY_SIZE(texts) &&
-	       f->complete <= 1 &&
+	       f->complete <= 1 && sites_ok(&f->sites) &&
 	       (!f->eh_size ||
 		(f->elf_class == ELFCLASS64 &&
 		 (f->machine == EM_X86_64 || f->machine == EM_AARCH64)) ||
@@ -336,6 +345,7 @@ static int point(struct image *image, const struct flat *f, int fd, uint8_t *byt
 	image->complete = f->complete;
 	image->loop = f->loop;
 	image->thunks = f->thunks;
+	image->sites = f->sites;
 	image->dialect = f->dialect;
 	memcpy(image->build_id, f->build_id, sizeof(image->build_id));
 	image->build_id_size = f->build_id_size;
@@ -1109,10 +1119,13 @@ static void names_in_file(struct image *image, uint64_t size)
 /* Find the signal return and derive tables, or keep the image until its code is there. */
 static void finish(struct elf_sandbox_serve *v, const struct image_request *r, struct image **image)
 {
+	struct derive_choice choice = { .visits_max = r->visits_max };
+
 	if (elf_sandbox_serve_misses(v) || !*image)
 		return;
 	elfsig_find(*image, &v->file[IMAGE_OBJECT]);
-	derive_image(*image, &v->file[IMAGE_OBJECT]);
+	memcpy(choice.sites, r->sites, sizeof(choice.sites));
+	derive_image(*image, &v->file[IMAGE_OBJECT], r->chooses ? &choice : NULL);
 	if (elf_sandbox_serve_misses(v)) {
 		keep(*image, r->serial);
 		*image = NULL;
@@ -1196,18 +1209,24 @@ static int take_head(struct image_sandbox_reading *r, const struct sandbox_answe
 /* Call the worker. 0 (the caller frees the answer), or -errno. */
 static int ask(struct image_sandbox_reading *r, struct sandbox_answer *a)
 {
-	const struct image_request request = {
+	struct image_request request = {
 		.serial = atomic_fetch_add_explicit(&last_serial, 1, memory_order_relaxed) + 1,
 		.memory_max = r->in->memory_max,
 		.by_link = r->by_link,
 		.same_crc = r->same_crc,
 		.may_map = r->mapped_size != 0,
 		.recorded = r->in->recorded,
+		.chooses = r->in->choice != NULL,
 	};
 	const struct sandbox_reader *reader =
 		&image_readers[sandbox_idle(SANDBOX_IMAGE, SANDBOX_IMAGE_LAST) - SANDBOX_IMAGE];
-	int rc = elf_sandbox_ask(r->files, reader, &request, sizeof(request), a);
+	int rc;
 
+	if (r->in->choice) {
+		request.visits_max = r->in->choice->visits_max;
+		memcpy(request.sites, r->in->choice->sites, sizeof(request.sites));
+	}
+	rc = elf_sandbox_ask(r->files, reader, &request, sizeof(request), a);
 	if (rc)
 		return rc;
 	if (!take_head(r, a))

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "symbols/base/base.h"
+#include "symbols/image/image.h"
 
 struct backoff;
 struct image;
@@ -30,6 +31,8 @@ struct watch;
 #define BACKOFF_REST_MIN_NS 2000000000ULL
 
 /* An ELF file to read. */
+struct derive_choice;
+
 struct image_input {
 	int fd;
 	uint64_t size;
@@ -41,7 +44,8 @@ struct image_input {
 	bool copied;   /* the sandbox gets a copy, as of any file system that may hang */
 	uint64_t
 		memory_max; /* of all large tables read at a time; larger ones: not read; 0: none */
-	struct watch *watch; /* progress; may be NULL */
+	struct watch *watch;		    /* progress; may be NULL */
+	const struct derive_choice *choice; /* as in derive_image() */
 };
 
 /*
@@ -59,6 +63,9 @@ struct image_request {
 	uint32_t same_crc; /* the debug file is the one of the link */
 	uint32_t may_map;  /* the caller maps parts of the file */
 	uint32_t recorded;
+	uint32_t chooses; /* the rest is a struct derive_choice */
+	uint32_t visits_max;
+	uint64_t sites[OBJECT_SITE_WORDS];
 };
 
 #endif

@@ -146,7 +146,7 @@ static int compare(const char *path)
 	}
 	without->eh = (struct ehframe){ .bytes = NULL };
 	t.arch = with->machine == EM_386 ? &arch_i386 : arch_of(with->machine);
-	if (!t.arch || derive_image(without, &f)) {
+	if (!t.arch || derive_image(without, &f, NULL)) {
 		printf("%s: no rows\n", path);
 		return 1;
 	}

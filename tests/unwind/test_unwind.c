@@ -25,6 +25,7 @@
 #include <urcu/urcu-qsbr.h>
 
 #include "unwind/internal.h"
+#include "symbols/elf/elf.h"
 #include "symbols/symbols.h"
 #include "tests/unwind/shot.h"
 #include "tests/unwind/world.h"
@@ -1512,6 +1513,58 @@ TEST(test_pending_then_there, set_up)
 	/* libc is wanted next */
 	assert_true(result.stop == UNWIND_COMPLETE || result.asked);
 	world_free(&fresh);
+}
+
+/*
+ * Large code without rows: the sites of the sample and of words above it are requested, once, and
+ * until they are derived it is a guess; not where that is done, or no more is.
+ */
+TEST(test_sites, set_up)
+{
+	const uint64_t at = 0x7000000000, size = 64u << 16;
+	struct image_segment segment = {
+		.offset = 0, .vaddr = 0, .file_size = size, .mem_size = size, .exec = true
+	};
+	struct image image = { .machine = EM_X86_64,
+			       .elf_class = ELFCLASS64,
+			       .segments = &segment,
+			       .nr_segments = 1,
+			       .source = "none",
+			       .sites = { .shift = 16, .cut = true } };
+	struct world made;
+	struct object *object;
+	struct unwind_input in;
+
+	image.machine = arch_native()->machine;
+	world_new(&made);
+	world_map(&made, &image, 4242, at, size);
+	object = space_find(made.space, at, time_now_ns())->object;
+	memset(&shot, 0, sizeof(shot));
+	shot.regs[SHOT_IP] = at + (3 << 16) + 7;
+	shot.regs[SHOT_SP] = 0x10000;
+	shot.size = 0x100;
+	memcpy(shot.stack, (uint64_t[]){ 1, at + (9 << 16), 2, at + size, at + (5 << 16) }, 40);
+	in = input();
+	in.space = made.space;
+	for (int i = 0; i < 2; i++) {
+		unwind_sample(made.row, &in, &result);
+		assert_int_equal(result.asked, !i);
+		assert_int_equal(atomic_load(&object->sites[0]), 1u << 3 | 1u << 9 | 1u << 5);
+	}
+	atomic_store(&object->sites[0], 0);
+	image.sites.done[0] = 1u << 3;
+	unwind_sample(made.row, &in, &result);
+	assert_false(result.asked);
+	image.sites.done[0] = 0;
+	shot.regs[SHOT_IP] += 1 << 16;
+	in = input();
+	in.space = made.space;
+	atomic_store(&object->sites_closed, true);
+	unwind_sample(made.row, &in, &result);
+	assert_false(result.asked);
+	assert_int_equal(atomic_load(&object->sites[0]), 0);
+	atomic_store(&object->image, NULL);
+	world_free(&made);
 }
 
 TEST(test_bad_input, set_up)

@@ -1480,7 +1480,7 @@ TEST(test_parts_and_whole)
 		assert_int_equal(image_read_memory(&image, w.bytes, w.size, NULL), 0);
 		/* Only files have derived tables. */
 		assert_int_equal(elffile_open(&f, -1, w.bytes, w.size, NULL), 0);
-		assert_int_equal(derive_image(image, &f), 0);
+		assert_int_equal(derive_image(image, &f, NULL), 0);
 		elffile_close(&f);
 		for (int copied = 0; copied < 2; copied++) {
 			const struct image_input in = {

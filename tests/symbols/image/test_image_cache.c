@@ -6,10 +6,12 @@
 #include "tests/prelude.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -259,6 +261,112 @@ TEST(test_limit, setup, teardown)
 		assert_true(nr_aside || i < 2999);
 	}
 	loading_end(&l);
+}
+
+#define LARGE_CODE (17U << 20)
+#define LARGE_SITE (1U << 16)
+
+/* Make a file of large code without tables, with a small function at the begin of each site. */
+static void make_large(const char *path)
+{
+	static const uint8_t function[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x53, 0x90, 0x5b, 0xc3 };
+	uint8_t *bytes = xcalloc(1, 4096 + LARGE_CODE);
+	Elf64_Ehdr *eh = (Elf64_Ehdr *)(void *)bytes;
+	int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0755);
+
+	*eh = (Elf64_Ehdr){
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			     EV_CURRENT },
+		.e_type = ET_DYN,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_phoff = sizeof(*eh),
+		.e_ehsize = sizeof(*eh),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = 1,
+	};
+	*(Elf64_Phdr *)(void *)(eh + 1) = (Elf64_Phdr){
+		.p_type = PT_LOAD,
+		.p_flags = PF_R | PF_X,
+		.p_offset = 4096,
+		.p_vaddr = 4096,
+		.p_filesz = LARGE_CODE,
+		.p_memsz = LARGE_CODE,
+		.p_align = 4096,
+	};
+	for (uint32_t at = 0; at < LARGE_CODE; at += LARGE_SITE)
+		memcpy(bytes + 4096 + at, function, sizeof(function));
+	assert_int_equal(write(fd, bytes, 4096 + LARGE_CODE), 4096 + LARGE_CODE);
+	close(fd);
+	free(bytes);
+}
+
+/* Work until @object has rows for the code of @site, or until no more are derived. */
+static const struct image *wait_for_site(struct loading *l, struct object *object, uint64_t now_ns,
+					 unsigned int site)
+{
+	const struct image *image = atomic_load(&object->image);
+
+	for (int i = 0; i < 3000 && !(image->sites.done[site / 64] >> site % 64 & 1) &&
+			!atomic_load(&object->sites_closed);
+	     i++, usleep(10000)) {
+		image_cache_work(&l->cache, now_ns + (uint64_t)i * 10000000);
+		image = atomic_load(&object->image);
+		/* The image before it stays until then. */
+		assert_false(image->away);
+		assert_int_equal(atomic_load(&object->state), OBJECT_READY);
+		assert_account(&l->cache, &object, 1);
+	}
+	return image;
+}
+
+static bool has_row(const struct image *image, unsigned int site)
+{
+	struct ehframe_fde fde;
+
+	return ehframe_find(&image->eh, image->sites.base + (uint64_t)site * LARGE_SITE + 5, &fde);
+}
+
+/* Of code that is too large as a whole, the sites with samples are derived, up to a limit. */
+TEST(test_sites, setup, teardown)
+{
+	struct fixture *f = *state;
+	char path[] = "/tmp/test_image_cache.XXXXXX";
+	int fd = mkstemp(path);
+	uint64_t offset, now_ns = time_now_ns();
+	const struct image *image;
+	struct object *object;
+	unsigned int nr = 0;
+	struct loading l;
+	void *code;
+
+	make_large(path);
+	code = mmap(NULL, LARGE_CODE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 4096);
+	assert_true(code != MAP_FAILED);
+	object = object_at(f, (uint64_t)(uintptr_t)code, &offset);
+	loading_begin(&l, f->objects);
+	load_image(&l.cache, object, now_ns);
+	image = atomic_load(&object->image);
+	assert_true(image->sites.cut && !has_row(image, 3));
+	assert_int_equal(image_site(image, 4096 + 3 * LARGE_SITE + 70), 3);
+	assert_true(object_want_site(object, 3));
+	assert_false(object_want_site(object, 3));
+	image = wait_for_site(&l, object, now_ns, 3);
+	assert_true(has_row(image, 3) && !has_row(image, 2) && !has_row(image, 5));
+	for (unsigned int i = 0; i < LARGE_CODE / LARGE_SITE; i++)
+		object_want_site(object, i);
+	now_ns += 600000000000;
+	image = wait_for_site(&l, object, now_ns, 5);
+	assert_true(has_row(image, 3) && has_row(image, 5));
+	image = wait_for_site(&l, object, now_ns + 600000000000, LARGE_CODE / LARGE_SITE - 1);
+	assert_true(atomic_load(&object->sites_closed));
+	for (unsigned int i = 0; i < LARGE_CODE / LARGE_SITE; i++)
+		nr += has_row(image, i);
+	assert_in_range(nr, 50, LARGE_CODE / LARGE_SITE / 2);
+	loading_end(&l);
+	munmap(code, LARGE_CODE);
+	close(fd);
+	unlink(path);
 }
 
 /* See a file with the inode number of @object, and @generation, in the same mapping. */
