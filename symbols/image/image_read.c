@@ -1176,6 +1176,59 @@ const struct sandbox_reader image_readers[IMAGE_READERS] = { READER(0), READER(1
 							     READER(3) };
 
 /*
+ * The file of an object: where it is, and how it is opened.
+ *
+ * Runs on: a helper.
+ */
+
+void load_where_fini(struct load_where *w)
+{
+	free(w->seen.path);
+	free(w->root);
+	w->seen.path = w->root = NULL;
+}
+
+bool load_is_of_image(const struct load_where *w, const uint8_t *build_id, size_t size)
+{
+	return !w->build_id_size ||
+	       (size == w->build_id_size && !memcmp(build_id, w->build_id, size));
+}
+
+int load_open(const struct load_where *w, struct watch *watch, struct untrusted_file *out)
+{
+	const struct object_identity *id = &w->identity;
+	struct untrusted_want want = {
+		.pid = w->seen.pid,
+		.start = w->seen.start,
+		.end = w->seen.end,
+		.path = w->seen.path && *w->seen.path ? w->seen.path : NULL,
+		.root = w->root,
+		.maj = id->maj,
+		.min = id->min,
+		.ino = id->ino,
+		.generation = w->seen.generation,
+	};
+	int rc = watch_begin(watch);
+
+	if (rc)
+		return rc;
+	/* As perf: the file of the recording, then the one with its name. */
+	if (w->recorded && !w->root && id->build_id_size &&
+	    !buildidcache_open(id->build_id, id->build_id_size, out)) {
+		watch_end(watch, 0);
+		return 0;
+	}
+	rc = untrusted_open(&want, out, NULL);
+	/* Another file, perhaps with the same contents: compare the build-id. */
+	if (rc == -ESTALE && id->build_id_size && w->seen.pid <= 0) {
+		want.ino = 0;
+		rc = untrusted_open(&want, out, NULL);
+	}
+	watch_end(watch, 0);
+	return rc;
+}
+
+/*
  * Read an image: the bytes of the file by elf.c, their meaning in the sandbox.
  *
  * Runs on: a helper.
