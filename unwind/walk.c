@@ -761,23 +761,31 @@ static void leave_inner_calls(struct walk *w, uint64_t row, struct row_frame *f)
 		f->sp += w->word;
 }
 
-/*
- * Return whether the current frame may be the end of a thunk: its file has thunks, or the return
- * address of @row is above one word, and that word may be one.
- */
-static bool may_be_thunk(const struct walk *w, uint64_t row)
+/* Return whether @row is by a table that says which words thunks have on the stack. */
+static bool knows_thunks(const struct walk *w, uint64_t row)
 {
 	/* Acquire: pairs with the loader's release of a finished image. */
 	const struct image *image =
 		atomic_load_explicit(&w->mapping->object->image, memory_order_acquire);
+
+	return image && image->thunks && !(row & ROW_DERIVED);
+}
+
+/*
+ * Find the caller of the end of a thunk of which @row says nothing. The word of the thunk may have
+ * left the stack if the return address is above one word, as which the word on top may be one.
+ */
+static bool by_unknown_thunk(struct walk *w, uint64_t row)
+{
 	uint64_t top;
 
-	if (image && image->thunks)
-		return true;
-	return row_kind(row) == ROW_SIMPLE && !row_cfa_is_fp(row) && !row_cfa_is_word(row) &&
-	       row_ra_at_cfa(row) && row_cfa_off(row) + row_ra_off(row) == w->word &&
-	       stack_copy_read(&w->copy, w->f.reg[w->u->arch->sp], &top) &&
-	       returns_into_function(w, top);
+	if (!w->exact || knows_thunks(w, row))
+		return false;
+	return by_thunk(w, row_kind(row) == ROW_SIMPLE && !row_cfa_is_fp(row) &&
+				   !row_cfa_is_word(row) && row_ra_at_cfa(row) &&
+				   row_cfa_off(row) + row_ra_off(row) == w->word &&
+				   stack_copy_read(&w->copy, w->f.reg[w->u->arch->sp], &top) &&
+				   returns_into_function(w, top));
 }
 
 /*
@@ -792,7 +800,7 @@ static int by_rows(struct walk *w, uint64_t row)
 	int next;
 
 	assert(row_kind(row) == ROW_SIMPLE);
-	if (w->exact && by_thunk(w, may_be_thunk(w, row)))
+	if (by_unknown_thunk(w, row))
 		return WALK_ON;
 	if (w->out->nr == 1)
 		leave_inner_calls(w, row, &f);
@@ -1108,8 +1116,8 @@ static bool by_exact(struct walk *w, const struct step_input *in)
 
 	if (!w->exact || step_rule(w->u->step, in, &rule) != STEP_CALLER)
 		return false;
-	row = row_pack(&rule->row);
-	if (by_thunk(w, may_be_thunk(w, row)))
+	row = row_pack(&rule->row) | derived_flags(&in->image->eh, in->fde);
+	if (by_unknown_thunk(w, row))
 		return true;
 	if (w->out->nr == 1 && row_kind(row) == ROW_SIMPLE && f.has_sp) {
 		leave_inner_calls(w, row, &f);

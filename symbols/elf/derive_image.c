@@ -542,104 +542,356 @@ static void drop_wrong(struct derive_elf *d)
 	free(at);
 }
 
+static void put(struct derive_elf *d, uint64_t v, unsigned int size)
+{
+	struct records *r = d->to;
+
+	if (!array_reserve(&r->bytes, &r->room, r->size + 8ull)) {
+		d->failed = true;
+		return;
+	}
+	for (unsigned int i = 0; i < size; i++)
+		r->bytes[r->size++] = (uint8_t)(v >> (8 * i));
+}
+
+static void put_uleb(struct derive_elf *d, uint64_t v)
+{
+	do {
+		put(d, (v & 0x7f) | (v > 0x7f ? 0x80 : 0), 1);
+		v >>= 7;
+	} while (v);
+}
+
+static void put_sleb(struct derive_elf *d, int64_t v)
+{
+	while (v < -64 || v > 63) {
+		put(d, ((uint64_t)v & 0x7f) | 0x80, 1);
+		v >>= 7;
+	}
+	put(d, (uint64_t)v & 0x7f, 1);
+}
+
+/* Write the length of the record at @from. */
+static void end_record(struct derive_elf *d, uint32_t from)
+{
+	uint32_t size = d->to->size - from - 4;
+
+	if (!d->failed)
+		memcpy(d->to->bytes + from, &size, 4);
+}
+
+static void put_advance(struct derive_elf *d, uint64_t to)
+{
+	uint64_t delta = to - d->loc;
+
+	if (delta && delta < 64)
+		put(d, 0x40 | delta, 1);
+	else if (delta && delta < 256)
+		put(d, 0x02 | delta << 8, 2);
+	else if (delta)
+		put(d, 0x04 | delta << 8, 5);
+	d->loc = to;
+}
+
 #define THUNK_NEAR 27		 /* bytes from a call in a thunk to its end, at most */
-#define PROBE_CODE (8u << 10)	 /* bytes of a file in which thunks are looked for */
+#define PROBES	   4		 /* parts of a file in which thunks are looked for */
+#define PROBE_CODE (2u << 10)	 /* bytes of one */
 #define THUNKS_MAX (64ULL << 20) /* bytes of code of a file that has some */
 
 /*
  * Return whether the call of a thunk leads from @p to @at: code behind which the processor waits
  * while it does not know the target (gcc -mfunction-return=thunk, -mindirect-branch=thunk).
  */
-static bool is_thunk(const uint8_t *p, const uint8_t *at)
+static bool is_thunk(const uint8_t *p, const uint8_t *at, unsigned int word)
 {
-	return p[0] == 0xe8 && (int32_t)bytes_u32(p + 1) == at - (p + 5) &&
-	       (!memcmp(at, "\x48\x8d\x64\x24\x08\xc3", 6) || /* lea 8(%rsp),%rsp; ret */
-		((at[0] & 0xfb) == 0x48 && at[1] == 0x89 && (at[2] & 0xc7) == 4 && at[3] == 0x24 &&
-		 at[4] == 0xc3)); /* mov %REG,(%rsp); ret */
+	if (p[0] != 0xe8 || (int32_t)bytes_u32(p + 1) != at - (p + 5))
+		return false;
+	if (word == 4) /* lea 4(%esp),%esp; ret; or mov %REG,(%esp); ret */
+		return !memcmp(at, "\x8d\x64\x24\x04\xc3", 5) ||
+		       (at[0] == 0x89 && (at[1] & 0xc7) == 4 && at[2] == 0x24 && at[3] == 0xc3);
+	return !memcmp(at, "\x48\x8d\x64\x24\x08\xc3", 6) || /* lea 8(%rsp),%rsp; ret */
+	       ((at[0] & 0xfb) == 0x48 && at[1] == 0x89 && (at[2] & 0xc7) == 4 && at[3] == 0x24 &&
+		at[4] == 0xc3); /* mov %REG,(%rsp); ret */
 }
 
-/* Return whether the code has a thunk that ends at @vaddr; 0: anywhere. */
-static bool has_thunk(const struct derive_code *code, uint64_t vaddr)
+/* Return the distance from the call at @i to the end of its thunk, which @size bytes have; 0. */
+static unsigned int thunk_end(const struct derive_code *code, unsigned int word, uint64_t i)
 {
-	uint64_t end = vaddr ? vaddr - code->vaddr : code->size;
+	const uint8_t *p = code->bytes + i;
 
-	if (end > code->size || (vaddr && (end < 5 || code->size - end < 6)))
-		return false;
-	for (uint64_t i = vaddr ? end - MIN(end, THUNK_NEAR + 5u) : 0; i + 5 <= end; i++) {
-		const uint8_t *p = code->bytes + i;
+	return code->size - i >= 5 && p[0] == 0xe8 && p[1] <= THUNK_NEAR &&
+			       code->size - i >= 5u + p[1] + 6 && is_thunk(p, p + 5 + p[1], word)
+		       ? 5u + p[1]
+		       : 0;
+}
 
-		if (vaddr ? is_thunk(p, code->bytes + end)
-			  : p[0] == 0xe8 && p[1] <= THUNK_NEAR && i + 5u + p[1] + 6 <= end &&
-				    is_thunk(p, p + 5 + p[1]))
+static bool has_thunk(const struct derive_code *code, unsigned int word)
+{
+	for (uint64_t i = 0; i < code->size; i++)
+		if (thunk_end(code, word, i))
 			return true;
-	}
 	return false;
 }
 
 /*
- * The table of a thunk inside a function goes on as if its word stayed on the stack: gcc says so at
- * its end and takes nothing back. Leave that out of the FDE at @offset of @bytes.
+ * Return the words on the stack at the begin of the thunk at @i: a call by one inside a function is
+ * a call of that thunk, from behind it (jmp 2f; 1: the thunk; 2: call 1b).
  */
-static void mend_thunks(const struct derive_elf *d, const struct derive_code *code,
-			const struct ehframe_fde *fde, uint8_t *bytes)
+static unsigned int words_before(const struct derive_code *code, uint64_t i)
 {
-	const struct ehframe *eh = &d->image->eh;
-	struct cfa_run run = { .sp = d->cpu->sp_dwarf, .ra = d->cpu->ra_dwarf, .now = NO_OFFSET };
-	struct ehframe_record rec;
-	uint64_t vaddr = fde->start;
+	const uint8_t *p = code->bytes + i;
+	uint64_t from;
 
-	if (ehframe_read(eh, fde->offset, &rec) || rec.cie.code_align != 1)
+	if (i < 2 || p[-2] != 0xeb || p[-1] > INT8_MAX)
+		return 0;
+	from = i + p[-1];
+	return code->size > from && code->size - from >= 5 && code->bytes[from] == 0xe8 &&
+	       (int64_t)(int32_t)bytes_u32(code->bytes + from + 1) == -(int64_t)(p[-1] + 5);
+}
+
+static unsigned int end_size(unsigned int word)
+{
+	return word == 8 ? 5 : 4;
+}
+
+#define WORDS_BITS 2 /* a place is an address << WORDS_BITS | words on the stack from there on */
+
+/* Find the places in a function from which on thunks have words on the stack, or no longer. */
+static void find_places(const struct derive_code *code, unsigned int word,
+			const struct ehframe_fde *fde, struct list *places)
+{
+	uint64_t at = fde->start - code->vaddr, end;
+	struct derive_code part = *code;
+
+	places->nr = 0;
+	if (at >= code->size || fde->size > code->size - at)
 		return;
-	run.r = (struct ehread){ bytes + rec.insns, bytes + rec.insns_end, false };
-	while (run.r.pos < run.r.end && !run.r.bad) {
-		uint8_t *op = bytes + (run.r.pos - bytes);
+	end = at + fde->size;
+	part.size = end;
+	for (; at < end; at++) {
+		unsigned int size = thunk_end(&part, word, at), words;
 
-		if (!run_cfa(&run))
-			break;
-		vaddr += run.advance;
-		/* DW_CFA_def_cfa_offset 16 -> DW_CFA_nop */
-		if (op[0] == 0x0e && run.r.pos - op == 2 && op[1] == 16 && vaddr &&
-		    has_thunk(code, vaddr))
-			memset(op, 0, 2);
+		if (!size)
+			continue;
+		words = words_before(&part, at);
+		if (words)
+			add(places, (code->vaddr + at) << WORDS_BITS | words);
+		/* At its end lea, or mov and ret: 4 bytes, and one with 64 bits. */
+		add(places, (code->vaddr + at + 5) << WORDS_BITS | (words + 1));
+		add(places, (code->vaddr + at + size + end_size(word)) << WORDS_BITS);
+		at += size + 3;
 	}
 }
 
-/* Mend the tables of a file with thunks. Return whether it has some at the begin of its code. */
+/* A table that is written again. */
+struct mended {
+	struct cfa_run run;
+	const struct list *places;
+	uint32_t next; /* place */
+	/* Words from the CFA to the saved frame pointer, at most 127; 0: it is not saved. */
+	uint8_t fp, remembered[REMEMBER_MAX];
+	bool inside; /* a thunk */
+};
+
+/* DWARF's number of the frame pointer. */
+static uint8_t fp_dwarf(const struct derive_elf *d)
+{
+	return d->cpu->word == 8 ? 6 : 5;
+}
+
+/* Write the state at places before @to. */
+static void put_places(struct derive_elf *d, struct mended *m, uint64_t to)
+{
+	for (; m->next < m->places->nr && m->places->v[m->next] >> WORDS_BITS < to; m->next++) {
+		uint64_t place = m->places->v[m->next];
+		uint64_t words = place & ((1u << WORDS_BITS) - 1);
+
+		if (m->run.now == NO_OFFSET)
+			continue;
+		put_advance(d, place >> WORDS_BITS);
+		put(d, 0x0e, 1); /* DW_CFA_def_cfa_offset */
+		put_uleb(d, (uint64_t)m->run.now + words * (uint64_t)d->cpu->word);
+		m->inside = words;
+		if (m->fp * (int32_t)d->cpu->word <= m->run.now)
+			continue;
+		/* No longer on the stack: its place has a word. */
+		if (words)
+			put(d, 0x08 | (uint64_t)fp_dwarf(d) << 8, 2); /* DW_CFA_same_value */
+		else
+			put(d, 0x80u | fp_dwarf(d) | (uint64_t)m->fp << 8, 2); /* DW_CFA_offset */
+	}
+}
+
+/* Follow the rule of the frame pointer over an instruction of a table. */
+static void follow_fp(struct mended *m, uint8_t fp, const uint8_t *op)
+{
+	if (op[0] == (0x80 | fp))
+		m->fp = op[1] & 0x7f;
+	else if (op[0] == (0xc0 | fp)) /* DW_CFA_restore */
+		m->fp = 0;
+	else if (op[0] == 0x0a)
+		m->remembered[m->run.depth - 1] = m->fp;
+	else if (op[0] == 0x0b)
+		m->fp = m->remembered[m->run.depth];
+}
+
+/*
+ * Write the instructions of @rec with the words at @places. gcc's say at the end of a thunk inside
+ * a function that the CFA is two words away, and take nothing back.
+ */
+static bool put_mended(struct derive_elf *d, const struct ehframe_record *rec,
+		       const struct list *places)
+{
+	const uint8_t *bytes = d->image->eh.bytes;
+	struct mended m = { .places = places };
+	struct ehread *r = &m.run.r;
+	uint64_t loc = rec->start;
+
+	m.run.sp = d->cpu->sp_dwarf;
+	m.run.ra = d->cpu->ra_dwarf;
+	m.run.now = NO_OFFSET;
+	*r = (struct ehread){ bytes + rec->cie.insns, bytes + rec->cie.insns_end, false };
+	while (r->pos < r->end)
+		if (!run_cfa(&m.run) || r->bad)
+			return false;
+	*r = (struct ehread){ bytes + rec->insns, bytes + rec->insns_end, false };
+	d->loc = loc;
+	while (r->pos < r->end) {
+		const uint8_t *op = r->pos;
+		int32_t before = m.run.now;
+
+		if (!run_cfa(&m.run) || r->bad)
+			return false;
+		put_places(d, &m, loc + m.run.advance);
+		loc += m.run.advance;
+		if (op[0] == 0x0e && op[1] == 2 * d->cpu->word && m.next < places->nr &&
+		    places->v[m.next] == (loc + end_size(d->cpu->word)) << WORDS_BITS) {
+			m.run.now = before;
+			continue;
+		}
+		if (m.run.advance)
+			continue;
+		if (m.inside && *op)
+			return false;
+		follow_fp(&m, fp_dwarf(d), op);
+		put_advance(d, loc);
+		for (; op < r->pos; op++)
+			put(d, *op, 1);
+	}
+	put_places(d, &m, rec->start + rec->size);
+	return !d->failed;
+}
+
+/* Write the FDE at @offset again, as at @to in the section. False: the table stays as it is. */
+static bool put_record(struct derive_elf *d, uint32_t offset, uint32_t to,
+		       const struct list *places)
+{
+	const struct ehframe *eh = &d->image->eh;
+	const uint32_t moved = to - offset, from = d->to->size;
+	struct ehframe_record rec;
+	uint32_t back;
+	int32_t start;
+
+	if (ehframe_read(eh, offset, &rec) || rec.cie.code_align != 1 || rec.cie.signal ||
+	    rec.cie.encoding != 0x1b /* DW_EH_PE_pcrel | DW_EH_PE_sdata4 */ ||
+	    bytes_u32(eh->bytes + offset) == UINT32_MAX)
+		return false;
+	back = bytes_u32(eh->bytes + offset + 4) + moved;
+	start = (int32_t)(bytes_u32(eh->bytes + offset + 8) - moved);
+	if (back < moved || eh->vaddr + to + 8 + (uint64_t)(int64_t)start != rec.start)
+		return false;
+	put(d, 0, 4);
+	put(d, back, 4);
+	put(d, (uint32_t)start, 4);
+	for (uint32_t i = offset + 12; i < rec.insns; i++)
+		put(d, eh->bytes[i], 1);
+	if (!put_mended(d, &rec, places))
+		return false;
+	end_record(d, from);
+	return !d->failed;
+}
+
+/* Put the mended records behind those of the file. */
+static void join_mended(struct derive_elf *d, const struct records *mended)
+{
+	struct ehframe *eh = &d->image->eh;
+	uint8_t *bytes = malloc(eh->size + mended->size);
+
+	if (!bytes)
+		return;
+	memcpy(bytes, eh->bytes, eh->size);
+	memcpy(bytes + eh->size, mended->bytes, mended->size);
+	for (uint32_t i = 0; i < mended->index.nr; i++) {
+		uint64_t *fde = &eh->fdes[mended->index.v[i] >> 32];
+
+		*fde = (*fde & ~(uint64_t)UINT32_MAX) |
+		       (uint32_t)(eh->size + (uint32_t)mended->index.v[i]);
+	}
+	if (!eh->borrowed)
+		free((void *)(uintptr_t)eh->bytes);
+	eh->borrowed = false;
+	eh->in_file = 0;
+	eh->bytes = bytes;
+	eh->size += mended->size;
+}
+
+/* Mend the tables of functions with thunks inside. */
+static void mend_thunks(struct derive_elf *d, const struct derive_code *code)
+{
+	struct ehframe *eh = &d->image->eh;
+	struct list places = { NULL, 0, 0 };
+	struct records mended = { .size = 0 };
+
+	d->to = &mended;
+	for (uint32_t i = 0; i < eh->nr_fdes && !d->failed; i++) {
+		uint32_t from = mended.size;
+		struct ehframe_fde fde;
+
+		if (mended.size > RECORDS_MAX || eh->size + mended.size > UINT32_MAX - RECORD_MAX)
+			break;
+		if (!ehframe_at(eh, i, &fde))
+			continue;
+		find_places(code, d->cpu->word, &fde, &places);
+		if (places.nr && put_record(d, fde.offset, (uint32_t)eh->size + from, &places))
+			add(&mended.index, (uint64_t)i << 32 | from);
+		else
+			mended.size = from;
+	}
+	if (mended.index.nr && !d->failed)
+		join_mended(d, &mended);
+	d->failed = false;
+	free(places.v);
+	free(mended.bytes);
+	free(mended.index.v);
+}
+
+/* Mend the tables of a file with thunks. Return whether a part that was looked at has some. */
 static bool mend_all_thunks(struct derive_elf *d)
 {
 	const Elf64_Shdr *text = elffile_section(d->f, ".text");
-	struct ehframe *eh = &d->image->eh;
 	struct derive_code code = { NULL, 0, 0 };
-	uint8_t *bytes = NULL;
-	void *copy = NULL;
-	bool found;
+	bool found = false;
+	void *copy;
 
 	if (!text || text->sh_size > THUNKS_MAX)
 		return false;
-	code = (struct derive_code){ NULL, text->sh_addr, MIN(text->sh_size, PROBE_CODE) };
-	code.bytes = elffile_bytes(d->f, text->sh_offset, code.size, &copy);
-	found = code.bytes && has_thunk(&code, 0);
-	free(copy);
+	for (uint64_t i = 0; i < PROBES && !found; i++) {
+		uint64_t size = MIN(text->sh_size, PROBE_CODE);
+		uint64_t at = (text->sh_size - size) / PROBES * i;
+
+		copy = NULL;
+		code = (struct derive_code){ NULL, text->sh_addr + at, size };
+		code.bytes = elffile_bytes(d->f, text->sh_offset + at, size, &copy);
+		found = code.bytes && has_thunk(&code, d->cpu->word);
+		free(copy);
+	}
 	if (!found)
 		return false;
-	code.size = text->sh_size;
+	copy = NULL;
+	code = (struct derive_code){ NULL, text->sh_addr, text->sh_size };
 	code.bytes = elffile_bytes(d->f, text->sh_offset, code.size, &copy);
-	if (code.bytes && eh->size)
-		bytes = malloc(eh->size);
-	if (bytes) {
-		memcpy(bytes, eh->bytes, eh->size);
-		for (uint32_t i = 0; i < eh->nr_fdes; i++) {
-			struct ehframe_fde fde;
-
-			if (ehframe_at(eh, i, &fde))
-				mend_thunks(d, &code, &fde, bytes);
-		}
-		if (!eh->borrowed)
-			free((void *)(uintptr_t)eh->bytes);
-		eh->borrowed = false;
-		eh->in_file = 0;
-		eh->bytes = bytes;
-	}
+	if (code.bytes && d->image->eh.bytes)
+		mend_thunks(d, &code);
 	free(copy);
 	return true;
 }
@@ -812,44 +1064,6 @@ static void find_starts(struct derive_elf *d)
 		elffile_relative(d->f, add_relative, d);
 }
 
-static void put(struct derive_elf *d, uint64_t v, unsigned int size)
-{
-	struct records *r = d->to;
-
-	if (!array_reserve(&r->bytes, &r->room, r->size + 8ull)) {
-		d->failed = true;
-		return;
-	}
-	for (unsigned int i = 0; i < size; i++)
-		r->bytes[r->size++] = (uint8_t)(v >> (8 * i));
-}
-
-static void put_uleb(struct derive_elf *d, uint64_t v)
-{
-	do {
-		put(d, (v & 0x7f) | (v > 0x7f ? 0x80 : 0), 1);
-		v >>= 7;
-	} while (v);
-}
-
-static void put_sleb(struct derive_elf *d, int64_t v)
-{
-	while (v < -64 || v > 63) {
-		put(d, ((uint64_t)v & 0x7f) | 0x80, 1);
-		v >>= 7;
-	}
-	put(d, (uint64_t)v & 0x7f, 1);
-}
-
-/* Write the length of the record at @from. */
-static void end_record(struct derive_elf *d, uint32_t from)
-{
-	uint32_t size = d->to->size - from - 4;
-
-	if (!d->failed)
-		memcpy(d->to->bytes + from, &size, 4);
-}
-
 static void put_cie(struct derive_elf *d, struct records *to)
 {
 	d->to = to;
@@ -893,19 +1107,6 @@ static void open_record(struct derive_elf *d, uint64_t start)
 	d->last.cfa = DERIVE_BY_REG;
 	d->last.reg = d->cpu->sp_dwarf;
 	d->last.off = -d->cpu->sp_at_entry;
-}
-
-static void put_advance(struct derive_elf *d, uint64_t to)
-{
-	uint64_t delta = to - d->loc;
-
-	if (delta && delta < 64)
-		put(d, 0x40 | delta, 1);
-	else if (delta && delta < 256)
-		put(d, 0x02 | delta << 8, 2);
-	else if (delta)
-		put(d, 0x04 | delta << 8, 5);
-	d->loc = to;
 }
 
 static void put_cfa_expression(struct derive_elf *d, const struct derive_row *row)
@@ -1265,10 +1466,10 @@ int derive_image(struct image *image, const struct elffile *f, const struct deri
 		load_code(&d);
 		load_data(&d);
 	}
+	if (d.cpu != &derive_arm64)
+		image->thunks = mend_all_thunks(&d);
 	if (narrow && !elffile_waits(f))
 		drop_wrong(&d);
-	if (d.cpu == &derive_x86)
-		image->thunks = mend_all_thunks(&d);
 	find_code(&d);
 	if (choice && d.total > CODE_MAX)
 		choose_sites(&d);

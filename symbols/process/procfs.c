@@ -1086,16 +1086,6 @@ static unsigned int find_stub(const struct call_question *q)
 	return 0;
 }
 
-/* Return the target of the direct call before the address of @q; 0: none. */
-static uint64_t find_target(const struct call_question *q)
-{
-	uint8_t b[5];
-
-	return read_code(q->pid, q->address - sizeof(b), b, sizeof(b))
-		       ? called_by(q->machine, q->address, b)
-		       : 0;
-}
-
 #define THUNK_BEFORE 32U /* bytes: a call, and the loop that it never returns to */
 #define THUNK_AFTER  16U
 
@@ -1158,6 +1148,21 @@ static uint64_t find_thunk(const struct call_question *q)
 		}
 	}
 	return 0;
+}
+
+/*
+ * Return the target of the direct call before the address of @q; 0: none, or it is that of a thunk,
+ * of which a table has the word.
+ */
+static uint64_t find_target(const struct call_question *q)
+{
+	struct call_question there = *q;
+	uint8_t b[5];
+
+	if (!read_code(q->pid, q->address - sizeof(b), b, sizeof(b)))
+		return 0;
+	there.address = called_by(q->machine, q->address, b);
+	return there.address && !find_thunk(&there) ? there.address : 0;
 }
 
 static void put_answer(uint64_t key, enum call_verdict v, uint64_t site)

@@ -45,7 +45,7 @@ SPLIT = re.compile(r"(\.(part|constprop|isra|cold|lto_priv)(\.\d+)?)+$")
 def own_names():
     names = {"main", "run", "tail_1", "tail_2", "tail_3", "deep_rec", "interrupted", "run_deep", "run_tail",
              "run_signal", "run_altstack", "run_altinside", "run_signal_on", "run_dlopen", "lib_a", "lib_b",
-             "callback_a", "callback_b", "run_switch", "switch_work", "coro_main", "coro_work"}
+             "callback_a", "callback_b", "run_pointers", *(f"pointers_{i}" for i in range(4)), "run_switch", "switch_work", "coro_main", "coro_work"}
     for chain in list(RUN.values()) + [HANDLER]:
         names.update(chain)
     return names
@@ -85,6 +85,12 @@ def tail(own):
                    ["run_tail", "tail_3", "spin_leaf"])
 
 
+def pointers(own):
+    own = [f for f in own if f not in LEAVES]
+    chain = ["run_pointers", "pointers_0"]
+    return own in (chain[:1], chain, [*chain, "pointers_1"], [*chain, "pointers_2"], [*chain, "pointers_2", "pointers_3"])
+
+
 def dlopen(own):
     own = [f for f in own if f not in LEAVES]
     return own in (["run_dlopen"], *(["run_dlopen", *c] for x in "ab" for c in (
@@ -112,7 +118,7 @@ def signal(first):
 
 
 MATCH = {mode: prefix_of(chain) for mode, chain in RUN.items()}
-MATCH.update(deep=deep, tail=tail, switch=switch, dlopen=dlopen, signal=signal("run_signal"),
+MATCH.update(deep=deep, tail=tail, switch=switch, pointers=pointers, dlopen=dlopen, signal=signal("run_signal"),
              altstack=signal("run_altstack"), altinside=signal("run_altinside"))
 
 

@@ -8,7 +8,7 @@
 need_perf
 need cc c++
 SRC=$HERE/../programs
-EVERY='chain deep pushes tail alloca signal altstack altinside noreturn plt switch fork exec jitfp jitleaf dlopen'
+EVERY='chain deep pushes tail alloca signal altstack altinside noreturn plt pointers switch fork exec jitfp jitleaf dlopen'
 MODES=$EVERY
 SECONDS_EACH=${TRUTH_SECONDS:-0.7}
 
@@ -128,7 +128,7 @@ RUST
 
 # Without unwind tables in its C library: as far as main.
 musl() {
-	MODES='chain deep pushes tail alloca signal altinside noreturn exec fork jitfp jitleaf'
+	MODES='chain deep pushes tail alloca signal altinside noreturn pointers exec fork jitfp jitleaf'
 	if ! command -v musl-gcc >/dev/null; then
 		echo "== musl: not here"
 		return

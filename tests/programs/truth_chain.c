@@ -313,6 +313,68 @@ ALONE static void run_plt(void)
 	KEEP();
 }
 
+/*
+ * Calls by pointer, jumps by table and returns, with little else: most samples are at one. The jump
+ * at the end of pointers_1 leaves it no frame.
+ */
+static int (*volatile pointers[4])(int);
+
+ALONE static int pointers_3(int x)
+{
+	return x ^ 3;
+}
+
+ALONE static int pointers_2(int x)
+{
+	volatile int kept[6] = { x };
+
+	switch (x & 7) {
+	case 0:
+		sink += 3;
+		break;
+	case 1:
+		sink ^= 5;
+		break;
+	case 2:
+		sink *= 7;
+		break;
+	case 3:
+		sink -= 9;
+		break;
+	case 4:
+		sink |= 11;
+		break;
+	case 5:
+		sink >>= 1;
+		break;
+	case 6:
+		return kept[0];
+	}
+	return pointers[3](x) + kept[x & 1] + pointers[3](x + 1);
+}
+
+ALONE static int pointers_1(int x)
+{
+	return pointers[2](x + 1);
+}
+
+ALONE static int pointers_0(int x)
+{
+	return pointers[1](x) + 1;
+}
+
+ALONE static void run_pointers(void)
+{
+	pointers[0] = pointers_0;
+	pointers[1] = pointers_1;
+	pointers[2] = pointers_2;
+	pointers[3] = pointers_3;
+	while (time_left())
+		for (int i = 0; i < 100000; i++)
+			sink += (uint64_t)pointers[0](i);
+	KEEP();
+}
+
 /* A separate stack, entered and left all the time. (Not with musl.) */
 #ifdef __GLIBC__
 static struct {
@@ -483,7 +545,7 @@ static int run(const char *mode, int argc, char **argv)
 		{ "altstack", run_altstack }, { "altinside", run_altinside },
 		{ "noreturn", run_noreturn }, { "plt", run_plt },
 		{ "fork", run_fork },	      { "switch", run_switch },
-		{ "buried", run_buried },
+		{ "buried", run_buried },     { "pointers", run_pointers },
 	};
 
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
