@@ -119,7 +119,7 @@ static inline bool lang_memory_is_pointer(uint64_t addr)
 
 #define PY_DEBUG_OFFSETS_WORDS 64
 
-/* The layout of @version (as Py_Version), or NULL. */
+/* The layout of @version (as Py_Version), of the newest one known for a later one; NULL: none. */
 const struct py_layout *pylayout_of(uint32_t version);
 
 /*

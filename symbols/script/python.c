@@ -1113,10 +1113,12 @@ static const struct py_layout layouts[] = {
 
 const struct py_layout *pylayout_of(uint32_t version)
 {
-	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
+	const struct py_layout *newest = &layouts[ARRAY_SIZE(layouts) - 1];
+
+	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++)
 		if (version >> 16 == (0x300U | layouts[i].minor))
 			return &layouts[i];
-	return NULL;
+	return version >> 24 == 3 && version >> 16 > (0x300U | newest->minor) ? newest : NULL;
 }
 
 /*
@@ -1176,9 +1178,9 @@ static bool is_sane(const struct py_layout *l)
 static const char *pylayout_debug(struct py_layout *layout,
 				  const uint64_t words[PY_DEBUG_OFFSETS_WORDS])
 {
-	uint32_t column = layout->minor - FIRST_MINOR;
+	uint32_t column = MIN(layout->minor - FIRST_MINOR, NR_MINORS - 1);
 
-	assert(column < NR_MINORS);
+	assert(layout->minor >= FIRST_MINOR);
 	if (memcmp(words, "xdebugpy", 8) != 0)
 		return "no _Py_DebugOffsets in _PyRuntime";
 	if (words[1] >> 16 != (0x300U | layout->minor))
@@ -1382,6 +1384,10 @@ static bool detect(struct lang_process *p, const struct detect_file *d, pid_t pi
 		return false;
 	}
 	p->py = *layout;
+	if (p->version >> 16 > (0x300U | layout->minor)) {
+		p->py.minor = (uint8_t)(p->version >> 16);
+		p->untried = true;
+	}
 	if (layout->minor >= 13 && !p->reason)
 		p->reason = pylayout_debug(&p->py, words);
 	return false;

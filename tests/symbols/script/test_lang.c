@@ -1229,7 +1229,7 @@ TEST(test_debug_offsets)
 	words[2] = 1;
 	assert_non_null(pylayout_debug(&layout, words));
 	assert_null(pylayout_of(0x03070000));
-	assert_null(pylayout_of(0x03100000));
+	assert_null(pylayout_of(0x04000000));
 }
 
 /* The first words of _PyRuntime in Debian's 3.13.18, 3.14.10 and 3.15.2. */
@@ -1272,12 +1272,16 @@ static const struct said {
 
 TEST(test_debug_offsets_by_version)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(said); i++) {
+	/* The last one also as a later version, which says of itself where its fields are. */
+	for (size_t n = 0; n <= ARRAY_SIZE(said); n++) {
+		const size_t i = MIN(n, ARRAY_SIZE(said) - 1);
+		const uint64_t version = said[i].version + ((uint64_t)(n - i) << 16);
 		uint64_t words[PY_DEBUG_OFFSETS_WORDS] = { 0 };
-		struct py_layout layout = *pylayout_of((uint32_t)said[i].version);
+		struct py_layout layout = *pylayout_of((uint32_t)version);
 
+		layout.minor = (uint8_t)(version >> 16);
 		memcpy(words, "xdebugpy", 8);
-		words[1] = said[i].version;
+		words[1] = version;
 		for (size_t k = 0; k < ARRAY_SIZE(said[i].words); k++)
 			words[3 + k] = said[i].words[k];
 		assert_null(pylayout_debug(&layout, words));
