@@ -54,7 +54,7 @@ def check_tasks(name, fork, work, user=None):
         process.kill()
     tick = json.loads(out.splitlines()[-1])
     taken, wanted = tick["account"]["taken"], share * tick["interval_ns"] / 1e9 * HZ
-    known = sum(p["pct"] for p in tick["cpu"]["processes"])
+    known = sum(p["pct"] for p in tick["cpu"]["processes"]) + tick["cpu"].get("other_processes", {}).get("pct", 0)
     print(f"{name}: {taken} samples of {wanted:.0f}, {tick['cpu']['pct']:.0f} % of a CPU, {known:.0f} known", file=sys.stderr)
     # Of the tick alone, which may have had less of a busy machine than the time around it.
     clock = known / 100 * tick["interval_ns"] / 1e9 * HZ

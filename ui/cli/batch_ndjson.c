@@ -565,6 +565,19 @@ static int by_cpu(const void *a, const void *b)
 	return COMPARE(*y, *x);
 }
 
+/* Write the CPU time of the processes that are not listed, which used least. */
+static json_t *other_processes(const struct profile *p, const double *const *order)
+{
+	json_t *o = json_object();
+	double sum = 0;
+
+	for (uint32_t i = CPU_PROCESSES_MAX; i < p->nr_processes; i++)
+		sum += *order[i];
+	json_object_set_new(o, "count", json_integer(p->nr_processes - CPU_PROCESSES_MAX));
+	json_object_set_new(o, "pct", number(sum * 100 / (double)p->window_ns));
+	return o;
+}
+
 /* Write the CPU time of the target, and of the processes that used most, in percent of one CPU. */
 static json_t *cpu_times(const struct profile *p)
 {
@@ -587,10 +600,12 @@ static json_t *cpu_times(const struct profile *p)
 		json_object_set_new(one, "pct", number(*order[i] * 100 / (double)p->window_ns));
 		json_array_append_new(list, one);
 	}
-	free(ns);
-	free(order);
 	json_object_set_new(o, "pct", number(sum * 100 / (double)p->window_ns));
 	json_object_set_new(o, "processes", list);
+	if (ns && order && p->nr_processes > CPU_PROCESSES_MAX)
+		json_object_set_new(o, "other_processes", other_processes(p, order));
+	free(ns);
+	free(order);
 	return o;
 }
 
