@@ -68,6 +68,7 @@ struct cpu_clock {
 	uint64_t forked_ns;	   /* of a process: end of the last slice with a fork; 0: none */
 	uint64_t children_ns;	   /* then: time of ended children, counted or of before */
 	double missing_ns;	   /* then, in a tick: time of children that is not counted */
+	pid_t parent;		   /* of a process with samples; 0: not known */
 	pid_t heir;		   /* of an ended process: the parent that has its time; 0: none */
 	int64_t rest_ns;	   /* of a process: not in the times of its threads; < 0: ahead */
 	bool running;		   /* @ns is known */
@@ -695,6 +696,15 @@ static double count_threads(struct cpu_times *t, const struct part *parts, uint3
 	return nr_left ? sum + share : sum;
 }
 
+/* Note the parent of a sampled process: thousands that end in a tick are forgotten before it. */
+static void note_parent(const struct cpu_times *t, struct cpu_clock *c)
+{
+	const struct task *task = maps_task(t->in->maps, c->task);
+
+	if (task && task->parent > 0)
+		c->parent = task->parent;
+}
+
 /* Count the time of a process with samples in the slice. */
 static void count_process(struct cpu_times *t, const struct part *parts, uint32_t nr)
 {
@@ -710,6 +720,7 @@ static void count_process(struct cpu_times *t, const struct part *parts, uint32_
 	if (!c)
 		return;
 	note_sampled(t, c, parts);
+	note_parent(t, c);
 	ns = take(t, c, sampled_ns(parts, nr));
 	c->several |= parts->tid != parts->pid || same_thread(parts, nr) < nr;
 	if (!c->running || c->young)
@@ -775,18 +786,23 @@ static void count_other_processes(struct cpu_times *t)
 
 /* Find the process that waits for the children of this one: the nearest parent that has not ended.
  */
-static struct cpu_clock *heir_of(const struct cpu_times *t, pid_t pid)
+static struct cpu_clock *heir_of(const struct cpu_times *t, const struct cpu_clock *of)
 {
-	for (unsigned int i = 0; i < ANCESTORS_MAX; i++) {
-		uint64_t birth_ns;
-		struct cpu_clock *c;
-		pid_t parent;
+	pid_t pid = of->pid;
 
-		if (!maps_birth(t->in->maps, pid, t->in->now_ns, &birth_ns, &parent) || parent <= 0)
+	for (unsigned int i = 0; i < ANCESTORS_MAX; i++) {
+		pid_t parent = of ? of->parent : 0;
+		struct cpu_clock *c;
+		uint64_t birth_ns;
+
+		if (!parent && !maps_birth(t->in->maps, pid, t->in->now_ns, &birth_ns, &parent))
+			return NULL;
+		if (parent <= 0)
 			return NULL;
 		c = find(t, parent, 0);
 		if (c && c->running)
 			return c->forked_ns ? c : NULL;
+		of = c;
 		pid = parent;
 	}
 	return NULL;
@@ -800,7 +816,7 @@ static void inherit(struct cpu_times *t)
 
 		if (c->tid || c->running)
 			continue;
-		heir = heir_of(t, c->pid);
+		heir = heir_of(t, c);
 		if (!heir)
 			continue;
 		c->heir = heir->pid;
@@ -809,7 +825,7 @@ static void inherit(struct cpu_times *t)
 	for (uint32_t i = 0; i < t->nr_ended; i++) {
 		const struct cpu_clock *c = find(t, t->ended[i].pid, 0), *heir;
 
-		heir = c && c->running ? heir_of(t, c->pid) : NULL;
+		heir = c && c->running ? heir_of(t, c) : NULL;
 		t->ended[i].tid = heir ? heir->pid : c ? c->heir : 0;
 	}
 	if (t->nr_ended)

@@ -442,6 +442,8 @@ static void test_restart(void **state)
 /* Children that live shorter than a sample: their parent has their time, less what was counted. */
 static void test_short_children(void **state)
 {
+	uint64_t birth_ns;
+	pid_t parent;
 	struct world w;
 
 	open_world(&w);
@@ -474,6 +476,17 @@ static void test_short_children(void **state)
 	assert_float_equal(w.all, 190, 0.01);
 	slice(&w, NULL, NULL, 0, true);
 	assert_float_equal(w.all, 190, 0.01);
+	/* 41 had 30 of the 90 ms, by its samples, and is forgotten before the tick. */
+	w.busy_ns = 1000 * MS;
+	maps_on_fork(w.maps, 41, 4, 41, 4, w.now_ns);
+	name_task(&w, 41, 41);
+	maps_on_exit(w.maps, 41, 41, w.now_ns);
+	w.now_ns += SLICE_NS;
+	maps_publish(w.maps, w.now_ns, 1);
+	assert_false(maps_birth(w.maps, 41, w.now_ns, &birth_ns, &parent));
+	w.children[4] += 90 * MS;
+	slice(&w, (const pid_t[]){ 41 }, (const uint64_t[]){ 30 }, 1, true);
+	assert_float_equal(w.all, 280, 0.01);
 	close_world(&w);
 }
 
