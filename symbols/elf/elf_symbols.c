@@ -1332,7 +1332,7 @@ static uint64_t run_entry(struct entry *n)
 	return arg;
 }
 
-/* Return what a wrapper at @vaddr jumps to; else @vaddr. */
+/* Return the target if the code at @vaddr only jumps on (a wrapper of main()); else @vaddr. */
 static uint64_t behind_wrapper(struct entry *n, uint64_t vaddr)
 {
 	uint64_t at = vaddr;
