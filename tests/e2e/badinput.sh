@@ -34,7 +34,10 @@ grep -q SELF% "$TMP/out" || wrong "stdin closed in batch: no rows"
 grep -q SELF% "$TMP/out" || wrong "stderr closed in batch: no rows"
 "$PROFTOP" -b -n 1 -d 0.2 >/dev/full 2>"$TMP/err"
 [ $? = 1 ] && grep -q 'No space left' "$TMP/err" || wrong "/dev/full: $(cat "$TMP/err")"
-expect 0 '' -n 1 -d 0.2 --record "$TMP/recorded"
+# Of a busy program: an idle machine has no sample in 0.2 s, or none in the first half of the file.
+start "$PROGRAMS/spin" 1
+expect 0 '' -n 1 -d 0.2 -p "$last" --record "$TMP/recorded"
+kill "$last"
 # Batch output because of the pipe: no changes either.
 expect 2 'batch output' --replay "$TMP/recorded" --baseline "$TMP/recorded"
 for what in "--replay $TMP/recorded --format=perf-script" --print-config --help; do
