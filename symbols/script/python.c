@@ -401,6 +401,9 @@ static enum lang_status pychain_read(struct lang_reader *r, const struct lang_pr
 #define INTERPRETERS_MAX 256
 #define STATES_MAX	 1024
 
+/* Frames of a state that are gone through for the one that is on the C stack. */
+#define INNER_MAX 64
+
 /* In struct pthread, which begins with a pointer to itself: at 16 in glibc, at 0 in musl. */
 static const struct {
 	uint16_t self, tid;
@@ -488,14 +491,18 @@ struct states {
 	bool more;
 };
 
-static void add_state(struct states *found, uint64_t addr, uint64_t id, bool idle)
+static void add_state(struct states *found, uint64_t addr, uint64_t id, bool idle, bool here)
 {
-	uint32_t at = found->nr;
+	uint32_t at;
 
 	if (found->nr && id != found->id) {
 		found->more = true;
-		return;
+		if (!here)
+			return;
+		/* The thread runs this one. */
+		found->nr = 0;
 	}
+	at = found->nr;
 	found->id = id;
 	if (found->nr < ARRAY_SIZE(found->addr)) {
 		found->nr++;
@@ -526,16 +533,38 @@ static void keep_states(struct lang_reader *r, const struct lang_sample *s,
 }
 
 /*
+ * Return whether the state of @current runs in the C frame of a loop that is on the stack of the
+ * sample. Up to 3.12 it is the C frame, later the innermost frame that ends one is in it.
+ */
+static bool runs_here(struct lang_reader *r, const struct py_layout *l, const struct lang_sample *s,
+		      uint64_t current, bool many)
+{
+	if (l->cframe_size || !l->frame_owner)
+		return l->cframe_size && current - s->sp < s->stack_size;
+	for (uint32_t i = 0; many && i < INNER_MAX && current; i++) {
+		const uint8_t *f;
+
+		if (current - s->sp < s->stack_size)
+			return true;
+		f = read_state(r, current, l->frame_size);
+		if (!f || f[l->frame_owner] >= 3)
+			return false;
+		current = bytes_u64(f + l->frame_previous);
+	}
+	return false;
+}
+
+/*
  * Find the state of the thread among the ones of an interpreter, from @state on, at most @max. One
  * that was made by another thread, as uwsgi does, has the id of that: it is found by its C frame of
- * the loop, where versions note that, on the stack of the sample. Return how many were looked at.
+ * the loop, on the stack of the sample. Return how many were looked at.
  */
 static uint32_t find_state(struct lang_reader *r, const struct lang_process *p,
 			   const struct lang_sample *s, uint64_t state, bool many, uint32_t max,
 			   struct states *states)
 {
 	uint64_t first = 0, first_id = 0;
-	bool first_idle = true, here = false;
+	bool first_idle = true, here = false, idle;
 	uint32_t nr = 0;
 	pid_t tid = -1;
 
@@ -544,19 +573,20 @@ static uint32_t find_state(struct lang_reader *r, const struct lang_process *p,
 
 		nr++;
 		state = look_at(r, p, s, at, many, &tid, &id, &current);
-		here = p->py.cframe_size && current - s->sp < s->stack_size;
+		idle = is_idle(at, current);
+		here = !idle && runs_here(r, &p->py, s, current, many);
 		if (!here && (tid != s->tid || first))
 			continue;
 		first = at;
 		first_id = id;
-		first_idle = is_idle(at, current);
-		if (here || !p->py.cframe_size)
+		first_idle = idle;
+		if (here || !(p->py.cframe_size || many))
 			break;
 	}
 	/* It may run ones with its id later. */
 	states->more |= here && tid != s->tid;
 	if (first)
-		add_state(states, first, first_id, first_idle);
+		add_state(states, first, first_id, first_idle, here);
 	return nr;
 }
 

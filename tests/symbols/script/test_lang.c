@@ -590,6 +590,46 @@ TEST(test_state_of_another, setup, teardown)
 	assert_int_not_equal(chain(f), LANG_OK);
 }
 
+/*
+ * From 3.13 on a state has no C frame: the innermost frame that ends one is on the C stack of the
+ * thread, also of a state that another thread made in one of several interpreters.
+ */
+TEST(test_state_of_another_without_cframe, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct py_layout *l = &f->m.process.py;
+	const uint64_t list = f->m.process.runtime + l->interpreters;
+	const uint64_t interp = pymake_take(&f->m, 512), own = pymake_take(&f->m, 1024);
+	const uint64_t other = pymake_take(&f->m, 1024), entry = f->sample.sp + 0x200;
+
+	l->cframe_size = l->cframe_current = l->frame_is_entry = 0;
+	pymake_u64(&f->m, f->m.state + l->ts_current, 0);
+	pymake_u64(&f->m, interp + l->interp_next, bytes_u64(pymake_at(&f->m, list)));
+	pymake_u64(&f->m, interp + l->interp_threads, own);
+	pymake_u64(&f->m, list, interp);
+	/* Both were made by one thread, the one that the sample is not of. */
+	pymake_u64(&f->m, own + l->ts_next, other);
+	pymake_u64(&f->m, own + l->ts_native_id, TID);
+	pymake_u64(&f->m, other + l->ts_native_id, TID);
+	*pymake_at(&f->m, entry + l->frame_owner) = 3;
+	f->m.state = other;
+	f->m.cframe = other + l->ts_current;
+	pymake_u64(&f->m, f->m.cframe, entry);
+	pymake_call(&f->m, f->code[1], false);
+	pymake_call(&f->m, f->code[2], false);
+	f->sample.tid = TID + 1;
+	assert_int_equal(chain(f), LANG_OK);
+	assert_int_equal(f->chain.nr, 2);
+	expect_name(f, 0, "leaf", 7);
+	/* The C frame of another thread. */
+	f->sample.tid = TID + 2;
+	f->sample.sp += 0x400;
+	f->sample.stack += 0x400;
+	f->sample.stack_size -= 0x400;
+	f->sample.time_ns += LANG_SEARCH_MAX_NS;
+	assert_int_not_equal(chain(f), LANG_OK);
+}
+
 /* Search for the thread of the sample, @ns later; return whether that was not too early. */
 static bool search(struct fixture *f, uint64_t ns)
 {
