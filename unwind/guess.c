@@ -223,12 +223,21 @@ struct context {
 	uint64_t slot, fp_slot; /* of the return address and of the frame pointer */
 };
 
+/* No memory of a user is in the last page; the offsets of saved registers, -8 and less, are. */
+#define NEGATIVE_BYTES 4096u
+
+static bool is_negative(const struct fp_input *in, uint64_t word)
+{
+	return (in->word == 4 ? (uint32_t)-word : -word) <= NEGATIVE_BYTES;
+}
+
 /* Read the context that has its CFA at @at, none below @least but 0. */
 static bool read_context(const struct fp_input *in, uint64_t at, uint64_t least, struct context *c)
 {
 	uint64_t regs = at - CONTEXT_REGS * (uint64_t)in->word;
 
-	return read_word(in, at, &c->cfa) && (!c->cfa || c->cfa >= least) &&
+	return read_word(in, at, &c->cfa) &&
+	       (!c->cfa || (c->cfa >= least && !is_negative(in, c->cfa))) &&
 	       read_word(in, at + in->word, &c->ra) && fp_is_code(in, c->ra) &&
 	       read_word(in, regs + in->arch->pc * (uint64_t)in->word, &c->slot) &&
 	       read_word(in, regs + in->arch->fp * (uint64_t)in->word, &c->fp_slot);

@@ -404,6 +404,30 @@ TEST(test_contexts_of_libgcc, set_up)
 	assert_false(target(CFI_REWRITING, 2, 32, &to, CODE + 0x30));
 }
 
+/* Offsets of saved registers, which libgcc keeps above its contexts, are no CFA. */
+TEST(test_offsets_of_libgcc, set_up)
+{
+	static const uint64_t offsets[] = { -8ULL, -16ULL, -56ULL, -4096ULL };
+	struct arch_frame to = frame(5);
+
+	for (size_t i = 0; i < ARRAY_SIZE(offsets); i++) {
+		make_contexts();
+		put_context(TARGET_CONTEXT + 4, offsets[i], CODE + 0x70, 0);
+		assert_true(target(CFI_REWRITING, 2, 32, &to, CODE + 0x20));
+		assert_int_equal(to.reg[arch_x86_64.sp], FRAME_END);
+		to = frame(77);
+		assert_true(target(CFI_EARLY, 2, 32, &to, CODE + 0x20));
+		assert_int_equal(to.reg[arch_x86_64.sp], CATCHES);
+		to = frame(5);
+		assert_true(target(CFI_REWRITING, 2, 32, &to, CODE + 0x30));
+		assert_int_equal(to.reg[arch_x86_64.sp], CATCHES);
+		/* No context at all yet. */
+		memset(frame_words, 0, sizeof(frame_words));
+		put_context(TARGET_CONTEXT, offsets[i], CODE + 0x70, 0);
+		assert_true(target(CFI_EARLY, 2, 400, &to, CODE + 0x20));
+	}
+}
+
 /* The frame pointer is overwritten before the return address: the frame that catches is the caller.
  */
 TEST(test_frame_pointer_of_libgcc, set_up)
