@@ -531,6 +531,15 @@ static void find_thread(struct lang_reader *r, const struct lang_process *p,
 /* Outermost frames of Ruby of which one has a function, not C code. */
 #define RUBY_PROOF_FRAMES 16U
 
+/* Bytes in front of the node of a ractor in which its list of threads is sought; of a context. */
+#define RUBY_SEEK	 1024U
+#define RUBY_CONTEXT_MAX 320U
+#define RUBY_NATIVE_MAX	 16U /* words of 4 bytes of a native thread */
+
+/* Sizes that the C stack of the main thread may have. */
+#define RUBY_STACK_MIN (64ULL << 10)
+#define RUBY_STACK_MAX (64ULL << 30)
+
 /* Bytes of a function of Ruby in which its first address is. */
 #define RUBY_DECODE_SIZE 32U
 
@@ -543,10 +552,11 @@ static const struct ruby_version rubies[] = {
 #undef RUBY_LAYOUT
 };
 
-/* Return that of a version; NULL: unknown. */
+/* Return that of a version, of the newest one known for a later one; NULL: unknown. */
 static const struct ruby_version *ruby_version(uint32_t version)
 {
-	const struct ruby_version *found = NULL;
+	const struct ruby_version *newest = &rubies[ARRAY_SIZE(rubies) - 1];
+	const struct ruby_version *found = version > newest->version ? newest : NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rubies); i++)
 		if (rubies[i].version <= version && rubies[i].version >> 16 == version >> 16)
@@ -674,20 +684,118 @@ static uint64_t ruby_prove(pid_t pid, const struct ruby_layout *l, uint64_t vm)
 	return found;
 }
 
-/* Prove a layout; exported functions may have the address of the VM, or that of its pointer. */
+/*
+ * Find the list of threads of the first ractor, in front of its node, which is at @node. Only the
+ * distance between the two is needed: as in a structure that begins with the list.
+ */
+static bool ruby_seek_threads(pid_t pid, struct ruby_layout *l, uint64_t vm, uint64_t node)
+{
+	for (uint64_t head = node - 8; head != node - RUBY_SEEK; head -= 8) {
+		uint64_t th = lang_memory_word(pid, head) - l->thread_node, ec;
+
+		if (lang_memory_word(pid, th + l->thread_vm) != vm ||
+		    lang_memory_word(pid, th + l->thread_node + 8) != head)
+			continue;
+		ec = lang_memory_word(pid, th + l->thread_ec);
+		if (lang_memory_word(pid, ec + l->ec_thread) != th)
+			continue;
+		l->ractor_node = (uint16_t)(node - head);
+		l->ractor_threads = 0;
+		return true;
+	}
+	return false;
+}
+
+/* Return whether @ec has the begin, the end so far, and the size of a C stack at @at. */
+static bool is_c_stack(pid_t pid, uint64_t ec, uint64_t at)
+{
+	uint64_t start = lang_memory_word(pid, ec + at), end = lang_memory_word(pid, ec + at + 8);
+	uint64_t size = lang_memory_word(pid, ec + at + 16);
+
+	return lang_memory_is_pointer(start) && size >= RUBY_STACK_MIN && size <= RUBY_STACK_MAX &&
+	       (!end || start - end < size);
+}
+
+/* Find where a native thread has its task: that of the main one has the pid, if it is not forked.
+ */
+static void ruby_seek_tid(pid_t pid, struct ruby_layout *l, uint64_t th)
+{
+	uint64_t native = lang_memory_word(pid, th + l->thread_native);
+	uint32_t tids[RUBY_NATIVE_MAX];
+
+	if (l->thread_tid != RUBY_ABSENT || !lang_memory_is_pointer(native) ||
+	    !lang_memory_copy(pid, native, tids, sizeof(tids)))
+		return;
+	for (uint16_t i = 0; i < RUBY_NATIVE_MAX && tids[l->native_tid / 4U] != (uint32_t)pid; i++)
+		if (tids[i] == (uint32_t)pid)
+			l->native_tid = (uint16_t)(4 * i);
+}
+
+/* Return whether the outermost frames of the context have functions of Ruby, or none. */
+static bool are_frames(pid_t pid, const struct ruby_layout *l, uint64_t ec)
+{
+	uint64_t cfp = lang_memory_word(pid, ec + l->ec_cfp);
+	uint64_t end = lang_memory_word(pid, ec + l->ec_stack) +
+		       8 * lang_memory_word(pid, ec + l->ec_stack_words);
+
+	for (uint64_t i = 1; i <= RUBY_PROOF_FRAMES && i * l->frame_size <= end - cfp; i++) {
+		uint64_t frame = end - i * l->frame_size;
+		uint64_t iseq = lang_memory_word(pid, frame + l->frame_iseq);
+
+		if (iseq && (lang_memory_word(pid, iseq) & RUBY_IMEMO_MASK) != RUBY_IMEMO_ISEQ)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Find what differed between versions so far, for one that has no row, or another build of one that
+ * has: the list of threads, their tasks, the C stack of a context, the size of frames. ruby_prove()
+ * judges it.
+ */
+static uint64_t ruby_seek(pid_t pid, struct ruby_layout *l, uint64_t vm)
+{
+	const uint16_t size = l->frame_size;
+	uint64_t node = lang_memory_word(pid, vm + l->ractors), th, ec, found = 0;
+
+	if (!ruby_seek_threads(pid, l, vm, node))
+		return 0;
+	th = lang_memory_word(pid, node - l->ractor_node) - l->thread_node;
+	ec = lang_memory_word(pid, th + l->thread_ec);
+	ruby_seek_tid(pid, l, th);
+	for (uint16_t at = l->ec_thread; !is_c_stack(pid, ec, l->ec_c_stack); at += 8) {
+		if (at >= RUBY_CONTEXT_MAX)
+			return 0;
+		l->ec_c_stack_size = at + (l->ec_c_stack_size - l->ec_c_stack);
+		l->ec_c_stack = at;
+	}
+	for (int i = 0; i < 3 && !found; i++) {
+		/* The size itself, one word less, one more. */
+		l->frame_size = (uint16_t)(size + (i ? 16 * i - 24 : 0));
+		found = are_frames(pid, l, ec) ? ruby_prove(pid, l, vm) : 0;
+	}
+	return found;
+}
+
+/*
+ * Prove a layout; exported functions may have the address of the VM, or that of its pointer.
+ * @seek: one like it.
+ */
 static bool ruby_fits(struct lang_process *p, const struct detect_file *d, pid_t pid,
-		      const struct ruby_layout *l)
+		      const struct ruby_layout *row, bool seek)
 {
 	uint64_t at = d->runtime + d->bias;
 
 	for (int i = 0; i < 2; i++, at = lang_memory_word(pid, at)) {
 		uint64_t vm = lang_memory_word(pid, at);
 
-		p->code_type = vm ? ruby_prove(pid, l, vm) : 0;
+		p->ruby = *row;
+		p->code_type = !vm    ? 0
+			       : seek ? ruby_seek(pid, &p->ruby, vm)
+				      : ruby_prove(pid, row, vm);
 		if (!p->code_type)
 			continue;
 		p->runtime = at;
-		p->ruby = *l;
 		return true;
 	}
 	return false;
@@ -698,6 +806,7 @@ static bool ruby_detect(struct lang_process *p, const struct detect_file *d, pid
 {
 	const struct ruby_version *row;
 	char said[16], *end;
+	bool later;
 
 	errno = 0;
 	if (!d->version_at || !lang_memory_copy(pid, d->version_at + d->bias, said, sizeof(said))) {
@@ -709,17 +818,18 @@ static bool ruby_detect(struct lang_process *p, const struct detect_file *d, pid
 	p->version |= (uint32_t)(strtoul(end + (*end == '.'), &end, 10) & 255) << 16;
 	p->version |= (uint32_t)(strtoul(end + (*end == '.'), NULL, 10) & 255) << 8;
 	row = ruby_version(p->version);
+	later = row && p->version >> 16 != row->version >> 16;
 	if (!row)
 		p->reason = "not supported (" RUBY_READ " are)";
 	else if (!d->runtime)
 		p->reason = "the VM of this build is not found";
-	else if (!ruby_fits(p, d, pid, &row->layout)) {
-		p->reason = "structures of this build differ from its version";
-		return true;
-	} else {
+	else if (!later && ruby_fits(p, d, pid, &row->layout, false))
 		p->untried |= !row->compared;
-	}
-	return false;
+	else if (ruby_fits(p, d, pid, &row->layout, true))
+		p->untried = true;
+	else
+		p->reason = "structures of this build differ from its version";
+	return p->reason && row && d->runtime;
 }
 
 const struct language language_ruby = {

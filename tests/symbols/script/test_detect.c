@@ -491,7 +491,8 @@ TEST(test_versions_in_memory)
 /* A VM of Ruby in this process, with one thread that runs one function. */
 struct vm {
 	char version[16];
-	uint64_t words[64], ractor[128], thread[32], ec[64], frames[64], iseq[8], body[32];
+	uint64_t words[64], ractor[128], thread[32], native[8], ec[64], frames[64], iseq[8];
+	uint64_t body[32];
 	uint64_t *pointer, **pointer2;
 };
 
@@ -512,9 +513,16 @@ static void make_vm(struct vm *vm, const char *version, const struct ruby_layout
 	vm->pointer2 = &vm->pointer;
 	set_word(vm->words, l->ractors, (char *)vm->ractor + l->ractor_node);
 	set_word(vm->ractor, l->ractor_threads, (char *)vm->thread + l->thread_node);
+	set_word(vm->thread, l->thread_node + 8U, (char *)vm->ractor + l->ractor_threads);
+	if (l->thread_native != RUBY_ABSENT) {
+		set_word(vm->thread, l->thread_native, vm->native);
+		((uint32_t *)vm->native)[l->native_tid / 4] = (uint32_t)getpid();
+	}
 	set_word(vm->thread, l->thread_vm, vm->words);
 	set_word(vm->thread, l->thread_ec, vm->ec);
 	set_word(vm->ec, l->ec_thread, vm->thread);
+	set_word(vm->ec, l->ec_c_stack, vm->body);
+	vm->ec[l->ec_c_stack_size / 8] = 8 << 20;
 	set_word(vm->ec, l->ec_stack, vm->frames);
 	vm->ec[l->ec_stack_words / 8] = (uint64_t)(end - (char *)vm->frames) / 8;
 	set_word(vm->ec, l->ec_cfp, frame);
@@ -581,10 +589,50 @@ TEST(test_ruby_without_proof)
 	assert_int_equal(detect_as("libruby-3.3.so", &p), -EAGAIN);
 	make_vm(&vm, "3.3.8", &ruby_version(0x03010200)->layout);
 	assert_int_equal(detect_as("libruby-3.3.so", &p), -EAGAIN);
-	make_vm(&vm, "5.0.0", &ruby_version(0x04000500)->layout);
-	assert_int_equal(detect_as("libruby-5.0.so", &p), 0);
+	make_vm(&vm, "5.0.0", &ruby_version(0x03010200)->layout);
+	assert_int_equal(detect_as("libruby-5.0.so", &p), -EAGAIN);
+	make_vm(&vm, "3.0.7", &ruby_version(0x03010200)->layout);
+	assert_int_equal(detect_as("libruby-3.0.so", &p), 0);
 	assert_string_equal(p.reason, "not supported (3.1 to 4.0 are)");
-	assert_int_equal(p.version, 0x05000000);
+	assert_int_equal(p.version, 0x03000700);
+}
+
+/* A later version, or a patch level, in which structures have other members: they are sought. */
+TEST(test_ruby_unseen)
+{
+	static const char *const versions[] = { "4.0.9", "4.1.0", "5.0.2" };
+	struct ruby_layout l = ruby_version(0x04000600)->layout;
+	static struct vm vm;
+	struct lang_process p;
+
+	l.ractor_node += 40;
+	l.ractor_threads -= 8;
+	l.native_tid += 16;
+	l.ec_c_stack += 8;
+	l.ec_c_stack_size += 8;
+	l.frame_size += 8;
+	*said = (struct said){ .size = sizeof(said->file) };
+	said->file.version_at = (uintptr_t)vm.version;
+	said->file.runtime = (uintptr_t)&vm.pointer;
+	said->file.nr_eval = 1;
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		make_vm(&vm, versions[i], &l);
+		assert_int_equal(detect_as("libruby.so", &p), 0);
+		assert_null(p.reason);
+		assert_true(p.untried);
+		assert_int_equal(p.ruby.ractor_node - p.ruby.ractor_threads,
+				 l.ractor_node - l.ractor_threads);
+		assert_int_equal(p.ruby.native_tid, l.native_tid);
+		assert_int_equal(p.ruby.ec_c_stack, l.ec_c_stack);
+		assert_int_equal(p.ruby.ec_c_stack_size, l.ec_c_stack_size);
+		assert_int_equal(p.ruby.frame_size, l.frame_size);
+		/* A list that does not lead back, a frame of another kind. */
+		vm.thread[l.thread_node / 8 + 1]++;
+		assert_int_equal(detect_as("libruby.so", &p), -EAGAIN);
+		make_vm(&vm, versions[i], &l);
+		vm.iseq[0]++;
+		assert_int_equal(detect_as("libruby.so", &p), -EAGAIN);
+	}
 }
 
 /*
