@@ -277,10 +277,13 @@ ALONE static void run_altstack(void)
 	KEEP();
 }
 
-/* The alternate stack is just below the interrupted frames: the stack copy holds both. */
+/*
+ * The alternate stack is just below the interrupted frames: the stack copy holds both. Not by the
+ * address of a variable, which is on another stack with -fsanitize=safe-stack.
+ */
 ALONE static void run_altinside(void)
 {
-	char *below = (char *)((uintptr_t)&below & ~15UL) - (12 << 10);
+	char *below = (char *)((uintptr_t)__builtin_frame_address(0) & ~15UL) - (12 << 10);
 
 	run_signal_on(below, 8 << 10);
 	KEEP();
