@@ -1547,6 +1547,10 @@ static void apply(struct sampler *s, const struct control *c)
 /* A single tick begins after at most so long, checked so often. */
 #define WARM_MAX_NS 3000000000ULL
 
+/* Or so long, on a busy machine: while more than this part of the samples, in percent, waits. */
+#define WARM_BUSY_MAX_NS 10000000000ULL
+#define WARM_BUSY_PART	 20u
+
 #define WARM_MS 100
 
 /* How often to check for code that is being read. */
@@ -1756,13 +1760,24 @@ static void look_at_readers(struct sampler *s)
 }
 
 /*
+ * Return how many percent of the samples of a look wait for code that is read, rounded up. On a
+ * busy machine a look may have no sample: then as many as before.
+ */
+static uint32_t part_that_waits(const struct pipeline_stats *look, uint32_t before)
+{
+	return look->taken ? (uint32_t)((look->pending * 100 + look->taken - 1) / look->taken)
+			   : before;
+}
+
+/*
  * Sample for nothing until the code that runs is read, and readers have started: a single tick
  * would lack the stacks of its first samples, which are pending or truncated.
  */
 static void warm_up(struct sampler *s)
 {
 	uint64_t end_ns = s->ticks.start_ns + WARM_MAX_NS;
-	uint32_t nr_readers;
+	struct pipeline_stats look;
+	uint32_t nr_readers, part = 0;
 	bool warm = false;
 
 	/* Relaxed: a sample that waits nevertheless is discarded with the tick. */
@@ -1776,7 +1791,11 @@ static void warm_up(struct sampler *s)
 		nr_readers = s->live.readers.nr;
 		widen(s);
 		look_at_readers(s);
-		warm = tick_skip(s) && s->live.readers.nr == nr_readers;
+		tick_skip(s, &look);
+		part = part_that_waits(&look, part);
+		warm = part <= 1 && s->live.readers.nr == nr_readers;
+		end_ns = s->ticks.start_ns +
+			 (part > WARM_BUSY_PART ? WARM_BUSY_MAX_NS : WARM_MAX_NS);
 	}
 	atomic_store_explicit(&s->live.shared->warming, false, memory_order_relaxed);
 	tick_discard(s);

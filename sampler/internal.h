@@ -369,8 +369,8 @@ void tick_keep(struct sampler *s, uint64_t now_ns, bool end);
 void tick_end(struct sampler *s);
 /* Grow the tables between two ticks, when the threads report that they fill up. */
 void tick_make_room(struct sampler *s);
-/* Forget the samples since the last tick. False: more than 1 % of them were pending. */
-bool tick_skip(struct sampler *s);
+/* Forget the samples since the last tick, with @all of their account. */
+void tick_skip(struct sampler *s, struct pipeline_stats *all);
 /* Forget everything counted so far. */
 void tick_discard(struct sampler *s);
 

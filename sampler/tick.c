@@ -1883,13 +1883,11 @@ static void drop_tick(struct sampler *s, struct pipeline_stats *all)
 	}
 }
 
-bool tick_skip(struct sampler *s)
+void tick_skip(struct sampler *s, struct pipeline_stats *all)
 {
-	struct pipeline_stats all = { 0 };
-
+	*all = (struct pipeline_stats){ 0 };
 	waiting_discard(s, time_now_ns());
-	drop_tick(s, &all);
-	return all.pending * 100 <= all.taken;
+	drop_tick(s, all);
 }
 
 void tick_discard(struct sampler *s)

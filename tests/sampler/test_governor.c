@@ -311,6 +311,25 @@ TEST(test_patience)
 	assert_false(g.climbs);
 }
 
+/* A look without a sample, as on a busy machine, does not say that all code is read. */
+TEST(test_part_that_waits)
+{
+	static const struct {
+		uint64_t taken, pending;
+		uint32_t before, want;
+	} looks[] = {
+		{ 0, 0, 0, 0 },	  { 100, 0, 90, 0 },  { 100, 1, 0, 1 }, { 200, 3, 0, 2 },
+		{ 7, 7, 0, 100 }, { 0, 0, 100, 100 }, { 0, 0, 2, 2 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(looks); i++) {
+		struct pipeline_stats look = { .taken = looks[i].taken,
+					       .pending = looks[i].pending };
+
+		assert_int_equal(part_that_waits(&look, looks[i].before), looks[i].want);
+	}
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);
