@@ -249,6 +249,7 @@ int store_open(struct store *st, const struct sampler_config *config, struct err
 					  .no_lines = config->no_lines,
 					  .no_java = !(config->languages & CONFIG_JAVA),
 					  /* On a screen one may begin at any time. */
+					  .record_past = config->saving.dir,
 					  .no_recording = config->window_alone && !config->record &&
 							  !config->saving.dir,
 				  });

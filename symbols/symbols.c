@@ -1165,6 +1165,8 @@ void symbols_configure(struct symbols *s, const struct symbols_config *config)
 	s->lines.off = config->no_inline;
 	s->lines.no_lines = config->no_lines;
 	s->naming.jit.hotspots.off = config->no_java;
+	if (config->record_past)
+		s->naming.jit.hotspots.keep_ns = JITREADS_KEEP_NS;
 	if (config->no_recording)
 		s->naming.jit.hotspots.log = NULL;
 }

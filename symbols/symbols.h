@@ -115,6 +115,7 @@ struct symbols_config {
 	bool no_lines;	    /* read no source lines, only inlined functions */
 	bool no_java;	    /* read no code cache of a JVM */
 	bool no_recording;  /* none begins: keep no code of virtual machines for one */
+	bool record_past;   /* one may begin in the past: it wants code of those that ended */
 };
 
 /* Before the start. */

@@ -291,6 +291,7 @@ static bool jvm_table_has_turn(const struct jvm_table *h, const struct jvm_table
 #define JOB_NS	   60000000000ULL /* all reads of a job: on a busy machine it waits for a CPU */
 #define RETRY_NS   1000000000ULL
 #define FULL_NS	   10000000000ULL /* while JVMs take all memory that they may */
+#define KEEP_NS	   60000000000ULL /* code of one that has ended: its places have names by then */
 #define TRIES_MAX  5U		  /* for libjvm.so, which the launcher loads late */
 #define WANTED_MAX 1024U	  /* methods read by one job */
 #define PCS_MAX	   256U
@@ -299,6 +300,7 @@ void jvm_table_init(struct jvm_table *h, struct objects *objects)
 {
 	memset(h, 0, sizeof(*h));
 	h->objects = objects;
+	h->keep_ns = KEEP_NS;
 }
 
 static void end_reading(struct jvm_table_entry *e)
@@ -830,7 +832,7 @@ static void drop_expired(struct jvm_table *h, uint64_t now_ns)
 	for (uint32_t i = 0; i < h->nr_entries && !h->recorded;) {
 		struct jvm_table_entry *e = h->entries[i];
 
-		if (e->runs || !jitreads_expired(&e->end, e->pid, now_ns)) {
+		if (e->runs || !jitreads_expired(&e->end, e->pid, now_ns, h->keep_ns)) {
 			i++;
 			continue;
 		}

@@ -220,6 +220,8 @@ struct jvm_table {
 	struct script_log *log;	 /* keeps all code for recordings; NULL: not kept */
 	bool off;
 	bool recorded; /* a replay: no process is read */
+	/* Code of a process that has ended is kept; longer where a recording begins in the past. */
+	uint64_t keep_ns;
 	struct jvm_table_entry **entries;
 	uint32_t nr_entries;
 	atomic_ulong memory;		   /* written here, relaxed */

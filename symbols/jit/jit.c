@@ -939,9 +939,6 @@ const char *runtime_fix_of(enum runtime_problem problem, int dir_fd)
 #define JITREADS_UNTRUSTED_MAX 4U /* of sources that any user can make */
 #define JITREADS_HANG_NS       500000000ULL
 
-/* How long the code of a process that has ended is kept: as the default --history. */
-#define JITREADS_KEEP_NS 600000000000ULL
-
 #define END_CHECK_NS 10000000000ULL
 
 /* Return the inode of a mount namespace; 0: unknown. */
@@ -1086,7 +1083,7 @@ uint32_t jitreads_victim(const struct jitreads_candidate *candidates, uint32_t n
 	return oldest;
 }
 
-bool jitreads_expired(struct jitreads_end *e, pid_t pid, uint64_t now_ns)
+bool jitreads_expired(struct jitreads_end *e, pid_t pid, uint64_t now_ns, uint64_t keep_ns)
 {
 	if (pid > 0 && now_ns >= e->check_ns) {
 		e->check_ns = now_ns + END_CHECK_NS;
@@ -1096,5 +1093,5 @@ bool jitreads_expired(struct jitreads_end *e, pid_t pid, uint64_t now_ns)
 		else if (!e->since_ns)
 			e->since_ns = now_ns;
 	}
-	return e->since_ns && now_ns - e->since_ns >= JITREADS_KEEP_NS;
+	return e->since_ns && now_ns - e->since_ns >= keep_ns;
 }

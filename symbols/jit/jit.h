@@ -214,8 +214,11 @@ struct jitreads_end {
 	uint64_t since_ns; /* 0: it runs */
 };
 
-/* Return true if @pid ended JITREADS_KEEP_NS before @now_ns: its code can be freed. */
-bool jitreads_expired(struct jitreads_end *e, pid_t pid, uint64_t now_ns);
+/* How long the code of a process that has ended is kept: as the default --history. */
+#define JITREADS_KEEP_NS 600000000000ULL
+
+/* Return true if @pid ended @keep_ns before @now_ns: its code can be freed. */
+bool jitreads_expired(struct jitreads_end *e, pid_t pid, uint64_t now_ns, uint64_t keep_ns);
 
 /* Borrowed from the map; the name is foreign bytes, not NUL-terminated. */
 struct perfmap_symbol {

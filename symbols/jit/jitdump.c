@@ -1561,7 +1561,7 @@ static void drop_expired(struct jitdumps *j, uint64_t now_ns)
 	for (uint32_t i = 0; i < j->nr_entries && !j->no_proc;) {
 		struct jitdumps_entry *e = j->entries[i];
 
-		if (e->runs || !jitreads_expired(&e->end, e->r->pid, now_ns)) {
+		if (e->runs || !jitreads_expired(&e->end, e->r->pid, now_ns, JITREADS_KEEP_NS)) {
 			i++;
 			continue;
 		}

@@ -978,7 +978,7 @@ static void drop_expired(struct perfmaps *p, uint64_t now_ns)
 	for (uint32_t i = 0; i < p->nr_entries && !p->no_proc;) {
 		struct perfmaps_entry *e = p->entries[i];
 
-		if (e->reading || !jitreads_expired(&e->end, e->pid, now_ns)) {
+		if (e->reading || !jitreads_expired(&e->end, e->pid, now_ns, JITREADS_KEEP_NS)) {
 			i++;
 			continue;
 		}

@@ -315,6 +315,11 @@ TEST(test_no_recording, setup, teardown)
 	symbols_configure(f->symbols,
 			  &(struct symbols_config){ .no_java = true, .no_recording = true });
 	assert_null(f->symbols->naming.jit.hotspots.log);
+	/* One that begins in the past has samples of JVMs that ended minutes ago. */
+	assert_true(f->symbols->naming.jit.hotspots.keep_ns < JITREADS_KEEP_NS);
+	symbols_configure(f->symbols,
+			  &(struct symbols_config){ .no_java = true, .record_past = true });
+	assert_int_equal(f->symbols->naming.jit.hotspots.keep_ns, JITREADS_KEEP_NS);
 }
 
 int main(void)

@@ -64,7 +64,7 @@ TEST(test_ended_process)
 {
 	const int event = eventfd(0, EFD_CLOEXEC);
 	struct jvm_table_entry *e;
-	uint64_t now_ns;
+	uint64_t now_ns, keep_ns;
 	struct jvm_table h;
 	int before;
 	pid_t pid = fork();
@@ -73,6 +73,7 @@ TEST(test_ended_process)
 		for (;;)
 			pause();
 	open_table(&h);
+	keep_ns = h.keep_ns;
 	assert_int_equal(helpers_new(&h.helpers, event), 0);
 	before = count_descriptors();
 	e = sample_child(&h, pid);
@@ -89,10 +90,16 @@ TEST(test_ended_process)
 	jvm_table_refresh(&h, now_ns + 60000000000ULL);
 	assert_int_equal(count_descriptors(), before);
 	assert_null(e->reading);
-	/* Its code is freed ten minutes after its end was seen. */
+	/* Its code is freed ten minutes after its end was seen where recordings begin in the past.
+	 */
+	h.keep_ns = JITREADS_KEEP_NS;
 	jvm_table_refresh(&h, now_ns + 659 * 1000000000ULL);
 	assert_int_equal(h.nr_entries, 1);
-	jvm_table_refresh(&h, now_ns + 661 * 1000000000ULL);
+	/* Else a minute. */
+	h.keep_ns = keep_ns;
+	jvm_table_refresh(&h, now_ns + 119 * 1000000000ULL);
+	assert_int_equal(h.nr_entries, 1);
+	jvm_table_refresh(&h, now_ns + 121 * 1000000000ULL);
 	assert_int_equal(h.nr_entries, 0);
 	assert_int_equal(helpers_free(h.helpers, time_now_ns() + 10000000000ULL), 0);
 	close_table(&h);
