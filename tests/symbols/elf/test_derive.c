@@ -122,6 +122,9 @@ FUNCTION(d_labels,
 	"sub $8, %rsp\n lea 2f(%rip), %r14\n test %edi, %edi\n jz 1f\n lea 3f(%rip), %r14\n"
 	"1: jmp *%r14\n 2:" LABEL(d_labels_first) "add $8, %rsp\n ret\n"
 	"3:" LABEL(d_labels_second) "push %rbx" LABEL(d_labels_pushed) "pop %rbx\n jmp 2b");
+FUNCTION(d_first,
+	"lea d_first(%rip), %r14\n test %edi, %edi\n jz 1f\n lea d_first_end(%rip), %r14\n"
+	"1: jmp *%r14" LABEL(d_first_next) "push %rbx\n call *%rsi\n pop %rbx\n ret");
 FUNCTION(d_root,
 	"xor %ebp, %ebp\n mov %rsp, %rdi\n and $-16, %rsp\n call 1f" LABEL(d_root_called)
 	"hlt\n 1: ret");
@@ -617,11 +620,15 @@ TEST(test_marks)
 TEST(test_labels)
 {
 	struct rows r;
+	bool guessed;
 
 	DERIVE(&r, d_labels);
 	assert_cfa(&r, AT(d_labels_first), DERIVE_BY_REG, 7, 16, 0);
 	assert_cfa(&r, AT(d_labels_second), DERIVE_BY_REG, 7, 16, 0);
 	assert_cfa(&r, AT(d_labels_pushed), DERIVE_BY_REG, 7, 24, 0);
+	/* The first byte of all as well: the jump leads nowhere else. */
+	DERIVE(&r, d_first);
+	assert_int_equal(row_at(&r, AT(d_first_next), &guessed).cfa, DERIVE_NO_CFA);
 }
 
 TEST(test_roots)
