@@ -10,6 +10,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -399,19 +400,142 @@ static int php_on_file(struct detect_search *search, const struct elffile *f)
 	return 0;
 }
 
-/* PHP's layout is that of its version. */
+/* Bytes of executor_globals and of a function in which a later version's members are sought. */
+#define SEEK_GLOBALS 1024U
+#define SEEK_FUNC    256U
+#define SEEK_FRAMES  64U
+
+/* Where a function may have its statements; the most of them. */
+#define SEEK_OPS     64U
+#define SEEK_OPS_END 160U
+#define OPS_MAX	     (1U << 20)
+
+/* The place of an opcode in zend_op, and the ones at the end of a function (Zend's list of
+ * opcodes). */
+#define OP_CODE		 28
+#define RETURN		 62
+#define RETURN_BY_REF	 111
+#define GENERATOR_RETURN 161
+
+/*
+ * Find the stack of frames in executor_globals: its end, its last page, which has the same end, the
+ * size of pages, then the innermost frame, in this order in each version so far.
+ */
+static bool php_seek_stack(pid_t pid, struct php_layout *l, uint64_t globals)
+{
+	uint64_t words[SEEK_GLOBALS / 8];
+
+	if (!lang_memory_copy(pid, globals, words, sizeof(words)))
+		return false;
+	for (uint16_t i = 1; i + 2U < ARRAY_SIZE(words); i++) {
+		uint64_t end = words[i - 1], page = words[i], size = words[i + 1];
+
+		if (size < 4096 || end <= page || (end - page) % size ||
+		    lang_memory_word(pid, page + 8) != end)
+			continue;
+		l->stack = (uint16_t)(8 * i);
+		l->current = (uint16_t)(8 * i + 16);
+		return true;
+	}
+	return false;
+}
+
+/* Return the outermost function of a script that runs, and its statement; 0: none runs. */
+static uint64_t php_outermost(pid_t pid, const struct php_layout *l, uint64_t globals, uint64_t *op)
+{
+	uint64_t frame = lang_memory_word(pid, globals + l->current), found = 0;
+
+	for (uint32_t i = 0; i < SEEK_FRAMES && frame; i++) {
+		uint64_t func = lang_memory_word(pid, frame + FRAME_FUNC);
+
+		if ((lang_memory_word(pid, func) & 255) == TYPE_USER) {
+			found = func;
+			*op = lang_memory_word(pid, frame + FRAME_OPLINE);
+		}
+		frame = lang_memory_word(pid, frame + FRAME_PREVIOUS);
+	}
+	return found;
+}
+
+/* Return whether the statement @op is one of a function by this layout, the last one a return. */
+static bool has_ops(pid_t pid, const struct php_layout *l, const uint8_t func[static SEEK_FUNC],
+		    uint64_t op)
+{
+	uint64_t ops = bytes_u64(func + l->ops), at = op - ops;
+	uint32_t nr = bytes_u32(func + l->nr_ops);
+	uint8_t last[OP_SIZE];
+
+	return nr && nr <= OPS_MAX && at < (uint64_t)OP_SIZE * nr && !(at % OP_SIZE) &&
+	       lang_memory_copy(pid, ops + (uint64_t)OP_SIZE * (nr - 1), last, sizeof(last)) &&
+	       (last[OP_CODE] == RETURN || last[OP_CODE] == RETURN_BY_REF ||
+		last[OP_CODE] == GENERATOR_RETURN);
+}
+
+/* Return whether a function has a file and lines by this layout, with the line of @op in them. */
+static bool has_file(pid_t pid, const struct php_layout *l, const uint8_t func[static SEEK_FUNC],
+		     uint64_t op)
+{
+	uint32_t line = bytes_u32(func + l->line), last = bytes_u32(func + l->line + 4);
+	uint64_t file = bytes_u64(func + l->file);
+	uint64_t size = lang_memory_word(pid, file + STRING_SIZE), statement[OP_SIZE / 8];
+	char text[PATH_MAX];
+
+	return size && size < sizeof(text) && lang_memory_copy(pid, op, statement, OP_SIZE) &&
+	       (uint32_t)statement[OP_LINE / 8] - line <= last - line && line <= last &&
+	       lang_memory_copy(pid, file + STRING_HEAD, text, size + 1) &&
+	       strnlen(text, size + 1) == size;
+}
+
+/* Find the members of a function in the outermost one that runs. False: none does, or not found. */
+static bool php_seek_func(pid_t pid, struct php_layout *l, uint64_t globals)
+{
+	uint64_t op = 0, at = php_outermost(pid, l, globals, &op);
+	struct php_layout try = *l;
+	uint8_t func[SEEK_FUNC];
+
+	if (!at || !lang_memory_copy(pid, at, func, sizeof(func)))
+		return false;
+	/* Their number is in front of them, with a gap or without. */
+	for (uint16_t ops = SEEK_OPS; !has_ops(pid, &try, func, op); ops += 4) {
+		if (ops >= SEEK_OPS_END)
+			return false;
+		try.ops = ops & ~7U;
+		try.nr_ops = try.ops - (ops & 4 ? 4 : 8);
+	}
+	for (uint16_t file = try.ops + 8; !has_file(pid, &try, func, op); file += 8) {
+		if (file + 16U > SEEK_FUNC)
+			return false;
+		try.file = file;
+		try.line = file + 8;
+	}
+	*l = try;
+	return true;
+}
+
+/*
+ * PHP's layout is that of its version. A later one is as the newest known one, but for members that
+ * are sought in the process. True: no script runs yet to find them.
+ */
 static bool php_detect(struct lang_process *p, const struct detect_file *d, pid_t pid)
 {
+	const struct php_version *newest = php_version(ARRAY_SIZE(phps) - 1);
 	const struct php_version *row = d->php ? php_version(d->php - 1) : NULL;
+	bool later = !row && d->version > newest->version;
 
-	(void)pid;
+	row = later ? newest : row;
 	if (!row) {
 		p->reason = "not supported (" PHP_READ " are)";
 		return false;
 	}
 	p->php = row->layout;
-	p->untried |= !row->compared;
-	return false;
+	p->untried |= later || !row->compared;
+	if (!later)
+		return false;
+	if (!php_seek_stack(pid, &p->php, p->runtime)) {
+		p->reason = "not supported (" PHP_READ " are), and its structures differ";
+		return true;
+	}
+	return !php_seek_func(pid, &p->php, p->runtime);
 }
 
 const struct language language_php = {

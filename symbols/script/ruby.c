@@ -749,9 +749,9 @@ static bool are_frames(pid_t pid, const struct ruby_layout *l, uint64_t ec)
 }
 
 /*
- * Find what differed between versions so far, for one that has no row, or another build of one that
- * has: the list of threads, their tasks, the C stack of a context, the size of frames. ruby_prove()
- * judges it.
+ * Find the members that differed between versions so far, for one that has no row, or another build
+ * of one that has: the list of threads, their tasks, the C stack of a context, the size of frames.
+ * ruby_prove() judges it.
  */
 static uint64_t ruby_seek(pid_t pid, struct ruby_layout *l, uint64_t vm)
 {

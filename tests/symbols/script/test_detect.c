@@ -15,6 +15,7 @@
 
 #include "symbols/sandbox/sandbox.h"
 #include "tests/makers/detect.h"
+#include "symbols/script/php.c"
 #include "symbols/script/ruby.c"
 #include "symbols/elf/elf.h"
 #include "symbols/process/process.h"
@@ -355,11 +356,72 @@ TEST(test_php)
 		elfmake_fini(&m);
 		assert_int_equal(file.version, versions[i]);
 		*said = (struct said){ .file = file, .size = sizeof(file) };
-		assert_int_equal(detect_as("php", &p), 0);
-		assert_int_equal(!p.reason, current[i] != 0);
+		/* A later one is sought in the process. */
+		assert_int_equal(detect_as("php", &p), current[i] ? 0 : -EAGAIN);
+		if (!current[i])
+			continue;
+		assert_null(p.reason);
 		assert_int_equal(p.version, versions[i]);
 		assert_int_equal(p.php.current, current[i]);
 	}
+}
+
+/* A later PHP that runs a function, with members where no version so far has them. */
+TEST(test_php_unseen)
+{
+	static struct {
+		uint64_t globals[128], page[512], func[32], ops[16], file[8];
+	} php;
+	const struct php_layout *row = &php_version(5)->layout;
+	const struct {
+		uint16_t stack, nr_ops, ops, file;
+	} layouts[] = { { 496, 96, 104, 168 }, { 536, 96, 104, 168 }, { 536, 108, 112, 200 } };
+	struct lang_process p;
+
+	*said = (struct said){ .size = sizeof(said->file) };
+	said->file.version = 0x08070000;
+	said->file.runtime = (uintptr_t)php.globals;
+	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
+		uint64_t *stack = php.globals + layouts[i].stack / 8, *frame = php.page + 16;
+
+		memset(&php, 0, sizeof(php));
+		stack[0] = (uintptr_t)php.page;
+		stack[1] = sizeof(php.page);
+		php.page[1] = stack[-1] = (uintptr_t)(php.page + ARRAY_SIZE(php.page));
+		/* No script runs yet: it is as the newest one that is known. */
+		assert_int_equal(detect_as("php", &p), -EAGAIN);
+		stack[2] = (uintptr_t)frame;
+		frame[0] = (uintptr_t)(php.ops + 4); /* the second of four statements, in line 7 */
+		frame[3] = (uintptr_t)php.func;
+		php.func[0] = TYPE_USER;
+		php.func[layouts[i].ops / 8] = (uintptr_t)php.ops;
+		((uint32_t *)php.func)[layouts[i].nr_ops / 4] = 4;
+		php.func[layouts[i].file / 8] = (uintptr_t)php.file;
+		php.func[layouts[i].file / 8 + 1] = 5 | 9ULL << 32;
+		php.ops[7] = 7;
+		((uint8_t *)(php.ops + 12))[OP_CODE] = RETURN;
+		php.file[2] = 5;
+		strcpy((char *)(php.file + 3), "x.php");
+		assert_int_equal(detect_as("php", &p), 0);
+		assert_null(p.reason);
+		assert_true(p.untried);
+		assert_int_equal(p.php.stack, layouts[i].stack);
+		assert_int_equal(p.php.current, layouts[i].stack + 16);
+		assert_int_equal(p.php.nr_ops, layouts[i].nr_ops);
+		assert_int_equal(p.php.ops, layouts[i].ops);
+		assert_int_equal(p.php.file, layouts[i].file);
+		assert_int_equal(p.php.line, layouts[i].file + 8);
+		/* A line outside of the function, no return at its end, a page with another end. */
+		php.ops[7] = 10;
+		assert_int_equal(detect_as("php", &p), -EAGAIN);
+		php.ops[7] = 7;
+		((uint8_t *)(php.ops + 12))[OP_CODE] = RETURN + 1;
+		assert_int_equal(detect_as("php", &p), -EAGAIN);
+		((uint8_t *)(php.ops + 12))[OP_CODE] = RETURN;
+		php.page[1] += 8;
+		assert_int_equal(detect_as("php", &p), -EAGAIN);
+	}
+	assert_int_equal(row->ops, layouts[0].ops);
 }
 
 /* Of the loops of Lua and LuaJIT. */
