@@ -401,9 +401,10 @@ static const Elf_Data *dwarf_open_section(Dwarf *dw, const char *name)
 #define DWARF_OPEN_NS  2000000000ULL /* CPU time of the index of units */
 #define UNITS_MAX      (1U << 20)
 #define RANGES_MAX     (4U << 20)
-#define LINE_SIZE_MAX  (4U << 20)  /* of one unit's line program: a byte can be a row */
-#define LINES_SUM_MAX  (8U << 20)  /* of the units read since libdw opened the file */
-#define HEAP_MAX       (24U << 20) /* with idle files; without them it may be more */
+#define LINE_SIZE_MAX  (4U << 20)   /* of one unit's line program: a byte can be a row */
+#define LINES_SUM_MAX  (256U << 10) /* of the units read since libdw opened the file */
+#define HEAP_MAX       (8U << 20)   /* of libdw */
+#define ROWS_MAX       (8U << 20)   /* copied lines of all files */
 #define LARGE_FILE     (1U << 20)
 #define LOOK_BACK      16U	   /* ranges that a look-up steps over */
 #define SPLITS_MAX     128U	   /* split units that are open at a time */
@@ -445,8 +446,9 @@ struct unit {
 	struct abstract *abstracts; /* hashes known: sorted by them */
 	uint32_t nr_abstracts, max_abstracts;
 	bool indexed, hashed;
-	uint32_t lines;	 /* bytes of its line program; 0: none, or too large */
-	uint32_t opened; /* dwarf->nr_opened when libdw read it */
+	uint32_t lines;		 /* bytes of its line program; 0: none, or too large */
+	struct dwarf_rows *rows; /* NULL: not read */
+	uint32_t opened;	 /* dwarf->nr_opened when libdw read it */
 };
 
 struct dwarf {
@@ -468,7 +470,8 @@ struct dwarf {
 	struct unit *units;
 	uint32_t nr_units, max_units;
 	struct ranges ranges;
-	struct dwarf_scopes *scopes;
+	struct dwarf_scopes *scopes, *paths;
+	size_t rows_size;
 	uint64_t deadline_ns; /* of this thread's CPU time */
 	uint32_t nr_dies;     /* used; the clock is read now and then */
 };
@@ -670,6 +673,18 @@ static bool forget(struct dwarf *d)
 	return false;
 }
 
+/* Free the copied lines. */
+static void forget_rows(struct dwarf *d)
+{
+	for (uint32_t i = 0; d->rows_size && i < d->nr_units; i++) {
+		free(d->units[i].rows);
+		d->units[i].rows = NULL;
+	}
+	dwarf_scopes_free(d->paths);
+	d->paths = NULL;
+	d->rows_size = 0;
+}
+
 /* Before a look-up in @u: bound the lines that libdw keeps. False: there are none to read. */
 static bool bound_lines(struct dwarf *d, struct unit *u)
 {
@@ -680,30 +695,6 @@ static bool bound_lines(struct dwarf *d, struct unit *u)
 	d->lines_sum += u->lines;
 	u->opened = d->nr_opened;
 	return true;
-}
-
-int dwarf_open_fds(struct dwarf **out, const struct elffile *f, uint64_t bias, int alt_fd,
-		   bool no_lines)
-{
-	struct dwarf *d = calloc(1, sizeof(*d));
-	int rc;
-
-	assert(f->fd >= 0);
-	if (!d)
-		return -ENOMEM;
-	d->fd = f->fd;
-	d->alt_fd = alt_fd;
-	d->no_lines = no_lines;
-	d->bias = bias;
-	rc = begin(d);
-	if (!rc)
-		rc = index_units(d);
-	if (rc) {
-		dwarf_close(d);
-		return rc;
-	}
-	*out = d;
-	return 0;
 }
 
 /* Free all that is known of the functions of @u; the split file is wanted again. */
@@ -728,6 +719,7 @@ void dwarf_close(struct dwarf *d)
 {
 	if (!d)
 		return;
+	forget_rows(d);
 	for (uint32_t i = 0; i < d->nr_units; i++)
 		end_functions(d, &d->units[i]);
 	if (d->package_index) {
@@ -739,6 +731,30 @@ void dwarf_close(struct dwarf *d)
 	free(d->ranges.list);
 	end(d);
 	free(d);
+}
+
+int dwarf_open_fds(struct dwarf **out, const struct elffile *f, uint64_t bias, int alt_fd,
+		   bool no_lines)
+{
+	struct dwarf *d = calloc(1, sizeof(*d));
+	int rc;
+
+	assert(f->fd >= 0);
+	if (!d)
+		return -ENOMEM;
+	d->fd = f->fd;
+	d->alt_fd = alt_fd;
+	d->no_lines = no_lines;
+	d->bias = bias;
+	rc = begin(d);
+	if (!rc)
+		rc = index_units(d);
+	if (rc) {
+		dwarf_close(d);
+		return rc;
+	}
+	*out = d;
+	return 0;
 }
 
 /*
@@ -1509,8 +1525,8 @@ static Dwarf_Off twin_of(struct dwarf *d, struct unit *u, Dwarf_Die *origin)
 		       : 0;
 }
 
-/* Return file @number of the functions of @u, with its lines in @unit; NULL: none. */
-static const char *file_at(struct dwarf *d, const struct unit *u, Dwarf_Die *unit, uint64_t number)
+/* Return file @number of the functions of @u, of which the lines are read; NULL: none. */
+static const char *file_at(struct dwarf *d, const struct unit *u, uint64_t number)
 {
 	Dwarf_Files *files = NULL;
 	Dwarf_CU *cu = NULL;
@@ -1520,14 +1536,12 @@ static const char *file_at(struct dwarf *d, const struct unit *u, Dwarf_Die *uni
 	/* A split file may have a table of its own, of files only. */
 	if (u->state != SPLIT_READ || !dwarf_open_section(functions_of(d, u), names[LINES]) ||
 	    dwarf_next_lines(functions_of(d, u), 0, &next, &cu, &files, &nr, NULL, NULL))
-		if (dwarf_getsrcfiles(unit, &files, &nr))
-			return NULL;
+		return dwarf_rows_file(u->rows, number);
 	return number < nr ? dwarf_filesrc(files, number, NULL, NULL) : NULL;
 }
 
 /* Return the file of the declaration @die; NULL: none, or it costs too much to read. */
-static const char *declared_file(struct dwarf *d, const struct unit *u, Dwarf_Die *lines,
-				 Dwarf_Die *die)
+static const char *declared_file(struct dwarf *d, const struct unit *u, Dwarf_Die *die)
 {
 	Dwarf_Attribute attr;
 	Dwarf_Word number;
@@ -1539,17 +1553,17 @@ static const char *declared_file(struct dwarf *d, const struct unit *u, Dwarf_Di
 	    dwarf_dieoffset(&unit) != (u->state == SPLIT_READ ? u->split.die : u->die) ||
 	    dwarf_formudata(&attr, &number) || !number)
 		return NULL;
-	return file_at(d, u, lines, number);
+	return file_at(d, u, number);
 }
 
 /*
  * Return the identity of the function @die, inlined in @u, beside its name: a hash of the place of
  * its declaration; without that the file @at of its code. 0: its name is enough.
  */
-static uint64_t identity_of(struct dwarf *d, struct unit *u, Dwarf_Die *die, Dwarf_Die *lines,
+static uint64_t identity_of(struct dwarf *d, struct unit *u, Dwarf_Die *die, bool lines,
 			    const struct dwarf_frame *at)
 {
-	const char *file = lines ? declared_file(d, u, lines, die) : NULL;
+	const char *file = lines ? declared_file(d, u, die) : NULL;
 	char path[TEXT_MAX];
 	Dwarf_Attribute attr;
 	Dwarf_Die origin = *die;
@@ -1581,33 +1595,32 @@ static const char *dir_of(Dwarf_Die *unit)
 }
 
 /* Get the file and line of the call of @inlined. */
-static void put_call(struct dwarf *d, const struct unit *u, Dwarf_Die *unit, Dwarf_Die *inlined,
+static void put_call(struct dwarf *d, const struct unit *u, Dwarf_Die *inlined,
 		     struct dwarf_frame *out)
 {
 	out->line = (uint32_t)number_of(inlined, DW_AT_call_line);
-	out->file = file_at(d, u, unit, number_of(inlined, DW_AT_call_file));
+	out->file = file_at(d, u, number_of(inlined, DW_AT_call_file));
 }
 
-static void put_line(Dwarf_Die *unit, uint64_t addr, struct dwarf_frame *out)
+static void put_line(const struct dwarf_rows *r, uint64_t addr, struct dwarf_frame *out)
 {
-	Dwarf_Line *line = dwarf_getsrc_die(unit, addr);
-	int nr = 0;
+	const struct dwarf_row *row = r->nr ? &r->list[dwarf_rows_before(r, addr)] : NULL;
 
-	if (!line || dwarf_lineno(line, &nr))
+	if (!row || row->at > addr || row->file == DWARF_ROW_END)
 		return;
-	out->line = (uint32_t)MAX(nr, 0);
-	out->file = dwarf_linesrc(line, NULL, NULL);
+	out->line = row->line;
+	out->file = dwarf_rows_file(r, row->file);
 }
 
 /* Return the first line of @function: of its declaration, else of its entry, as Go has it. */
-static uint32_t first_line(Dwarf_Die *unit, Dwarf_Die *function, bool lines)
+static uint32_t first_line(const struct unit *u, Dwarf_Die *function, bool lines)
 {
 	uint32_t declared = (uint32_t)declared_number(function, DW_AT_decl_line);
 	struct dwarf_frame entry = { .line = 0 };
 	Dwarf_Addr at;
 
 	if (!declared && lines && !dwarf_entrypc(function, &at))
-		put_line(unit, at, &entry);
+		put_line(u->rows, at, &entry);
 	return declared ? declared : entry.line;
 }
 
@@ -1637,13 +1650,25 @@ static bool find_functions(struct dwarf *d, struct unit *u, uint64_t addr, Dwarf
 	return true;
 }
 
+/* Copy the lines of @u at its first look-up. Return whether it has some; overwrites *unit. */
+static bool read_rows(struct dwarf *d, struct unit *u, Dwarf_Die *unit)
+{
+	if (!u->rows && d->rows_size > ROWS_MAX)
+		forget_rows(d);
+	if (!u->rows && bound_lines(d, u) && dwarf_offdie(d->main.dw, u->die, unit)) {
+		u->rows = dwarf_rows_read(&d->paths, unit);
+		d->rows_size += u->rows ? u->rows->size : 0;
+	}
+	return u->rows;
+}
+
 int dwarf_chain(struct dwarf *d, uint64_t place, struct dwarf_frame out[DWARF_FRAMES_MAX])
 {
 	const uint64_t addr = (place & ~DWARF_NAMELESS) - d->bias;
 	const struct range *range = ranges_find(&d->ranges, addr);
 	Dwarf_Die inlined[DWARF_FRAMES_MAX], function, root;
 	struct unit *u = range ? &d->units[range->what] : NULL;
-	bool lines = u && bound_lines(d, u), late, found;
+	bool lines = u && read_rows(d, u, &root), late, found;
 	uint32_t nr;
 
 	if (!u || !dwarf_offdie(d->main.dw, u->die, &root))
@@ -1658,19 +1683,18 @@ int dwarf_chain(struct dwarf *d, uint64_t place, struct dwarf_frame out[DWARF_FR
 	for (uint32_t i = 0; i < nr; i++) { /* inside out */
 		out[i].name = name_of(d, u, &inlined[nr - 1 - i]);
 		if (lines)
-			put_call(d, u, &root, &inlined[nr - 1 - i], &out[i + 1]);
+			put_call(d, u, &inlined[nr - 1 - i], &out[i + 1]);
 	}
 	if (lines)
-		put_line(&root, addr, &out[0]);
+		put_line(u->rows, addr, &out[0]);
 	out[nr].dir = dir_of(&root);
 	for (uint32_t i = 0; i < nr; i++) {
 		out[i].dir = out[nr].dir;
-		out[i].identity =
-			identity_of(d, u, &inlined[nr - 1 - i], lines ? &root : NULL, &out[i]);
+		out[i].identity = identity_of(d, u, &inlined[nr - 1 - i], lines, &out[i]);
 		out[i].start = (uint32_t)declared_number(&inlined[nr - 1 - i], DW_AT_decl_line);
 	}
 	if (found)
-		out[nr].start = first_line(&root, &function, lines);
+		out[nr].start = first_line(u, &function, lines);
 	if (found && place & DWARF_NAMELESS && !dwarf_entrypc(&function, &out[nr].identity)) {
 		out[nr].identity += d->bias;
 		out[nr].name = name_of(d, u, &function);
@@ -1680,54 +1704,24 @@ int dwarf_chain(struct dwarf *d, uint64_t place, struct dwarf_frame out[DWARF_FR
 	return (int)nr + 1;
 }
 
-/* Return the last row at or before @addr. */
-static size_t first_row(Dwarf_Lines *rows, size_t nr, uint64_t addr)
-{
-	size_t low = 0, high = nr;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		Dwarf_Addr at = 0;
-
-		dwarf_lineaddr(dwarf_onesrcline(rows, middle), &at);
-		if (at <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? low - 1 : 0;
-}
-
 static int dwarf_lines(struct dwarf *d, uint64_t vaddr, uint64_t size, dwarf_line_fn fn, void *ctx)
 {
 	uint64_t addr = vaddr - d->bias;
 	const struct range *range = ranges_find(&d->ranges, addr);
 	struct unit *u = range ? &d->units[range->what] : NULL;
 	struct dwarf_frame frame = { .name = NULL };
-	Dwarf_Lines *rows;
+	const struct dwarf_rows *r;
 	Dwarf_Die root;
-	size_t nr;
 
-	d->deadline_ns = time_thread_ns() + DWARF_QUERY_NS;
-	if (!u || !bound_lines(d, u) || !dwarf_offdie(d->main.dw, u->die, &root) ||
-	    dwarf_getsrclines(&root, &rows, &nr))
+	if (!u || !read_rows(d, u, &root) || !dwarf_offdie(d->main.dw, u->die, &root))
 		return 0;
+	r = u->rows;
 	frame.dir = dir_of(&root);
-	for (size_t i = first_row(rows, nr, addr); i < nr; i++) {
-		Dwarf_Line *row = dwarf_onesrcline(rows, i);
-		Dwarf_Addr at = 0;
-		bool end = false;
-		int line = 0;
-
-		if (dwarf_lineaddr(row, &at) || at >= addr + size)
-			break;
-		dwarf_lineendsequence(row, &end);
-		dwarf_lineno(row, &line);
-		frame.line = end ? 0 : (uint32_t)MAX(line, 0);
-		frame.file = frame.line ? dwarf_linesrc(row, NULL, NULL) : NULL;
-		fn(ctx, at + d->bias, &frame);
-		if (dwarf_is_late(d))
-			return -ETIME;
+	for (uint32_t i = dwarf_rows_before(r, addr); i < r->nr && r->list[i].at < addr + size;
+	     i++) {
+		frame.line = r->list[i].line;
+		frame.file = frame.line ? dwarf_rows_file(r, r->list[i].file) : NULL;
+		fn(ctx, r->list[i].at + d->bias, &frame);
 	}
 	return 0;
 }
@@ -1907,25 +1901,32 @@ static int serve_lines(struct sandbox_call *c, struct dwarf *d, const struct dwa
 	return rc;
 }
 
-/* Return the file but @used whose lines libdw has, used longest ago. */
-static struct open_file *oldest_read(const struct open_file *used)
+/* Return the file with copied lines, else the one whose lines libdw has, used longest ago. */
+static struct open_file *oldest_read(bool copied, size_t *copies)
 {
 	struct open_file *oldest = NULL;
 
-	for (struct open_file *f = files; f < files + FILES_MAX; f++)
-		if (f->dwarf && f != used && f->dwarf->lines_sum &&
+	*copies = 0;
+	for (struct open_file *f = files; f < files + FILES_MAX; f++) {
+		*copies += f->dwarf ? f->dwarf->rows_size : 0;
+		if (f->dwarf && (copied ? f->dwarf->rows_size : f->dwarf->lines_sum) &&
 		    (!oldest || f->used < oldest->used))
 			oldest = f;
+	}
 	return oldest;
 }
 
-/* Free what libdw keeps of other files than @used while the heap is too large. */
-static void bound_heap(const struct open_file *used)
+/* Free copied lines while they are too many, and what libdw keeps while the heap is too large. */
+static void bound_heap(void)
 {
 	struct open_file *oldest;
+	size_t copies;
 
+	while ((oldest = oldest_read(true, &copies)) && copies > ROWS_MAX)
+		forget_rows(oldest->dwarf);
 	for (struct mallinfo2 heap = mallinfo2();
-	     heap.uordblks + heap.hblkhd - inflated > HEAP_MAX && (oldest = oldest_read(used));
+	     (oldest = oldest_read(false, &copies)) &&
+	     heap.uordblks + heap.hblkhd - inflated - copies > HEAP_MAX;
 	     heap = mallinfo2()) {
 		forget(oldest->dwarf);
 		malloc_trim(0);
@@ -1957,7 +1958,7 @@ static int look_up(struct sandbox_call *c, struct open_file *f, const struct dwa
 		give_pages_back(&last->dwarf->main);
 	last = f;
 	if (f->dwarf->lines_sum != lines_sum)
-		bound_heap(f);
+		bound_heap();
 	return rc;
 }
 

@@ -72,7 +72,21 @@ static inline const char *dwarf_linkage_name(Dwarf_Die *die)
 
 /* Names of functions with their scopes, by DIE (Dwarf_Die of libdw). One thread: that of the file.
  */
-struct dwarf_scopes;
+#define DWARF_SCOPE_BUCKETS 1024U
+
+struct dwarf_scope {
+	struct dwarf_scope *next;
+	const void *die; /* address of its bytes: unique */
+	char name[];
+};
+
+struct dwarf_scopes {
+	struct dwarf_scope *buckets[DWARF_SCOPE_BUCKETS];
+	uint32_t nr;
+	size_t size; /* bytes of paths */
+	uint64_t deadline_ns;
+	uint32_t nr_steps;
+};
 
 /*
  * Return the name of the function @die, an inlined one's or its origin's, as in
@@ -82,7 +96,55 @@ struct dwarf_scopes;
  */
 const char *dwarf_scopes_name(struct dwarf_scopes **scopes, Dwarf_Die *die, uint64_t deadline_ns,
 			      bool *damaged);
-void dwarf_scopes_free(struct dwarf_scopes *s);
+
+static inline void dwarf_scopes_free(struct dwarf_scopes *s)
+{
+	for (uint32_t i = 0; s && i < DWARF_SCOPE_BUCKETS; i++) {
+		for (struct dwarf_scope *k = s->buckets[i], *next; k; k = next) {
+			next = k->next;
+			free(k);
+		}
+	}
+	free(s);
+}
+
+/*
+ * Lines of a unit, copied from libdw: that keeps each row, of more than twice the size, until it
+ * closes the file. Rows of one line are one here, up to the next row.
+ */
+#define DWARF_ROW_END UINT32_MAX /* as file: no line from here on */
+
+struct dwarf_row {
+	uint64_t at;
+	uint32_t line, file;
+};
+
+struct dwarf_rows {
+	size_t size; /* bytes, of paths too that were new */
+	uint32_t nr, nr_files;
+	struct dwarf_row *list;
+	const char **files; /* the paths are in the scopes given to dwarf_rows_read() */
+};
+
+/*
+ * Copy the lines of @unit to one block, for free(3); @paths is made if it is NULL. NULL: out of
+ * memory.
+ */
+struct dwarf_rows *dwarf_rows_read(struct dwarf_scopes **paths, Dwarf_Die *unit);
+
+/* Return the last row at or before @addr, else the first one. */
+static inline uint32_t dwarf_rows_before(const struct dwarf_rows *r, uint64_t addr)
+{
+	uint32_t nr = search_split(r->nr, i, r->list[i].at <= addr);
+
+	return nr ? nr - 1 : 0;
+}
+
+/* Return file @number; NULL: there is none. */
+static inline const char *dwarf_rows_file(const struct dwarf_rows *r, uint64_t number)
+{
+	return number < r->nr_files ? r->files[number] : NULL;
+}
 
 /*
  * Requests and answers of DWARF in the sandbox. An answer is a head, then for chains the length of

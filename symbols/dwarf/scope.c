@@ -6,12 +6,14 @@
  *
  * The path from a unit down to a function, for the names along it. A DIE does not know its parent.
  * All DIEs below one are between it and its next sibling, so the path is found by offsets, without
- * walking all of the unit. Results are kept by DIE: functions are looked up many times.
+ * walking all of the unit. Results are kept by DIE: functions are looked up many times. And lines
+ * of units, copied from libdw.
  *
  * Runs on: the worker; without a sandbox, the calling thread (one at a time).
  */
 #include "symbols/dwarf/internal.h"
 
+#include <assert.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <stdbool.h>
@@ -24,35 +26,10 @@
 #include "symbols/base/base.h"
 
 #define DWARF_SCOPE_NAME_MAX  1024U /* bytes of one; the rest is cut */
-#define BUCKETS		      1024U
 #define DWARF_SCOPE_NAMES_MAX 65536U
 #define DEPTH_MAX	      64U
 #define HOPS_MAX	      16U
 #define CLOCK_EVERY	      64U
-
-struct known {
-	struct known *next;
-	const void *die; /* address of its bytes: unique */
-	char name[];
-};
-
-struct dwarf_scopes {
-	struct known *buckets[BUCKETS];
-	uint32_t nr;
-	uint64_t deadline_ns;
-	uint32_t nr_steps;
-};
-
-void dwarf_scopes_free(struct dwarf_scopes *s)
-{
-	for (uint32_t i = 0; s && i < BUCKETS; i++) {
-		for (struct known *k = s->buckets[i], *next; k; k = next) {
-			next = k->next;
-			free(k);
-		}
-	}
-	free(s);
-}
 
 static bool is_late(struct dwarf_scopes *s)
 {
@@ -168,7 +145,7 @@ static const char *scoped_name(struct dwarf_scopes **scopes, Dwarf_Die *die, uin
 	char buf[DWARF_SCOPE_NAME_MAX];
 	Dwarf_Die declaration = *die;
 	struct dwarf_scopes *s;
-	struct known **bucket, *k;
+	struct dwarf_scope **bucket, *k;
 	const char *own;
 
 	if (!*scopes)
@@ -177,7 +154,7 @@ static const char *scoped_name(struct dwarf_scopes **scopes, Dwarf_Die *die, uin
 	if (!s)
 		return dwarf_diename(die);
 	to_declaration(&declaration);
-	bucket = &s->buckets[hash_u64((uintptr_t)declaration.addr) % BUCKETS];
+	bucket = &s->buckets[hash_u64((uintptr_t)declaration.addr) % DWARF_SCOPE_BUCKETS];
 	for (k = *bucket; k; k = k->next) {
 		if (k->die == declaration.addr)
 			return k->name;
@@ -227,4 +204,104 @@ const char *dwarf_scopes_name(struct dwarf_scopes **scopes, Dwarf_Die *die, uint
 		}
 	}
 	return name;
+}
+
+/* Return the copy of @path in @paths; NULL: there is none, or out of memory. */
+static const char *keep_path(struct dwarf_scopes *paths, const char *path)
+{
+	size_t size = path ? strlen(path) + 1 : 0;
+	struct dwarf_scope **to, *k;
+
+	if (!path)
+		return NULL;
+	to = &paths->buckets[keyhash_name(path, size) % DWARF_SCOPE_BUCKETS];
+	for (k = *to; k; k = k->next)
+		if (!strcmp(k->name, path))
+			return k->name;
+	k = malloc(sizeof(*k) + size);
+	if (!k)
+		return NULL;
+	memcpy(k->name, path, size);
+	k->die = NULL;
+	k->next = *to;
+	*to = k;
+	paths->size += sizeof(*k) + size;
+	return k->name;
+}
+
+static struct dwarf_row row_of(Dwarf_Line *line)
+{
+	struct dwarf_row row = { .file = DWARF_ROW_END };
+	Dwarf_Files *files;
+	Dwarf_Addr at = 0;
+	bool end = true;
+	size_t file = 0;
+	int nr = 0;
+
+	dwarf_lineaddr(line, &at);
+	row.at = at;
+	if (dwarf_lineendsequence(line, &end) || end || dwarf_lineno(line, &nr))
+		return row;
+	row.line = (uint32_t)MAX(nr, 0);
+	row.file = dwarf_line_file(line, &files, &file)
+			   ? DWARF_ROW_END - 1
+			   : (uint32_t)MIN(file, (size_t)DWARF_ROW_END - 1);
+	return row;
+}
+
+/* Collect the rows of @lines. Of rows at one address the last one counts, as in dwarf_getsrc_die().
+ */
+static bool collect_rows(struct dwarf_rows *r, Dwarf_Lines *lines, size_t nr)
+{
+	uint32_t max = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		struct dwarf_row row = row_of(dwarf_onesrcline(lines, i));
+
+		if (r->nr && r->list[r->nr - 1].at == row.at)
+			r->nr--;
+		if (r->nr && r->list[r->nr - 1].line == row.line &&
+		    r->list[r->nr - 1].file == row.file)
+			continue;
+		if (!array_reserve(&r->list, &max, r->nr + 1ULL))
+			return false;
+		r->list[r->nr++] = row;
+	}
+	assert(r->nr <= max);
+	return true;
+}
+
+struct dwarf_rows *dwarf_rows_read(struct dwarf_scopes **paths, Dwarf_Die *unit)
+{
+	struct dwarf_rows all = { .list = NULL }, *r = NULL;
+	Dwarf_Files *files;
+	Dwarf_Lines *lines = NULL;
+	size_t nr;
+
+	if (dwarf_getsrcfiles(unit, &files, &nr))
+		nr = 0;
+	all.nr_files = (uint32_t)MIN(nr, DWARF_ROW_END - 1);
+	if (!*paths)
+		*paths = calloc(1, sizeof(**paths));
+	if (dwarf_getsrclines(unit, &lines, &nr))
+		nr = 0;
+	if (*paths && collect_rows(&all, lines, nr)) {
+		all.size =
+			sizeof(*r) + all.nr * sizeof(*r->list) + all.nr_files * sizeof(*r->files);
+		r = malloc(all.size);
+	}
+	if (r) {
+		*r = all;
+		r->size -= (*paths)->size;
+		r->list = (struct dwarf_row *)(r + 1);
+		if (r->nr)
+			memcpy(r->list, all.list, r->nr * sizeof(*r->list));
+		r->files = (const char **)(r->list + r->nr);
+		for (uint32_t i = 0; i < r->nr_files; i++)
+			r->files[i] = keep_path(*paths, dwarf_filesrc(files, i, NULL, NULL));
+	}
+	if (r)
+		r->size += (*paths)->size;
+	free(all.list);
+	return r;
 }
