@@ -47,6 +47,9 @@
 #define STACK_SIZE	 48
 #define TYPE_SORT	 3
 #define TYPE_MULTICALL	 10
+#define TYPE_LAST	 16 /* and some more */
+#define LINE_LAST	 (1U << 24)
+#define CONTEXTS_LAST	 (1 << 24)
 #define CONTEXT_SIZE	 104
 #define CONTEXT_OLDCOP	 16
 #define CONTEXT_RETOP	 48
@@ -674,23 +677,54 @@ static void on_symbol(struct detect_search *search, const Elf64_Sym *s, const ch
 	}
 }
 
-/* Check Perl's layout: the size of its interpreter differs by version and options. */
+/*
+ * Prove the layout on the interpreter at @perl of another version: its stack of contexts, and the
+ * line of the statement that runs.
+ */
+static bool is_layout(pid_t pid, uint64_t perl)
+{
+	uint8_t head[INTERP_STACKINFO + 8], info[STACK_SIZE];
+	int32_t top, last, type;
+	uint32_t line;
+
+	if (!lang_memory_copy(pid, perl, head, sizeof(head)) || !is_interpreter(head) ||
+	    !lang_memory_copy(pid, bytes_u64(head + INTERP_STACKINFO), info, sizeof(info)))
+		return false;
+	top = (int32_t)bytes_u32(info + STACK_TOP);
+	last = (int32_t)bytes_u32(info + STACK_TOP + 4);
+	type = (int32_t)bytes_u32(info + STACK_TYPE);
+	line = (uint32_t)(lang_memory_word(pid, bytes_u64(head + INTERP_CURCOP) + COP_LINE - 4) >>
+			  32);
+	return lang_memory_is_pointer(bytes_u64(info + STACK_CONTEXTS)) && top >= -1 &&
+	       top <= last && last < CONTEXTS_LAST && type > 0 && type <= TYPE_LAST && line &&
+	       line < LINE_LAST;
+}
+
+/*
+ * Check Perl's layout: the size of its interpreter differs by version and options. Another size is
+ * proven on the process. True: it may run no statement yet.
+ */
 static bool detect(struct lang_process *p, const struct detect_file *d, pid_t pid)
 {
 	uint16_t size;
 
 	errno = 0;
-	if (!d->version_at || !lang_memory_copy(pid, d->version_at + d->bias, &size, sizeof(size)))
+	if (!d->version_at ||
+	    !lang_memory_copy(pid, d->version_at + d->bias, &size, sizeof(size))) {
 		lang_memory_refused(p);
-	else if (size != PERL_INTERP_SIZE && size != PERL_INTERP_SIZE_44)
-		p->reason = "not supported (5.36 to 5.44 with threads are)";
-	return false;
+		return false;
+	}
+	p->untried = size != PERL_INTERP_SIZE && size != PERL_INTERP_SIZE_44;
+	if (!p->untried || is_layout(pid, lang_memory_word(pid, p->runtime)))
+		return false;
+	p->reason = "not supported (5.36 to 5.44 with threads are)";
+	return true;
 }
 
 const struct language language_perl = {
 	.name = "perl",
 	.title = "Perl",
-	.versions = "5.36 to 5.44 with threads: subs and lines",
+	.versions = "5.36 to 5.44 with threads: subs and lines; others: untested, guessed",
 	.letter = 'l',
 	.program = "perl",
 	.library = "libperl",

@@ -379,6 +379,7 @@ TEST(test_php_unseen)
 	struct lang_process p;
 
 	*said = (struct said){ .size = sizeof(said->file) };
+	said->file.machine = EM_X86_64;
 	said->file.version = 0x08070000;
 	said->file.runtime = (uintptr_t)php.globals;
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
@@ -540,14 +541,55 @@ TEST(test_versions_in_memory)
 	struct lang_process p;
 
 	*said = (struct said){ .size = sizeof(said->file) };
+	said->file.machine = EM_X86_64;
 	said->file.version_at = (uintptr_t)&size;
 	for (uint32_t i = 0; i < 5000; i++) {
 		size = (uint16_t)i;
 		if (i % 8 && i != 3769)
 			continue;
+		/* Others are proven on the process. */
+		if (i != 3768 && i != 3776) {
+			assert_int_equal(detect_as("perl", &p), -EAGAIN);
+			continue;
+		}
 		assert_int_equal(detect_as("perl", &p), 0);
-		assert_int_equal(!p.reason, i == 3768 || i == 3776);
+		assert_null(p.reason);
+		assert_false(p.untried);
 	}
+}
+
+/* A later Perl, by the stacks and the statement of its interpreter. */
+TEST(test_perl_unseen)
+{
+	static uint16_t size = 3800;
+	static struct {
+		uint64_t *curinterp, interp[32], values[8], info[8], contexts[8], cop[8];
+	} perl;
+	struct lang_process p;
+
+	*said = (struct said){ .size = sizeof(said->file) };
+	said->file.machine = EM_X86_64;
+	said->file.version_at = (uintptr_t)&size;
+	said->file.runtime = (uintptr_t)&perl.curinterp;
+	assert_int_equal(detect_as("perl", &p), -EAGAIN);
+	perl.curinterp = perl.interp;
+	perl.interp[0] = (uintptr_t)(perl.values + 3);
+	perl.interp[3] = (uintptr_t)perl.values;
+	perl.interp[4] = (uintptr_t)(perl.values + 7);
+	perl.interp[26] = (uintptr_t)perl.cop;
+	perl.interp[28] = (uintptr_t)perl.info;
+	perl.info[1] = (uintptr_t)perl.contexts;
+	perl.info[4] = 2 | 60ULL << 32; /* the top, the last one */
+	perl.info[5] = 1ULL << 32;	/* the main stack */
+	perl.cop[4] = 7ULL << 32;
+	assert_int_equal(detect_as("perl", &p), 0);
+	assert_null(p.reason);
+	assert_true(p.untried);
+	perl.info[4] = 61 | 60ULL << 32;
+	assert_int_equal(detect_as("perl", &p), -EAGAIN);
+	perl.info[4] = 2 | 60ULL << 32;
+	perl.cop[4] = 0;
+	assert_int_equal(detect_as("perl", &p), -EAGAIN);
 }
 
 /* A VM of Ruby in this process, with one thread that runs one function. */
@@ -674,6 +716,7 @@ TEST(test_ruby_unseen)
 	l.ec_c_stack_size += 8;
 	l.frame_size += 8;
 	*said = (struct said){ .size = sizeof(said->file) };
+	said->file.machine = EM_X86_64;
 	said->file.version_at = (uintptr_t)vm.version;
 	said->file.runtime = (uintptr_t)&vm.pointer;
 	said->file.nr_eval = 1;
