@@ -48,6 +48,7 @@
 #define TYPE_SORT	 3
 #define TYPE_MULTICALL	 10
 #define TYPE_LAST	 16 /* and some more */
+#define PROOF_TRIES	 4
 #define LINE_LAST	 (1U << 24)
 #define CONTEXTS_LAST	 (1 << 24)
 #define CONTEXT_SIZE	 104
@@ -679,15 +680,16 @@ static void on_symbol(struct detect_search *search, const Elf64_Sym *s, const ch
 
 /*
  * Prove the layout on the interpreter at @perl of another version: its stack of contexts, and the
- * line of the statement that runs.
+ * line of the statement that runs. *@early: there is none yet.
  */
-static bool is_layout(pid_t pid, uint64_t perl)
+static bool is_layout(pid_t pid, uint64_t perl, bool *early)
 {
 	uint8_t head[INTERP_STACKINFO + 8], info[STACK_SIZE];
 	int32_t top, last, type;
 	uint32_t line;
 
-	if (!lang_memory_copy(pid, perl, head, sizeof(head)) || !is_interpreter(head) ||
+	*early = !perl || !lang_memory_copy(pid, perl, head, sizeof(head)) || !is_interpreter(head);
+	if (*early ||
 	    !lang_memory_copy(pid, bytes_u64(head + INTERP_STACKINFO), info, sizeof(info)))
 		return false;
 	top = (int32_t)bytes_u32(info + STACK_TOP);
@@ -695,6 +697,7 @@ static bool is_layout(pid_t pid, uint64_t perl)
 	type = (int32_t)bytes_u32(info + STACK_TYPE);
 	line = (uint32_t)(lang_memory_word(pid, bytes_u64(head + INTERP_CURCOP) + COP_LINE - 4) >>
 			  32);
+	*early = !line;
 	return lang_memory_is_pointer(bytes_u64(info + STACK_CONTEXTS)) && top >= -1 &&
 	       top <= last && last < CONTEXTS_LAST && type > 0 && type <= TYPE_LAST && line &&
 	       line < LINE_LAST;
@@ -706,6 +709,7 @@ static bool is_layout(pid_t pid, uint64_t perl)
  */
 static bool detect(struct lang_process *p, const struct detect_file *d, pid_t pid)
 {
+	bool early = false;
 	uint16_t size;
 
 	errno = 0;
@@ -715,10 +719,13 @@ static bool detect(struct lang_process *p, const struct detect_file *d, pid_t pi
 		return false;
 	}
 	p->untried = size != PERL_INTERP_SIZE && size != PERL_INTERP_SIZE_44;
-	if (!p->untried || is_layout(pid, lang_memory_word(pid, p->runtime)))
-		return false;
-	p->reason = "not supported (5.36 to 5.44 with threads are)";
-	return true;
+	/* It runs on while it is read. */
+	for (int i = 0; p->untried && i < PROOF_TRIES; i++)
+		if (is_layout(pid, lang_memory_word(pid, p->runtime), &early))
+			return false;
+	if (p->untried)
+		p->reason = "not supported (5.36 to 5.44 with threads are)";
+	return early;
 }
 
 const struct language language_perl = {
