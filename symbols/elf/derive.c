@@ -406,7 +406,7 @@ static bool way_ends(struct piece *p, struct search *s, uint64_t pc, int depth)
 		case DERIVE_JUMP:
 			return search_also(s, i.target);
 		case DERIVE_BRANCH:
-			if (!search_also(s, i.target))
+			if (i.thunk != DERIVE_THUNK_CALL && !search_also(s, i.target))
 				return false;
 		}
 		pc += i.size;
@@ -512,6 +512,12 @@ static bool ends_at_padding(struct piece *p, uint32_t off)
 	return true;
 }
 
+/* Return whether @i calls a function. */
+static bool is_call(const struct derive_insn *i)
+{
+	return i->flow == DERIVE_CALL || i->flow == DERIVE_CALL_TO || i->thunk == DERIVE_THUNK_CALL;
+}
+
 /* Return whether the code behind @i, at @off, is reached from it. */
 static bool goes_on(struct piece *p, uint32_t off, const struct derive_insn *i)
 {
@@ -520,7 +526,7 @@ static bool goes_on(struct piece *p, uint32_t off, const struct derive_insn *i)
 	if (i->flow == DERIVE_CALL && i->target != at(p, next) && !returns(p, i->target))
 		return false;
 	/* A function that begins behind a call is not reached by it. */
-	if (i->flow == DERIVE_CALL || i->flow == DERIVE_CALL_TO)
+	if (is_call(i))
 		return next >= p->code.size ||
 		       (!(p->flags[next] & START) && !ends_at_padding(p, next));
 	return i->flow == DERIVE_ON || i->flow == DERIVE_BRANCH;
@@ -793,12 +799,24 @@ static void add_jump(struct piece *p, uint32_t off, const struct derive_state *s
 		p->jumps[p->nr_jumps++] = (struct jump){ off, *s };
 }
 
+static void enter_target(struct piece *p, const struct derive_insn *i, const struct derive_state *s)
+{
+	struct derive_state to;
+
+	if (i->thunk) {
+		to = *s;
+		to.reg[p->cpu->sp] = derive_add(s->reg[p->cpu->sp], -(int64_t)p->cpu->word);
+		s = &to;
+	}
+	enter(p, (uint32_t)(i->target - p->code.vaddr), s);
+}
+
 /* Follow the jump that @i, at @off, is. */
 static void follow(struct piece *p, uint32_t off, const struct derive_insn *i,
 		   const struct derive_state *s)
 {
 	if ((i->flow == DERIVE_BRANCH || i->flow == DERIVE_JUMP) && inside(p, i->target))
-		enter(p, (uint32_t)(i->target - p->code.vaddr), s);
+		enter_target(p, i, s);
 	if (i->flow == DERIVE_JUMP_TO && !follow_table(p, off, i->value, s) &&
 	    !follow_label(p, off, i->value, s))
 		add_jump(p, off, s);
@@ -913,8 +931,11 @@ static bool returns_unbalanced(struct piece *p, uint32_t off, const struct deriv
 		p->cpu->step(&p->code, at(p, off), &now, &i);
 		if (within && called && (i.padding || at(p, off) % 16 == 0))
 			return false;
-		called = i.flow == DERIVE_CALL || i.flow == DERIVE_CALL_TO;
-		if (i.flow == DERIVE_RETURN || (i.flow == DERIVE_BRANCH && is_return(p, i.target)))
+		called = is_call(&i);
+		if (i.thunk == DERIVE_THUNK_JUMP)
+			return false;
+		if (i.flow == DERIVE_RETURN || i.thunk == DERIVE_THUNK_RETURN ||
+		    (i.flow == DERIVE_BRANCH && is_return(p, i.target)))
 			return derive_kind(sp) == DERIVE_CFA &&
 			       derive_number(sp) != p->cpu->sp_at_entry;
 		if (i.flow == DERIVE_JUMP && inside(p, i.target))
@@ -1086,8 +1107,7 @@ static void visit(struct piece *p, uint32_t off)
 		if (i.flow != DERIVE_BAD)
 			reach(p, off, i.size);
 		follow(p, off, &i, &s);
-		if ((i.flow == DERIVE_CALL || i.flow == DERIVE_CALL_TO) &&
-		    begins_behind_call(p, off + i.size, &s))
+		if (is_call(&i) && begins_behind_call(p, off + i.size, &s))
 			return;
 		if (!goes_on(p, off, &i))
 			return;

@@ -903,6 +903,8 @@ static void apply_call(const struct x86 *i, struct derive_state *s)
 	derive_forget_below(s, SP, 0);
 }
 
+#define THUNK_NEAR 32u /* bytes from the call in a thunk to its end, at most */
+
 /* Classify the instructions that do not just go on. */
 static enum derive_flow flow_of(const struct x86 *i)
 {
@@ -973,6 +975,54 @@ static bool moves_early(const struct x86 *i)
 		from >> ((at[2] >> 3 & 7) | (at[0] & 4) << 1) & 1);
 }
 
+/* Return the kind of thunk of which the call at @at leads to @to, over a loop that never runs. */
+static enum derive_thunk thunk_at(const struct derive_code *code, uint64_t at, uint64_t to,
+				  unsigned int word)
+{
+	static const uint8_t wide[] = { 0x48, 0x8d, 0x64, 0x24, 8, 0xc3 };
+	static const uint8_t narrow[] = { 0x8d, 0x64, 0x24, 4, 0xc3 };
+	const size_t lea = word == 8 ? sizeof(wide) : sizeof(narrow), rex = word == 8;
+	uint64_t off = to - code->vaddr;
+	const uint8_t *p;
+
+	if (to <= at || to - at > THUNK_NEAR || off >= code->size)
+		return DERIVE_NO_THUNK;
+	p = code->bytes + off;
+	/* lea 8(%rsp),%rsp; ret; or mov %REG,(%rsp); ret */
+	if (code->size - off >= lea && !memcmp(p, word == 8 ? wide : narrow, lea))
+		return DERIVE_THUNK_RETURN;
+	if (code->size - off < rex + 4 || (rex && (p[0] & 0xfb) != 0x48))
+		return DERIVE_NO_THUNK;
+	p += rex;
+	return p[0] == 0x89 && (p[1] & 0xc7) == 4 && p[2] == 0x24 && p[3] == 0xc3
+		       ? DERIVE_THUNK_JUMP
+		       : DERIVE_NO_THUNK;
+}
+
+/* Find out whether the call at @pc is one of a thunk. */
+static void find_thunk(const struct derive_code *code, uint64_t pc, unsigned int word,
+		       struct derive_insn *out)
+{
+	uint64_t off = out->target - code->vaddr;
+	const uint8_t *to;
+
+	out->thunk = (uint8_t)thunk_at(code, pc, out->target, word);
+	if (out->thunk) {
+		out->flow = DERIVE_JUMP;
+		return;
+	}
+	/* jmp 2f; 1: call of a thunk; 2: call 1b */
+	if (out->target >= pc || off < 2 || off >= code->size || code->size - off < 5)
+		return;
+	to = code->bytes + off;
+	if (to[-2] != 0xeb || out->target + to[-1] != pc || to[0] != 0xe8 ||
+	    thunk_at(code, out->target, out->target + 5 + bytes_u32(to + 1), word) !=
+		    DERIVE_THUNK_JUMP)
+		return;
+	out->flow = DERIVE_BRANCH;
+	out->thunk = DERIVE_THUNK_CALL;
+}
+
 static void step_in(const struct derive_code *code, uint64_t pc, struct derive_state *s,
 		    struct derive_insn *out, bool narrow)
 {
@@ -997,6 +1047,8 @@ static void step_in(const struct derive_code *code, uint64_t pc, struct derive_s
 		out->target = next + (uint64_t)i.imm;
 	else if (!i.map && i.op == 0x8d && i.rip)
 		out->target = next + (uint64_t)i.disp;
+	if (out->flow == DERIVE_CALL)
+		find_thunk(code, pc, narrow ? 4 : 8, out);
 	if (!s)
 		return;
 	if (out->flow == DERIVE_JUMP_TO && (i.reg & 7) == 4)
@@ -1005,7 +1057,7 @@ static void step_in(const struct derive_code *code, uint64_t pc, struct derive_s
 						  ?: derive_value(DERIVE_LOADED, 0);
 	if (out->flow == DERIVE_CALL && out->target == next)
 		push(s, derive_value(DERIVE_NUMBER, (int64_t)next));
-	else if (out->flow == DERIVE_CALL || out->flow == DERIVE_CALL_TO)
+	else if (out->flow == DERIVE_CALL || out->flow == DERIVE_CALL_TO || out->thunk)
 		apply_call(&i, s);
 	else
 		apply(&i, s, next);

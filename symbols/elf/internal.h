@@ -148,11 +148,20 @@ enum derive_flow {
 	DERIVE_BAD,  /* no instruction */
 };
 
+/* A call that is part of a thunk inside a function (gcc -mindirect-branch=thunk-inline). */
+enum derive_thunk {
+	DERIVE_NO_THUNK,
+	DERIVE_THUNK_RETURN, /* a jump to a return of the function */
+	DERIVE_THUNK_JUMP,   /* a jump that leaves for an address in a register */
+	DERIVE_THUNK_CALL,   /* a branch to such a jump, which returns */
+};
+
 struct derive_insn {
 	uint8_t size;
 	uint8_t flow; /* enum derive_flow */
 	bool padding;
 	bool marks_start; /* endbr64, bti c */
+	uint8_t thunk;	  /* enum derive_thunk: pushes a word on the way to the target */
 	uint8_t base;	  /* of the address of its operand in memory: a register, from 1; 0: none */
 	uint64_t target;  /* of a jump or call; else an address that it computes, or 0 */
 	uint64_t value;	  /* DERIVE_JUMP_TO: a fact about the address */

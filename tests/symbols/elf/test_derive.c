@@ -183,6 +183,23 @@ FUNCTION(d_vectors,
 FUNCTION(d_make,
 	"lea 2f(%rip), %rcx\n mov %rcx, (%rdi)\n ret\n push %rbp\n jmp *%rbx\n"
 	"2:" LABEL(d_make_last) "xor %edi, %edi\n hlt");
+/* Thunks of gcc: 1 is entered by a call, the loop never runs. */
+FUNCTION(d_thunk_return,
+	"push %rbx\n call *%rsi\n pop %rbx" LABEL(d_thunk_return_from) "call 1f"
+	LABEL(d_thunk_return_loop) "pause\n lfence\n jmp d_thunk_return_loop\n 1:"
+	LABEL(d_thunk_return_to) "lea 8(%rsp), %rsp" LABEL(d_thunk_return_last) "ret");
+FUNCTION(d_thunk_call,
+	"push %rbx\n jmp 3f\n 1:" LABEL(d_thunk_call_begin) "call 2f"
+	LABEL(d_thunk_call_loop) "pause\n lfence\n jmp d_thunk_call_loop\n 2:"
+	LABEL(d_thunk_call_to) "mov %r11, (%rsp)\n ret\n 3:" LABEL(d_thunk_call_from)
+	"call 1b" LABEL(d_thunk_call_next) "pop %rbx\n ret");
+FUNCTION(d_thunk_jump,
+	"sub $24, %rsp\n call *%rsi\n add $24, %rsp\n call 2f" LABEL(d_thunk_jump_loop)
+	"pause\n lfence\n jmp d_thunk_jump_loop\n 2:" LABEL(d_thunk_jump_to)
+	"mov %rax, (%rsp)\n ret");
+FUNCTION(d_thunk_abort,
+	"push %rbx\n jmp 3f\n 1: call 2f\n 4: pause\n lfence\n jmp 4b\n 2: mov %r11, (%rsp)\n"
+	"ret\n 3: call 1b\n .p2align 4" LABEL(d_thunk_abort_next) "mov %rdi, %rax\n ret");
 /* clang-format on */
 
 struct rows {
@@ -629,6 +646,32 @@ TEST(test_labels)
 	/* The first byte of all as well: the jump leads nowhere else. */
 	DERIVE(&r, d_first);
 	assert_int_equal(row_at(&r, AT(d_first_next), &guessed).cfa, DERIVE_NO_CFA);
+}
+
+/* A word of a thunk is on the stack between its call and its end: its function is there once. */
+TEST(test_thunks)
+{
+	struct rows r;
+	bool guessed;
+
+	DERIVE(&r, d_thunk_return);
+	assert_cfa(&r, AT(d_thunk_return_from), DERIVE_BY_REG, 7, 8, 0);
+	assert_int_equal(row_at(&r, AT(d_thunk_return_loop), &guessed).cfa, DERIVE_NO_CFA);
+	assert_cfa(&r, AT(d_thunk_return_to), DERIVE_BY_REG, 7, 16, 0);
+	assert_cfa(&r, AT(d_thunk_return_last), DERIVE_BY_REG, 7, 8, 0);
+	DERIVE(&r, d_thunk_call);
+	assert_cfa(&r, AT(d_thunk_call_from), DERIVE_BY_REG, 7, 16, 0);
+	assert_cfa(&r, AT(d_thunk_call_begin), DERIVE_BY_REG, 7, 24, 0);
+	assert_int_equal(row_at(&r, AT(d_thunk_call_loop), &guessed).cfa, DERIVE_NO_CFA);
+	assert_cfa(&r, AT(d_thunk_call_to), DERIVE_BY_REG, 7, 32, 0);
+	assert_saved(&r, AT(d_thunk_call_to), RBX, DERIVE_AT_CFA, -16);
+	assert_cfa(&r, AT(d_thunk_call_next), DERIVE_BY_REG, 7, 16, 0);
+	DERIVE(&r, d_thunk_jump);
+	assert_int_equal(row_at(&r, AT(d_thunk_jump_loop), &guessed).cfa, DERIVE_NO_CFA);
+	assert_cfa(&r, AT(d_thunk_jump_to), DERIVE_BY_REG, 7, 16, 0);
+	/* A function behind a call that does not return. */
+	derive(&r, d_thunk_abort, d_thunk_abort_end, 0, AT(d_thunk_abort_next));
+	assert_cfa(&r, AT(d_thunk_abort_next), DERIVE_BY_REG, 7, 8, 0);
 }
 
 TEST(test_roots)
