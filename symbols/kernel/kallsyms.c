@@ -532,8 +532,12 @@ uint32_t kallsyms_nr(const struct kallsyms *k)
 	return k->nr_functions;
 }
 
-size_t kallsyms_memory(const struct kallsyms *k)
+size_t kallsyms_rest(const struct kallsyms *k)
 {
+	const struct kallsyms *file = k->core ? k->core : k;
+
+	if (file->stored)
+		madvise((void *)file->stored, file->stored_size, MADV_DONTNEED);
 	return sizeof(*k) + (k->stored ? 0 : k->max * sizeof(*k->symbols) + k->text_size);
 }
 
@@ -777,9 +781,9 @@ static void store_share(struct kallsyms *k, int fd)
 		kallsyms_free(core);
 		return;
 	}
-	/* All pages of its symbols were compared. */
-	madvise((void *)core->stored, core->stored_size, MADV_DONTNEED);
 	k->core = core;
+	/* All pages of its symbols were compared. */
+	kallsyms_rest(k);
 }
 
 /*

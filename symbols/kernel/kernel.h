@@ -44,7 +44,8 @@ bool kallsyms_find(const struct kallsyms *k, uint64_t addr, struct kallsyms_symb
 /* Return the start of the kernel code, _stext or _text; 0: not in the list. */
 uint64_t kallsyms_begin(const struct kallsyms *k, bool stext);
 uint32_t kallsyms_nr(const struct kallsyms *k);
-size_t kallsyms_memory(const struct kallsyms *k);
+/* Unmap the pages of a stored list, which look-ups map again. Return the bytes that are memory. */
+size_t kallsyms_rest(const struct kallsyms *k);
 
 /*
  * Kernel code made at run time, by KSYMBOL records (perf_event_open(2)): BPF

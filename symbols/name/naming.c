@@ -199,6 +199,7 @@ static int naming_jit_find(struct naming_jit *n, struct object *object,
 #define INTERVAL_NS	 10000000000ULL
 #define INTERVAL_MAX	 (64 * INTERVAL_NS)
 #define TRANSIENT_NS	 2000000000ULL
+#define REST_NS		 4000000000ULL /* pages of the list are unmapped so often */
 #define MODULES_SIZE_MAX (1U << 20)
 
 static void naming_kernel_init(struct naming_kernel *n)
@@ -283,9 +284,14 @@ static bool has_other_modules(struct naming_kernel *n)
 
 bool naming_kernel_take_news(struct naming_kernel *n)
 {
+	uint64_t now_ns = time_now_ns();
 	bool news = n->has_news;
 
 	n->has_news = false;
+	if (n->kallsyms && now_ns - n->rest_ns >= REST_NS) {
+		n->rest_ns = now_ns;
+		kallsyms_rest(n->kallsyms);
+	}
 	return news;
 }
 
@@ -333,7 +339,7 @@ static void read_kallsyms(struct naming_kernel *n, struct object *kernel)
 	kallsyms_free(n->kallsyms);
 	n->kallsyms = k;
 	place_kernel(n);
-	atomic_store_explicit(&n->memory, kallsyms_memory(k), memory_order_relaxed);
+	atomic_store_explicit(&n->memory, kallsyms_rest(k), memory_order_relaxed);
 	object_explain(kernel, NULL, NULL);
 	object_credit(kernel, "kallsyms", kallsyms_nr(k));
 }

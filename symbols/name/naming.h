@@ -107,6 +107,7 @@ struct naming_kernel {
 	uint64_t interval_ns; /* not read again before; doubles while a read finds nothing new */
 	uint64_t loaded;      /* hash of the modules that are loaded, as the list has them */
 	uint64_t look_ns;     /* time of the last look at them */
+	uint64_t rest_ns;     /* time of the last kallsyms_rest() */
 	bool has_changed;     /* they are others now */
 	bool core;	      /* modules are not in the list: read it whole for their addresses */
 	bool has_news;	      /* names of modules may be others */
@@ -121,7 +122,10 @@ struct naming_kernel {
 void naming_kernel_expect(struct naming_kernel *n, struct helpers *helpers);
 /* A recording: the addresses of its kernel's code, and one known symbol. */
 void naming_kernel_was(struct naming_kernel *n, const struct recorded_kernel *recorded);
-/* Return, once, whether modules were loaded or removed, so that names in them may be wrong. */
+/*
+ * Called in each pass: pages of the list are unmapped now and then. Return, once, whether modules
+ * were loaded or removed, so that names in them may be wrong.
+ */
 bool naming_kernel_take_news(struct naming_kernel *n);
 
 /*
