@@ -519,6 +519,27 @@ static bool is_call(const struct derive_insn *i)
 }
 
 /* Return whether the code behind @i, at @off, is reached from it. */
+/* Return whether a frame begins at @off. */
+static bool begins_frame(const struct piece *p, uint32_t off)
+{
+	struct derive_state s;
+	struct derive_insn i;
+	uint64_t sp;
+
+	begin_state(p, &s);
+	sp = s.reg[p->cpu->sp];
+	p->cpu->step(&p->code, at(p, off), &s, &i);
+	return i.flow == DERIVE_ON && s.reg[p->cpu->sp] != sp;
+}
+
+/* Return whether there is padding at @off, and then another function with a frame. */
+static bool ends_at_frame(struct piece *p, uint32_t off)
+{
+	uint32_t to = behind_padding(p, off);
+
+	return to != off && begins_frame(p, to) && ends_at_padding(p, off);
+}
+
 static bool goes_on(struct piece *p, uint32_t off, const struct derive_insn *i)
 {
 	uint32_t next = off + i->size;
@@ -529,6 +550,9 @@ static bool goes_on(struct piece *p, uint32_t off, const struct derive_insn *i)
 	if (is_call(i))
 		return next >= p->code.size ||
 		       (!(p->flags[next] & START) && !ends_at_padding(p, next));
+	/* Of a branch that is always taken, the other way leads into another function. */
+	if (i->flow == DERIVE_BRANCH && next < p->code.size)
+		return !ends_at_frame(p, next);
 	return i->flow == DERIVE_ON || i->flow == DERIVE_BRANCH;
 }
 

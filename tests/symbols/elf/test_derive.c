@@ -55,6 +55,15 @@ FUNCTION(d_joined,
 FUNCTION(d_endless,
 	"sub $24, %rsp\n test %edi, %edi\n jz 1f\n call 2f\n .p2align 4\n"
 	"1:" LABEL(d_endless_after) "add $24, %rsp\n ret\n .p2align 4\n 2: push %rbx\n hlt");
+/* A branch that is always taken, and padding; then another function, or the same one. */
+FUNCTION(d_taken,
+	"push %rbx\n sub $32, %rsp\n jmp 2f\n 1: add $32, %rsp\n pop %rbx\n ret\n"
+	"2: test %edi, %edi\n jz 1b\n nop\n .p2align 4" LABEL(d_taken_next)
+	"push %rbx\n call *%rsi\n pop %rbx\n ret");
+FUNCTION(d_not_taken,
+	"push %rbx\n sub $32, %rsp\n jmp 2f\n 1: add $32, %rsp\n pop %rbx\n ret\n"
+	"2: test %edi, %edi\n jz 1b\n nop\n .p2align 4" LABEL(d_not_taken_next)
+	"call *%rsi\n jmp 1b");
 /* A function that takes long to end, then another one without padding. */
 FUNCTION(d_long,
 	"sub $24, %rsp\n test %edi, %edi\n jz 1f\n add $24, %rsp\n ret\n 1: call 2f"
@@ -509,6 +518,17 @@ TEST(test_padding)
 	assert_guess(&r, AT(d_padded_next), 8);
 	DERIVE(&r, d_loop);
 	assert_cfa(&r, AT(d_loop_head), DERIVE_BY_REG, 7, 32, 0);
+}
+
+/* No frame begins behind a branch and padding, unless the branch is always taken. */
+TEST(test_taken)
+{
+	struct rows r;
+
+	DERIVE(&r, d_taken);
+	assert_guess(&r, AT(d_taken_next), 8);
+	DERIVE(&r, d_not_taken);
+	assert_cfa(&r, AT(d_not_taken_next), DERIVE_BY_REG, 7, 48, 0);
 }
 
 /* A tail call leaves the words that were popped below the stack pointer: they are free again. */
