@@ -477,11 +477,16 @@ static const struct image *image_there(const struct walk *w, const struct mappin
 	return NULL;
 }
 
+static bool has_rows(const struct image *image, uint64_t vaddr, struct ehframe_fde *fde)
+{
+	return ehframe_find(&image_rows(image, vaddr)->eh, vaddr, fde);
+}
+
 static bool begins_behind(const struct image *image, uint64_t vaddr)
 {
 	struct ehframe_fde next;
 
-	return ehframe_find(&image->eh, vaddr + 1, &next) && next.start == vaddr + 1;
+	return has_rows(image, vaddr + 1, &next) && next.start == vaddr + 1;
 }
 
 /* Return true if a function with a table may have called another one that returns to @pc. */
@@ -494,7 +499,7 @@ static bool returns_into_function(const struct walk *w, uint64_t pc)
 
 	return image && image->machine == w->u->arch->machine &&
 	       image_vaddr(image, m->offset + (pc - 1 - m->start), &vaddr) &&
-	       ehframe_find(&image->eh, vaddr, &fde) && !begins_behind(image, vaddr);
+	       has_rows(image, vaddr, &fde) && !begins_behind(image, vaddr);
 }
 
 /* Words above sp among which YJIT's code has its return address: three registers, and arguments. */
@@ -711,7 +716,7 @@ static uint64_t function_start(const struct walk *w, uint64_t pc)
 	if (m && m->object->identity.kind == OBJECT_FILE)
 		image = image_there(w, m);
 	return image && image_vaddr(image, m->offset + (pc - m->start), &vaddr) &&
-			       ehframe_find(&image->eh, vaddr, &fde)
+			       has_rows(image, vaddr, &fde)
 		       ? pc - (vaddr - fde.start)
 		       : 0;
 }
@@ -1358,8 +1363,7 @@ static unsigned int site_left(const struct image *image, uint64_t offset)
 	if (!image->sites.cut || !image_vaddr(image, offset, &vaddr))
 		return IMAGE_SITES;
 	site = image_site(image, vaddr);
-	return site < IMAGE_SITES && image->sites.done[site / 64] >> site % 64 & 1 ? IMAGE_SITES
-										   : site;
+	return site < IMAGE_SITES && image_of_site(image, site) ? IMAGE_SITES : site;
 }
 
 /*
@@ -1374,8 +1378,7 @@ static bool waits_for_site(struct walk *w, const struct image *image)
 	const uint64_t wanted = w->out->wanted;
 	uint64_t at = w->f.reg[arch->sp], word;
 
-	if (site == IMAGE_SITES ||
-	    atomic_load_explicit(&m->object->sites_closed, memory_order_relaxed))
+	if (site == IMAGE_SITES || !object_has_sites(m->object))
 		return false;
 	if (!object_want_site(m->object, site))
 		return true;
@@ -1425,15 +1428,15 @@ static int by_object(struct walk *w)
 			rows_put(w->u->rows, w->place, ROW_SIGNAL);
 			return by_signal(w, w->u->arch->sig_offset);
 		}
-		found = ehframe_find(&image->eh, vaddr, &fde) ||
-			(in_kernel_call(w) && ehframe_find(&image->eh, --vaddr, &fde));
+		found = has_rows(image, vaddr, &fde) ||
+			(in_kernel_call(w) && has_rows(image, --vaddr, &fde));
 		if (!found && !w->exact && begins_behind(image, vaddr)) {
 			rows_put(w->u->rows, w->place, ROW_ENTRY);
 			return by_entry(w);
 		}
 	}
 	if (found)
-		return by_step(w, image, vaddr, &fde);
+		return by_step(w, image_rows(image, vaddr), vaddr, &fde);
 	if (!waits_for_site(w, image))
 		rows_put(w->u->rows, w->place, ROW_NO_CFI);
 	return by_guess(w);

@@ -1548,7 +1548,9 @@ static uint64_t extent_in_image(const struct image *image, uint64_t vaddr)
 
 	if (symbol && symbol->vaddr <= vaddr && vaddr - symbol->vaddr < symbol->size)
 		return symbol->vaddr + symbol->size - vaddr;
-	return ehframe_find(&image->eh, vaddr, &fde) ? fde.start + fde.size - vaddr : 0;
+	return ehframe_find(&image_rows(image, vaddr)->eh, vaddr, &fde)
+		       ? fde.start + fde.size - vaddr
+		       : 0;
 }
 
 /* Find the parts of the function in @image: parts right behind are joined. */

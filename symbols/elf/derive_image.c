@@ -154,8 +154,9 @@ static void find_code(struct derive_elf *d)
 	}
 }
 
-#define SITE_SHIFT 16	       /* 64 KiB */
-#define SITE_NEAR  (64u << 10) /* bytes to the end of a function that a site ends in */
+#define SITE_SHIFT 12	       /* 4 KiB */
+#define SITE_NEAR  (16u << 10) /* bytes to the end of a function that a site ends in */
+#define SITE_MORE  4096u       /* bytes before a site, where no symbol is near */
 
 /* Divide the code into sites. */
 static void divide(struct derive_elf *d)
@@ -172,19 +173,18 @@ static void divide(struct derive_elf *d)
 	while (sites->shift < 63 && (end - start) >> sites->shift >= IMAGE_SITES)
 		sites->shift++;
 	sites->cut = true;
-	memcpy(sites->done, d->choice->sites, sizeof(sites->done));
 }
 
-/* Return the symbol that is next to @vaddr, before it or behind it; @vaddr: it is far. */
+/* Return the symbol that is next to @vaddr, before it or behind it; 0: it is far. */
 static uint64_t near_symbol(const struct image *image, uint64_t vaddr, bool behind)
 {
 	uint32_t i = search_split(image->nr_symbols, k, image->symbols[k].vaddr < vaddr + !behind);
 	uint64_t at;
 
 	if (behind ? i == image->nr_symbols : !i)
-		return vaddr;
+		return 0;
 	at = image->symbols[behind ? i : i - 1].vaddr;
-	return (behind ? at - vaddr : vaddr - at) < SITE_NEAR ? at : vaddr;
+	return (behind ? at - vaddr : vaddr - at) < SITE_NEAR ? at : 0;
 }
 
 /* Keep of a gap the sites that were chosen, with the whole functions at their ends. */
@@ -197,11 +197,13 @@ static void keep_sites(struct derive_elf *d, const struct range *gap)
 	for (uint64_t n = (gap->start - sites->base) >> sites->shift;
 	     n <= (gap->end - 1 - sites->base) >> sites->shift; n++) {
 		uint64_t start = sites->base + n * size, end = start + size;
+		uint64_t first = near_symbol(d->image, start, false);
+		uint64_t last = near_symbol(d->image, end, true);
 
-		if (!(sites->done[n / 64] >> n % 64 & 1))
+		if (!(d->choice->sites[n / 64] >> n % 64 & 1))
 			continue;
-		start = MAX(near_symbol(d->image, start, false), done);
-		end = MIN(near_symbol(d->image, end, true), gap->end);
+		start = MAX(first ? first : start - MIN(start, SITE_MORE), done);
+		end = MIN(last ? last : end, gap->end);
 		if (start < end)
 			add_gap(d, start, end);
 		done = MAX(done, end);
@@ -1335,6 +1337,16 @@ static void free_all(struct derive_elf *d)
 	free(d->guessed.bytes);
 }
 
+static void leave_tables(struct ehframe *eh)
+{
+	if (!eh->borrowed)
+		free((void *)(uintptr_t)eh->bytes);
+	ehframe_fini(eh);
+	eh->bytes = NULL;
+	eh->size = eh->in_file = 0;
+	eh->borrowed = false;
+}
+
 static int derive_all(struct derive_elf *d)
 {
 	struct ehframe *eh = &d->image->eh;
@@ -1352,6 +1364,8 @@ static int derive_all(struct derive_elf *d)
 	put_cie(d, &d->guessed);
 	put_cie(d, &d->sure);
 	derive_gaps(d);
+	if (d->choice && d->choice->alone)
+		leave_tables(eh);
 	return (d->sure.index.nr || d->guessed.index.nr) && !d->failed ? join_records(d) : 0;
 }
 
@@ -1466,7 +1480,7 @@ int derive_image(struct image *image, const struct elffile *f, const struct deri
 		load_code(&d);
 		load_data(&d);
 	}
-	if (d.cpu != &derive_arm64)
+	if (d.cpu != &derive_arm64 && !(choice && choice->alone))
 		image->thunks = mend_all_thunks(&d);
 	if (narrow && !elffile_waits(f))
 		drop_wrong(&d);
@@ -1481,6 +1495,8 @@ int derive_image(struct image *image, const struct elffile *f, const struct deri
 		if (!elffile_waits(f))
 			rc = derive_all(&d);
 	}
+	if (choice && choice->alone && !image->eh.derived && !elffile_waits(f))
+		leave_tables(&image->eh);
 	free_all(&d);
 	return rc;
 }

@@ -16,6 +16,7 @@
 
 #include <endian.h>
 #include <elf.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -616,12 +617,12 @@ struct image_strings {
  * Code without unwind tables that is too large to be derived as a whole: it is by parts, the sites,
  * that samples are in. @cut: there are parts that are not derived.
  */
-#define IMAGE_SITES 1024U
+#define IMAGE_SITES 16384U
 
 struct image_sites {
-	uint64_t base; /* vaddr of the first one */
-	uint64_t done[IMAGE_SITES / 64];
+	uint64_t base;	 /* vaddr of the first one */
 	uint32_t visits; /* the work that was done */
+	uint32_t named;	 /* functions with a name and derived rows; of an image of rows alone */
 	uint8_t shift;	 /* a site has 1 << shift bytes */
 	bool cut;
 };
@@ -654,6 +655,12 @@ struct image {
 	bool thunks;   /* code returns or jumps by thunks; their tables are mended */
 	bool away;     /* a stub: loaded again on request */
 	struct image_sites sites;
+	uint64_t *done; /* a bit for each site with rows; owned; NULL: the code is not cut */
+	/*
+	 * Of large code: an image of rows alone, of other sites; owned. It is added while this one
+	 * is in use: release by the loader, acquire by readers.
+	 */
+	_Atomic(struct image *) more;
 	uint32_t serial; /* unique: a cache for one image is not used for another */
 	uint8_t build_id[20];
 	uint8_t build_id_size;
@@ -675,10 +682,28 @@ static inline unsigned int image_site(const struct image *image, uint64_t vaddr)
 	return image->sites.cut && site < IMAGE_SITES ? (unsigned int)site : IMAGE_SITES;
 }
 
+/* Return the image that has the rows of a site; NULL: none has. */
+static inline const struct image *image_of_site(const struct image *image, unsigned int site)
+{
+	while (image && !(image->done && image->done[site / 64] >> site % 64 & 1))
+		image = atomic_load_explicit(&image->more, memory_order_acquire);
+	return image;
+}
+
+/* Return the image that has the rows of an address: @image, or of large code one of its others. */
+static inline const struct image *image_rows(const struct image *image, uint64_t vaddr)
+{
+	unsigned int site = image_site(image, vaddr);
+	const struct image *has = site < IMAGE_SITES ? image_of_site(image, site) : NULL;
+
+	return has ? has : image;
+}
+
 /* Which sites of large code to derive, and how many instructions to look at in the whole. */
 struct derive_choice {
 	uint64_t sites[IMAGE_SITES / 64];
 	uint32_t visits_max;
+	bool alone; /* leave the other rows out */
 };
 
 /*

@@ -38,19 +38,23 @@ struct image *image_stub(const struct image *image)
 
 size_t image_memory(const struct image *image)
 {
+	const struct image *more = atomic_load_explicit(&image->more, memory_order_acquire);
 	/* Pages of a file are not counted: the kernel takes them back when it needs memory. */
 	size_t eh = image->eh.size - (image->frames.at ? image->eh.in_file : 0);
 	size_t names = image->names_size - image->names_in_file;
 
 	return sizeof(*image) + image->nr_segments * sizeof(*image->segments) + eh +
 	       image->eh.nr_fdes * sizeof(*image->eh.fdes) +
-	       (size_t)image->nr_symbols * sizeof(*image->symbols) + names;
+	       (size_t)image->nr_symbols * sizeof(*image->symbols) + names +
+	       (image->done ? IMAGE_SITES / 8 : 0) + (more ? image_memory(more) : 0);
 }
 
 void image_free(struct image *image)
 {
 	if (!image)
 		return;
+	image_free(atomic_load_explicit(&image->more, memory_order_acquire));
+	free(image->done);
 	if (image->block) {
 		munmap(image->block, image->block_size);
 		if (image->frames.at)

@@ -106,8 +106,19 @@ enum object_state {
 /* Of object->debug, where debug information is there and not read. */
 #define OBJECT_DEBUG_NOT_READ "debug information not read: "
 
-/* Sites of large code, a bit for each: struct image_sites. */
-#define OBJECT_SITE_WORDS 16U
+/* The sites of large code: ones with samples are derived. See struct image_sites. */
+#define OBJECT_SITES 16384U
+
+struct object_sites {
+	/* Written by sampler threads, read by the loader; relaxed: frames in each without rows. */
+	atomic_uint nr[OBJECT_SITES];
+	atomic_bool closed; /* written by the loader, relaxed: no more are derived */
+	/* Of the loader: */
+	bool loads;	 /* a load runs */
+	uint32_t rounds; /* loads for more */
+	uint32_t visits; /* the work that they have cost */
+	uint64_t due_ns; /* no load before */
+};
 
 struct object {
 	uint32_t id;
@@ -138,16 +149,11 @@ struct object {
 	atomic_uint nr_symbols; /* functions with a name */
 	/* Of these of a file: with unwind tables, with derived rows, with neither. */
 	atomic_uint nr_tabled, nr_derived, nr_bare;
-	atomic_uint permille;	/* part loaded in thousandths, while WANTED */
-	atomic_uint nr_evicted; /* number of evictions */
-	/* Written by sampler threads, read by the loader; relaxed: samples are in these sites. */
-	_Atomic uint64_t sites[OBJECT_SITE_WORDS];
-	atomic_bool sites_closed;     /* written by the loader, relaxed: no more are derived */
-	uint64_t sites_due_ns;	      /* of the loader: not before */
-	uint32_t sites_visits;	      /* of the loader: the work that they have cost */
-	bool sites_load, sites_known; /* of the loader: a load runs; it is in the list of such */
-	uint64_t load_ns;	      /* how long the last load took; of the loader */
-	atomic_ulong memory;	      /* bytes of the image */
+	atomic_uint permille;	    /* part loaded in thousandths, while WANTED */
+	atomic_uint nr_evicted;	    /* number of evictions */
+	struct object_sites *sites; /* of large code; written before the image, by the loader */
+	uint64_t load_ns;	    /* how long the last load took; of the loader */
+	atomic_ulong memory;	    /* bytes of the image */
 	atomic_uint loop;   /* image->loop, once it was loaded; written by the loader, relaxed */
 	atomic_bool no_elf; /* written by the loader, relaxed: a file of code that is no ELF */
 	atomic_bool interpreter; /* written by the loader, relaxed: it runs code of a language */
@@ -272,16 +278,18 @@ static inline void object_wait(struct object *object)
 }
 
 /*
- * Any thread, lock-free: a sample is in this site of large code, which has no rows yet. True for
- * the first one: wake the loader.
+ * Any thread, lock-free: a frame is in this site of large code, which has no rows yet. True for the
+ * first one: wake the loader.
  */
-static inline bool object_want_site(struct object *object, unsigned int site)
+static inline bool object_want_site(const struct object *object, unsigned int site)
 {
-	_Atomic uint64_t *word = &object->sites[site / 64];
-	uint64_t bit = 1ULL << site % 64;
+	return !atomic_fetch_add_explicit(&object->sites->nr[site], 1, memory_order_relaxed);
+}
 
-	return !(atomic_load_explicit(word, memory_order_relaxed) & bit) &&
-	       !(atomic_fetch_or_explicit(word, bit, memory_order_relaxed) & bit);
+/* Any thread, lock-free: return whether rows of more sites are still derived. */
+static inline bool object_has_sites(const struct object *object)
+{
+	return object->sites && !atomic_load_explicit(&object->sites->closed, memory_order_relaxed);
 }
 
 /* Return a copy of the last sighting, for the loader to find the file (the caller frees path). */
@@ -370,7 +378,7 @@ struct load {
 	bool no_vdso;			   /* of another kernel */
 	bool no_debug_files;		   /* debug files hang: skip them */
 	uint64_t memory_max;		   /* as in image_input */
-	uint64_t sites[OBJECT_SITE_WORDS]; /* as in struct derive_choice, and */
+	uint64_t sites[OBJECT_SITES / 64]; /* as in struct derive_choice, and */
 	uint32_t visits_max;
 	/* Results: */
 	int rc;
@@ -382,7 +390,7 @@ struct load {
 	bool slow;	  /* not waited for */
 	bool slow_device; /* the device is slow, not only the file large */
 	bool stale;	  /* replaced by another try */
-	bool more;	  /* for more sites of an object that has an image */
+	uint32_t more;	  /* the image that gets the rows of more sites, by its serial; 0: none */
 };
 
 /*

@@ -471,6 +471,7 @@ void objects_free(struct objects *d)
 									   memory_order_relaxed));
 		free_path(entry);
 		urgent_free(entry->texts);
+		free(entry->object.sites);
 	}
 	chunked_fini(&d->entries);
 	hashset_fini(&d->set);
@@ -781,12 +782,6 @@ static void image_evict_reclaim(struct image *image)
 		return; /* leaked: better than freed under a reader */
 	l->image = image;
 	reclaim_later(&l->rcu, free_leaving);
-}
-
-/* Test whether @image fits into the memory, perhaps after others have left. */
-static bool image_evict_fits(const struct image_cache *o, const struct image *image)
-{
-	return image_memory(image) <= o->memory_max;
 }
 
 /* Return how long @object must have been without a sample to leave before the memory is full. */
@@ -1114,7 +1109,7 @@ static int load_file(struct load *l)
 		.watch = &l->job.watch,
 	};
 	bool vdso = !l->no_vdso && in.path && !strcmp(in.path, "[vdso]");
-	struct derive_choice choice = { .visits_max = l->visits_max };
+	struct derive_choice choice = { .visits_max = l->visits_max, .alone = l->more };
 	struct untrusted_file file;
 	int rc = vdso ? open_vdso(&l->where.seen, &file) : load_open(&l->where, in.watch, &file);
 
@@ -1474,14 +1469,13 @@ static void publish(struct image_cache *o, struct object *object, struct image *
 {
 	struct image *stub = (struct image *)(uintptr_t)atomic_load_explicit(&object->image,
 									     memory_order_relaxed);
-	const bool replaces = stub && !stub->away;
 
 	image->serial = ++o->serial;
 	/* Loading counts as a use, else the image would be the first to leave. */
 	object_touch(object,
 		     MAX(atomic_load_explicit(&object->used, memory_order_relaxed), o->newest));
-	count(&o->nr_images, !replaces);
-	count(&o->memory, (long)image_memory(image) - (replaces ? (long)image_memory(stub) : 0));
+	count(&o->nr_images, 1);
+	count(&o->memory, (long)image_memory(image));
 	atomic_store_explicit(&object->memory, image_memory(image), memory_order_relaxed);
 	atomic_store_explicit(&object->nr_waiting, 0, memory_order_relaxed);
 	explain_image(object, image);
@@ -1493,25 +1487,52 @@ static void publish(struct image_cache *o, struct object *object, struct image *
 	atomic_store_explicit(&object->state, OBJECT_READY, memory_order_release);
 	if (stub)
 		image_evict_reclaim(stub);
-	if (object->identity.kind == OBJECT_FILE && !replaces)
+	if (object->identity.kind == OBJECT_FILE)
 		image_cache_ids_add(&o->ready, object->id);
 }
 
-_Static_assert(OBJECT_SITE_WORDS * 64 == IMAGE_SITES, "a bit for each site");
-#define SITES_VISITS 4000000U /* instructions looked at for all sites of an object: a second */
-#define SITES_EACH   40000U   /* for one, mostly */
-#define SITES_REST   4U	      /* times as long as the last load took: until the next one */
+#define SITES_VISITS 3600000U /* instructions looked at for all sites of an object: a second */
+#define SITES_EACH   4500U    /* for one, mostly */
+#define SITES_REST   4U /* times as long as a load takes, once more for each: until the next */
 
-/* Note that rows of @image of @object, which it has now, were derived for some sites. */
-static void note_sites(struct image_cache *o, struct object *object, const struct image *image,
-		       bool more, uint64_t now_ns)
+/* Note that @image, which @object gets, has only some rows of its code. */
+static void note_sites(struct image_cache *o, struct object *object, const struct image *image)
 {
 	if (!image->sites.cut)
 		return;
-	object->sites_due_ns = more ? now_ns + SITES_REST * object->load_ns : now_ns;
-	object->sites_visits = image->sites.visits + (more ? object->sites_visits : 0);
-	if (!object->sites_known)
-		object->sites_known = image_cache_ids_add(&o->large, object->id);
+	if (!object->sites && (object->sites = calloc(1, sizeof(*object->sites))))
+		image_cache_ids_add(&o->large, object->id);
+	if (object->sites)
+		object->sites->visits = image->sites.visits;
+}
+
+/* Add the rows of more sites to the image of @object, unless that has left. */
+static void finish_sites(struct image_cache *o, struct load *l, struct object *object, int rc,
+			 uint64_t now_ns)
+{
+	struct image *image = (struct image *)(uintptr_t)atomic_load_explicit(&object->image,
+									      memory_order_relaxed);
+	struct object_sites *sites = object->sites;
+	struct image *more = l->image, *last = image, *next;
+
+	sites->loads = false;
+	if (rc)
+		atomic_store_explicit(&sites->closed, true, memory_order_relaxed);
+	if (rc || l->stale || image->away || image->serial != l->more)
+		return;
+	while ((next = atomic_load_explicit(&last->more, memory_order_relaxed)))
+		last = next;
+	more->serial = ++o->serial;
+	more->thunks = image->thunks;
+	sites->due_ns = now_ns + SITES_REST * ++sites->rounds * (now_ns - l->began_ns);
+	sites->visits += more->sites.visits;
+	count(&o->memory, (long)image_memory(more));
+	atomic_fetch_add_explicit(&object->nr_derived, more->nr_derived, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&object->nr_bare, more->sites.named, memory_order_relaxed);
+	/* Release: the rows; pairs with image_of_site(). */
+	atomic_store_explicit(&last->more, more, memory_order_release);
+	atomic_store_explicit(&object->memory, image_memory(image), memory_order_relaxed);
+	l->image = NULL;
 }
 
 static void set_aside(struct image_cache *o, struct object *object, const char *reason,
@@ -1594,31 +1615,27 @@ static void finish(struct image_cache *o, struct load *l, uint64_t now_ns)
 		backoff_cancelled(&o->devices, maj, min);
 	else if (backoff_ended(&o->devices, maj, min, l->slow))
 		end_rest(o, maj, min);
-	if (!rc && !image_evict_fits(o, l->image))
+	if (!rc && image_memory(l->image) > o->memory_max)
 		rc = -ENOSPC;
 	/* Its inode number belongs to a newer file by now, which the next process has mapped. */
 	if (!rc && !l->stale && !objects_note_generation(o->objects, object, l->generation))
 		rc = -ESTALE;
 	if (l->stale && !cancelled)
 		o->debug_rest_ns = o->debug_until_ns = 0;
-	object->sites_load &= !l->more;
-	if (l->more && rc) {
-		atomic_store_explicit(&object->sites_closed, true, memory_order_relaxed);
-		l->job.drop(&l->job);
-		return;
-	}
-	if (rc == -EAGAIN && !l->stale)
+	if (l->more)
+		finish_sites(o, l, object, rc, now_ns);
+	else if (rc == -EAGAIN && !l->stale)
 		set_aside(o, object, QUEUED, NULL, l->tries, now_ns + QUEUE_NS);
 	else if (rc && !l->stale)
 		give_up(o, l, object, rc, now_ns);
-	if (!rc && !l->stale) {
+	if (!rc && !l->stale && !l->more) {
 		if (has_failed((unsigned int)atomic_load_explicit(&object->state,
 								  memory_order_relaxed))) {
 			count(&o->nr_failed, -1);
 			image_cache_ids_add(&o->late, object->id);
 		}
 		object->load_ns = now_ns - l->began_ns;
-		note_sites(o, object, l->image, l->more, now_ns);
+		note_sites(o, object, l->image);
 		publish(o, object, l->image);
 		l->image = NULL;
 	}
@@ -1720,7 +1737,7 @@ static void collect(struct image_cache *o)
 }
 
 /* Make a load of @object. NULL: no room for it, or out of memory. */
-static struct load *make_load(struct image_cache *o, struct object *object, uint64_t now_ns)
+static struct load *make_load(struct image_cache *o, const struct object *object, uint64_t now_ns)
 {
 	struct load *l = o->nr_loads < IMAGE_CACHE_LOADS_MAX
 				 ? load_new(o->objects, object, o->no_proc, o->root)
@@ -1748,52 +1765,57 @@ static bool run_load(struct image_cache *o, struct load *l)
 }
 
 /*
- * Choose the sites that @l derives: the ones of the image @old, if there is one, and others with
- * samples, up to its cost. Return the number of the others.
+ * Choose the sites that @l derives and @image, if there is one, has no rows of: the ones with the
+ * most frames, in powers of two. Half of the work that is left is for later, when more is known,
+ * and the program goes on to other code; the first time, seven eighths. Return how many.
  */
-static unsigned int choose_sites(struct load *l, const struct object *object,
-				 const struct image *old)
+static unsigned int choose_sites(struct load *l, const struct object_sites *sites,
+				 const struct image *image)
 {
-	uint32_t spent = old ? MIN(object->sites_visits, SITES_VISITS) : 0;
-	unsigned int most = (SITES_VISITS - spent) / SITES_EACH, nr = 0;
+	uint32_t left = SITES_VISITS - (image ? MIN(sites->visits, SITES_VISITS) : 0);
+	unsigned int share = image && atomic_load(&image->more) ? 2 : 8, nr = 0;
+	unsigned int most = sites ? (left / SITES_EACH + 1) / share : 0;
 
-	l->visits_max = SITES_VISITS - spent;
-	for (unsigned int k = 0; old && k < OBJECT_SITE_WORDS; k++) {
-		l->sites[k] = old->sites.done[k];
-		most -= MIN(most, (unsigned int)__builtin_popcountll(l->sites[k]));
-	}
-	for (unsigned int i = 0; i < IMAGE_SITES; i++) {
-		uint64_t has = atomic_load_explicit(&object->sites[i / 64], memory_order_relaxed);
-		bool more = nr < most && (has & ~l->sites[i / 64]) >> i % 64 & 1;
+	l->visits_max = left;
+	for (unsigned int k = OBJECT_SITES * 32; nr < most && k--;) {
+		unsigned int site = k % OBJECT_SITES;
+		uint64_t bit = 1ULL << site % 64;
 
-		l->sites[i / 64] |= (uint64_t)more << i % 64;
-		nr += more;
+		if (atomic_load_explicit(&sites->nr[site], memory_order_relaxed) >>
+			    k / OBJECT_SITES &&
+		    !(l->sites[site / 64] & bit) && !(image && image_of_site(image, site))) {
+			l->sites[site / 64] |= bit;
+			nr++;
+		}
 	}
 	return nr;
 }
 
-/* Start a load for sites that samples are in since the last one. False: no helper is free. */
-static bool start_sites(struct image_cache *o, struct object *object, uint64_t now_ns)
+/* Start a load for more sites, when some have frames and a helper is free. */
+static void start_sites(struct image_cache *o, uint32_t id, uint64_t now_ns)
 {
-	const struct image *image = atomic_load_explicit(&object->image, memory_order_relaxed);
-	bool any = false;
+	const struct object *object = objects_at(o->objects, id);
+	const struct image *image;
+	struct object_sites *sites;
 	struct load *l;
 
-	for (unsigned int k = 0; k < OBJECT_SITE_WORDS; k++)
-		any |= atomic_load_explicit(&object->sites[k], memory_order_relaxed) &
-		       ~image->sites.done[k];
-	if (!any || image->away || object->sites_load || now_ns < object->sites_due_ns ||
-	    atomic_load_explicit(&object->sites_closed, memory_order_relaxed))
-		return true;
+	assert(object);
+	sites = object->sites;
+	image = atomic_load_explicit(&object->image, memory_order_relaxed);
+	if (image->away || sites->loads || now_ns < sites->due_ns || !object_has_sites(object))
+		return;
 	l = make_load(o, object, now_ns);
 	if (!l)
-		return false;
-	l->more = true;
-	if (choose_sites(l, object, image))
-		return object->sites_load = run_load(o, l);
-	atomic_store_explicit(&object->sites_closed, true, memory_order_relaxed);
+		return;
+	l->more = image->serial;
+	if (choose_sites(l, sites, image)) {
+		sites->loads = run_load(o, l);
+		return;
+	}
+	sites->due_ns = now_ns + SITES_REST * object->load_ns;
+	if (sites->visits > SITES_VISITS - SITES_EACH)
+		atomic_store_explicit(&sites->closed, true, memory_order_relaxed);
 	l->job.drop(&l->job);
-	return true;
 }
 
 /* Give @object to a helper. False: none is free. */
@@ -1804,7 +1826,7 @@ static bool start(struct image_cache *o, struct object *object, unsigned int tri
 	if (!l)
 		return false;
 	l->tries = tries;
-	choose_sites(l, object, NULL);
+	choose_sites(l, object->sites, NULL);
 	if (!run_load(o, l))
 		return false;
 	atomic_store_explicit(&object->permille, 0, memory_order_relaxed);
@@ -1943,8 +1965,7 @@ bool image_cache_work(struct image_cache *o, uint64_t now_ns)
 	collect(o);
 	any |= start_wanted(o, now_ns);
 	for (uint32_t i = 0; i < o->large.nr && has_room(o); i++)
-		if (!start_sites(o, objects_at(o->objects, o->large.list[i]), now_ns))
-			break;
+		start_sites(o, o->large.list[i], now_ns);
 	if (now_ns - o->dropped_ns >= RETRY_INTERVAL_NS) {
 		o->dropped_ns = now_ns;
 		sweep(o, &o->failed, &o->next_failed, failed_leaves);

@@ -41,6 +41,8 @@
 
 #define ALIGNMENT 16U
 
+_Static_assert(OBJECT_SITES == IMAGE_SITES, "a number for each site");
+
 /* A smaller .eh_frame is copied: to map it takes as long, and pages. */
 #define MAPPED_MIN (32U << 10)
 
@@ -1075,11 +1077,19 @@ static int build(struct elf_sandbox_serve *v, const struct image_request *r, boo
 	return *image ? 0 : image_build(image, &parts);
 }
 
+/* Return whether the rows of @vaddr are of this image, not of another one of the same file. */
+static bool is_chosen(const struct image *image, const struct derive_choice *choice, uint64_t vaddr)
+{
+	unsigned int site = image_site(image, vaddr);
+
+	return site == IMAGE_SITES || choice->sites[site / 64] >> site % 64 & 1;
+}
+
 /*
  * Count the functions with unwind tables and with derived rows, which a stripped file has too, and
  * the named ones with neither. Entries and symbols are in order.
  */
-static void count_tables(struct image *image)
+static void count_tables(struct image *image, const struct derive_choice *choice)
 {
 	const struct ehframe *eh = &image->eh;
 	struct ehframe_fde fde = { .size = 0 };
@@ -1094,12 +1104,14 @@ static void count_tables(struct image *image)
 			fde.size = 0;
 		read = i;
 		image->nr_bare += !image->symbols[k].stub && vaddr - fde.start >= fde.size;
+		image->sites.named += !image->symbols[k].stub && vaddr - fde.start < fde.size &&
+				      is_chosen(image, choice, vaddr);
 	}
 	for (i = 0; i < eh->nr_fdes; i++) {
 		uint32_t offset = (uint32_t)eh->fdes[i];
 
 		if (eh->derived && offset >= eh->derived)
-			image->nr_derived++;
+			image->nr_derived += is_chosen(image, choice, ehframe_start(eh, i));
 		else
 			image->nr_tabled++;
 	}
@@ -1119,7 +1131,7 @@ static void names_in_file(struct image *image, uint64_t size)
 /* Find the signal return and derive tables, or keep the image until its code is there. */
 static void finish(struct elf_sandbox_serve *v, const struct image_request *r, struct image **image)
 {
-	struct derive_choice choice = { .visits_max = r->visits_max };
+	struct derive_choice choice = { .visits_max = r->visits_max, .alone = r->alone };
 
 	if (elf_sandbox_serve_misses(v) || !*image)
 		return;
@@ -1131,7 +1143,9 @@ static void finish(struct elf_sandbox_serve *v, const struct image_request *r, s
 		*image = NULL;
 		return;
 	}
-	count_tables(*image);
+	count_tables(*image, &choice);
+	if (r->alone)
+		(*image)->nr_symbols = (*image)->nr_strings = (*image)->names_size = 0;
 	names_in_file(*image, v->file[IMAGE_OBJECT].size);
 }
 
@@ -1270,6 +1284,7 @@ static int ask(struct image_sandbox_reading *r, struct sandbox_answer *a)
 		.may_map = r->mapped_size != 0,
 		.recorded = r->in->recorded,
 		.chooses = r->in->choice != NULL,
+		.alone = r->in->choice && r->in->choice->alone,
 	};
 	const struct sandbox_reader *reader =
 		&image_readers[sandbox_idle(SANDBOX_IMAGE, SANDBOX_IMAGE_LAST) - SANDBOX_IMAGE];
@@ -1402,6 +1417,16 @@ static int read_image(struct image_sandbox_reading *r, struct image **image)
 	return rc;
 }
 
+/* Note the sites that were derived. */
+static void note_sites(struct image *image, const struct derive_choice *choice)
+{
+	if (choice && image->sites.cut)
+		image->done = malloc(sizeof(choice->sites));
+	image->sites.cut = image->done;
+	if (image->done)
+		memcpy(image->done, choice->sites, sizeof(choice->sites));
+}
+
 int image_read(struct image **out, const struct image_input *in, struct err *e)
 {
 	struct image_sandbox_reading r = { .in = in, .files = elf_sandbox_new() };
@@ -1419,6 +1444,7 @@ int image_read(struct image **out, const struct image_input *in, struct err *e)
 		image_free(image);
 		return err_set(e, rc, "cannot read the ELF file");
 	}
+	note_sites(image, in->choice);
 	*out = image;
 	return 0;
 }

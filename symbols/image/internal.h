@@ -65,7 +65,8 @@ struct image_request {
 	uint32_t recorded;
 	uint32_t chooses; /* the rest is a struct derive_choice */
 	uint32_t visits_max;
-	uint64_t sites[OBJECT_SITE_WORDS];
+	uint32_t alone;
+	uint64_t sites[OBJECT_SITES / 64];
 };
 
 #endif

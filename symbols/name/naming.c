@@ -540,7 +540,9 @@ static int find_in_image(const struct object *object, const struct naming_questi
 		naming_found_name(f, "__restore_rt", strlen("__restore_rt"));
 	} else {
 		naming_found_made_up(f, object->name, "+0x",
-				     ehframe_find(&image->eh, vaddr, &fde) ? fde.start : vaddr);
+				     ehframe_find(&image_rows(image, vaddr)->eh, vaddr, &fde)
+					     ? fde.start
+					     : vaddr);
 	}
 	return 0;
 }

@@ -1559,6 +1559,7 @@ TEST(test_pending_then_there, set_up)
 TEST(test_sites, set_up)
 {
 	const uint64_t at = 0x7000000000, size = 64u << 16;
+	static uint64_t done[2][IMAGE_SITES / 64];
 	struct image_segment segment = {
 		.offset = 0, .vaddr = 0, .file_size = size, .mem_size = size, .exec = true
 	};
@@ -1567,7 +1568,11 @@ TEST(test_sites, set_up)
 			       .segments = &segment,
 			       .nr_segments = 1,
 			       .source = "none",
-			       .sites = { .shift = 16, .cut = true } };
+			       .sites = { .shift = 16, .cut = true },
+			       .done = done[0] };
+	struct image more = { .machine = EM_X86_64,
+			      .sites = { .shift = 16, .cut = true },
+			      .done = done[1] };
 	struct world made;
 	struct object *object;
 	struct unwind_input in;
@@ -1576,6 +1581,7 @@ TEST(test_sites, set_up)
 	world_new(&made);
 	world_map(&made, &image, 4242, at, size);
 	object = space_find(made.space, at, time_now_ns())->object;
+	object->sites = xcalloc(1, sizeof(*object->sites));
 	memset(&shot, 0, sizeof(shot));
 	shot.regs[SHOT_IP] = at + (3 << 16) + 7;
 	shot.regs[SHOT_SP] = 0x10000;
@@ -1586,20 +1592,29 @@ TEST(test_sites, set_up)
 	for (int i = 0; i < 2; i++) {
 		unwind_sample(made.row, &in, &result);
 		assert_int_equal(result.asked, !i);
-		assert_int_equal(atomic_load(&object->sites[0]), 1u << 3 | 1u << 9 | 1u << 5);
+		for (unsigned int k = 0; k < OBJECT_SITES; k++)
+			assert_int_equal(atomic_load(&object->sites->nr[k]) > 0,
+					 k == 3 || k == 9 || k == 5);
+		assert_true(atomic_load(&object->sites->nr[3]) > (unsigned int)i);
 	}
-	atomic_store(&object->sites[0], 0);
-	image.sites.done[0] = 1u << 3;
-	unwind_sample(made.row, &in, &result);
-	assert_false(result.asked);
-	image.sites.done[0] = 0;
+	for (int i = 0; i < 2; i++) {
+		struct image *has = i ? &more : &image;
+		unsigned int nr = atomic_load(&object->sites->nr[3]);
+
+		has->done[0] = 1u << 3;
+		atomic_store(&image.more, i ? &more : NULL);
+		unwind_sample(made.row, &in, &result);
+		assert_false(result.asked);
+		assert_int_equal(atomic_load(&object->sites->nr[3]), nr);
+		has->done[0] = 0;
+	}
 	shot.regs[SHOT_IP] += 1 << 16;
 	in = input();
 	in.space = made.space;
-	atomic_store(&object->sites_closed, true);
+	atomic_store(&object->sites->closed, true);
 	unwind_sample(made.row, &in, &result);
 	assert_false(result.asked);
-	assert_int_equal(atomic_load(&object->sites[0]), 0);
+	assert_int_equal(atomic_load(&object->sites->nr[4]), 0);
 	atomic_store(&object->image, NULL);
 	world_free(&made);
 }

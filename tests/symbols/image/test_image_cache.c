@@ -264,7 +264,7 @@ TEST(test_limit, setup, teardown)
 }
 
 #define LARGE_CODE (17U << 20)
-#define LARGE_SITE (1U << 16)
+#define LARGE_SITE (1U << 12)
 
 /* Make a file of large code without tables, with a small function at the begin of each site. */
 static void make_large(const char *path)
@@ -302,41 +302,45 @@ static void make_large(const char *path)
 }
 
 /* Work until @object has rows for the code of @site, or until no more are derived. */
-static const struct image *wait_for_site(struct loading *l, struct object *object, uint64_t now_ns,
-					 unsigned int site)
+static void wait_for_site(struct loading *l, struct object *object, uint64_t now_ns,
+			  unsigned int site)
 {
 	const struct image *image = atomic_load(&object->image);
 
-	for (int i = 0; i < 3000 && !(image->sites.done[site / 64] >> site % 64 & 1) &&
-			!atomic_load(&object->sites_closed);
+	for (int i = 0; i < 3000 && !image_of_site(image, site) && object_has_sites(object);
 	     i++, usleep(10000)) {
 		image_cache_work(&l->cache, now_ns + (uint64_t)i * 10000000);
-		image = atomic_load(&object->image);
-		/* The image before it stays until then. */
+		/* The image stays. */
+		assert_ptr_equal(atomic_load(&object->image), image);
 		assert_false(image->away);
 		assert_int_equal(atomic_load(&object->state), OBJECT_READY);
 		assert_account(&l->cache, &object, 1);
 	}
-	return image;
 }
 
-static bool has_row(const struct image *image, unsigned int site)
+static bool has_row(const struct object *object, unsigned int site)
 {
+	const struct image *image = atomic_load(&object->image);
+	const uint64_t vaddr = image->sites.base + (uint64_t)site * LARGE_SITE + 5;
 	struct ehframe_fde fde;
 
-	return ehframe_find(&image->eh, image->sites.base + (uint64_t)site * LARGE_SITE + 5, &fde);
+	return ehframe_find(&image_rows(image, vaddr)->eh, vaddr, &fde);
 }
 
-/* Of code that is too large as a whole, the sites with samples are derived, up to a limit. */
+/*
+ * Of code that is too large as a whole, the sites with samples are derived, the hottest first,
+ * up to a limit.
+ */
 TEST(test_sites, setup, teardown)
 {
+	const unsigned int nr_sites = LARGE_CODE / LARGE_SITE;
 	struct fixture *f = *state;
 	char path[] = "/tmp/test_image_cache.XXXXXX";
 	int fd = mkstemp(path);
 	uint64_t offset, now_ns = time_now_ns();
 	const struct image *image;
 	struct object *object;
-	unsigned int nr = 0;
+	unsigned int nr = 0, left = 0;
 	struct loading l;
 	void *code;
 
@@ -347,22 +351,32 @@ TEST(test_sites, setup, teardown)
 	loading_begin(&l, f->objects);
 	load_image(&l.cache, object, now_ns);
 	image = atomic_load(&object->image);
-	assert_true(image->sites.cut && !has_row(image, 3));
+	assert_true(image->sites.cut && !has_row(object, 3));
 	assert_int_equal(image_site(image, 4096 + 3 * LARGE_SITE + 70), 3);
 	assert_true(object_want_site(object, 3));
 	assert_false(object_want_site(object, 3));
-	image = wait_for_site(&l, object, now_ns, 3);
-	assert_true(has_row(image, 3) && !has_row(image, 2) && !has_row(image, 5));
-	for (unsigned int i = 0; i < LARGE_CODE / LARGE_SITE; i++)
-		object_want_site(object, i);
-	now_ns += 600000000000;
-	image = wait_for_site(&l, object, now_ns, 5);
-	assert_true(has_row(image, 3) && has_row(image, 5));
-	image = wait_for_site(&l, object, now_ns + 600000000000, LARGE_CODE / LARGE_SITE - 1);
-	assert_true(atomic_load(&object->sites_closed));
-	for (unsigned int i = 0; i < LARGE_CODE / LARGE_SITE; i++)
-		nr += has_row(image, i);
-	assert_in_range(nr, 50, LARGE_CODE / LARGE_SITE / 2);
+	wait_for_site(&l, object, now_ns, 3);
+	assert_true(has_row(object, 3) && !has_row(object, 2) && !has_row(object, 5));
+	assert_int_equal(atomic_load(&object->nr_derived), 1);
+	for (unsigned int i = 0; i < nr_sites; i++)
+		for (unsigned int k = 0; k < (i % 8 == 7 ? 2 : 1); k++)
+			object_want_site(object, i);
+	for (unsigned int i = 7; i < nr_sites; i += 8) {
+		wait_for_site(&l, object, now_ns += 600000000000, i);
+		assert_true(has_row(object, i));
+	}
+	for (unsigned int i = 0; i < nr_sites; i++) {
+		nr += has_row(object, i);
+		left = has_row(object, i) ? left : i;
+	}
+	/* The rest is for later. */
+	assert_in_range(nr, nr_sites / 8, nr_sites * 2 / 3);
+	assert_int_equal(atomic_load(&object->nr_derived), nr);
+	/* The work of more than they may cost. */
+	object->sites->visits = UINT32_MAX;
+	wait_for_site(&l, object, now_ns += 600000000000, left);
+	assert_false(object_has_sites(object));
+	assert_false(has_row(object, left));
 	loading_end(&l);
 	munmap(code, LARGE_CODE);
 	close(fd);
