@@ -116,11 +116,12 @@ static void add_gap(struct derive_elf *d, uint64_t start, uint64_t end)
 static void find_gaps(struct derive_elf *d, uint64_t start, uint64_t end)
 {
 	const struct ehframe *eh = &d->image->eh;
-	uint32_t after = search_split(eh->nr_fdes, i, ehframe_start(eh, i) <= start);
+	/* A start below 0 of a damaged table is in order, and a large number. */
+	uint32_t after = search_split(eh->nr_fdes, i, (int64_t)(ehframe_start(eh, i) - start) <= 0);
 	uint64_t at = start;
 
-	for (uint32_t i = after ? after - 1 : 0; i < eh->nr_fdes && ehframe_start(eh, i) < end;
-	     i++) {
+	for (uint32_t i = after ? after - 1 : 0;
+	     i < eh->nr_fdes && (int64_t)(ehframe_start(eh, i) - end) < 0; i++) {
 		struct ehframe_fde fde;
 
 		if (!ehframe_at(eh, i, &fde) || fde.start + fde.size <= start)
@@ -1485,7 +1486,7 @@ int derive_image(struct image *image, const struct elffile *f, const struct deri
 	if (narrow && !elffile_waits(f))
 		drop_wrong(&d);
 	find_code(&d);
-	if (choice && d.total > CODE_MAX)
+	if (choice && (choice->alone || d.total > CODE_MAX))
 		choose_sites(&d);
 	if (d.wrong || d.total >= TOTAL_MIN) {
 		if (!narrow)

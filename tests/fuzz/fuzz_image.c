@@ -85,6 +85,34 @@ static void read_facts(const uint8_t *data, size_t size)
 	elffile_close(&f);
 }
 
+static void check_tables(const struct image *image)
+{
+	for (uint32_t i = 0; i < image->eh.nr_fdes; i++) {
+		struct ehframe_fde fde, found;
+
+		if (ehframe_at(&image->eh, i, &fde) &&
+		    (fde.offset >= image->eh.size || !fde.size ||
+		     !ehframe_find(&image->eh, fde.start, &found) || found.offset != fde.offset))
+			abort();
+	}
+}
+
+/* Derive the rows of code that has none, of all, or of parts as of a file that is too large. */
+static void derive(struct image *image, const uint8_t *data, size_t size,
+		   const struct derive_choice *choice)
+{
+	struct elffile f;
+
+	if (elffile_open(&f, -1, data, size, NULL))
+		abort();
+	derive_image(image, &f, choice);
+	elffile_close(&f);
+	check_tables(image);
+	for (uint32_t i = 0; choice && choice->alone && i < image->eh.nr_fdes; i++)
+		if ((uint32_t)image->eh.fdes[i] < image->eh.derived)
+			abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct image *image;
@@ -108,14 +136,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (image_offset(image, s->vaddr, &v) && !image_vaddr(image, v, &v))
 			abort();
 	}
-	for (uint32_t i = 0; i < image->eh.nr_fdes; i++) {
-		struct ehframe_fde fde, found;
-
-		if (ehframe_at(&image->eh, i, &fde) &&
-		    (fde.offset >= image->eh.size || !fde.size ||
-		     !ehframe_find(&image->eh, fde.start, &found) || found.offset != fde.offset))
-			abort();
-	}
+	check_tables(image);
+	derive(image, data, size, NULL);
 	image_free(image);
+	for (int alone = 0; alone < 2; alone++) {
+		struct derive_choice choice = { .visits_max = 100000, .alone = alone };
+
+		for (size_t i = 0; i < sizeof(choice.sites) && size; i++)
+			((uint8_t *)choice.sites)[i] = data[(i * 7 + 1) % size];
+		if (image_read_memory(&image, data, size, NULL))
+			abort();
+		derive(image, data, size, &choice);
+		image_free(image);
+	}
 	return 0;
 }
