@@ -565,7 +565,7 @@ static uint32_t find_state(struct lang_reader *r, const struct lang_process *p,
 {
 	uint64_t first = 0, first_id = 0;
 	bool first_idle = true, here = false, idle;
-	uint32_t nr = 0;
+	uint32_t nr = 0, nr_same = 0;
 	pid_t tid = -1;
 
 	while (state && nr < max) {
@@ -575,6 +575,7 @@ static uint32_t find_state(struct lang_reader *r, const struct lang_process *p,
 		state = look_at(r, p, s, at, many, &tid, &id, &current);
 		idle = is_idle(at, current);
 		here = !idle && runs_here(r, &p->py, s, current, many);
+		nr_same += tid == s->tid;
 		if (!here && (tid != s->tid || first))
 			continue;
 		first = at;
@@ -585,7 +586,10 @@ static uint32_t find_state(struct lang_reader *r, const struct lang_process *p,
 	}
 	/* It may run ones with its id later. */
 	states->more |= here && tid != s->tid;
-	if (first)
+	/* One of several with this id that runs frames elsewhere is another thread's. */
+	if (first && !here && !first_idle && nr_same > 1)
+		states->more = true;
+	else if (first)
 		add_state(states, first, first_id, first_idle, here);
 	return nr;
 }

@@ -621,6 +621,17 @@ TEST(test_state_of_another_without_cframe, setup, teardown)
 	assert_int_equal(chain(f), LANG_OK);
 	assert_int_equal(f->chain.nr, 2);
 	expect_name(f, 0, "leaf", 7);
+	/* The thread that made both runs no frames of the other one. */
+	f->sample.tid = TID;
+	f->sample.time_ns += LANG_SEARCH_MAX_NS;
+	pymake_u64(&f->m, own + l->ts_current, f->m.frames - PYMAKE_FRAME);
+	f->sample.sp += 0x400;
+	f->sample.stack += 0x400;
+	f->sample.stack_size -= 0x400;
+	assert_int_not_equal(chain(f), LANG_OK);
+	f->sample.sp -= 0x400;
+	f->sample.stack -= 0x400;
+	f->sample.stack_size += 0x400;
 	/* The C frame of another thread. */
 	f->sample.tid = TID + 2;
 	f->sample.sp += 0x400;
