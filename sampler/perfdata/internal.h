@@ -290,6 +290,14 @@ struct perfdata_chunk {
 	uint8_t *bytes; /* owned */
 };
 
+/* A part of a file that was mapped last, and memory right above: text that was moved there? */
+struct perfdata_text {
+	uint32_t pid;	      /* 0: none */
+	uint64_t end, memory; /* of the memory, and its start; memory 0: none is above */
+	uint64_t base;	      /* the address less the offset */
+	struct object_identity identity;
+};
+
 struct perfdata {
 	struct perfdata_bytes bytes;
 	struct perfdata_chunk *chunks;
@@ -312,7 +320,28 @@ struct perfdata {
 	uint64_t step_ns;	    /* time of its next call */
 	const atomic_bool *stopped; /* by another thread; or NULL */
 	bool cancelled;		    /* a call was, by one of them */
+	struct perfdata_text text;  /* of the records of mappings that were identified */
 	uint8_t part[UINT16_MAX];   /* the last record without most of its stack copy */
+};
+
+/* Test for memory, of no file on the disk, that may have the text of one. */
+static inline bool perfdata_is_memory(const char *name, size_t size)
+{
+	static const char *const names[] = { "//anon", "/memfd:", "/anon_hugepage" };
+	bool is = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		is |= size >= strlen(names[i]) && !memcmp(name, names[i], strlen(names[i]));
+	return is;
+}
+
+/* The last PERF_RECORD_MMAP2, perf_event_open(2). */
+struct perfdata_near {
+	uint64_t at, end; /* its place; the end of the mapping */
+	uint32_t pid;	  /* 0: none */
+	uint16_t size;	  /* of the record */
+	bool left_out;	  /* so far */
+	bool memory;	  /* executable memory right above a file, or above such memory */
 };
 
 struct perfdata_scan {
@@ -330,6 +359,7 @@ struct perfdata_scan {
 	bool fixed;	/* of a pipe: no event can be added any more */
 	bool stopped;	/* a pipe that was not read to its end */
 	bool aux;	/* it has traces of hardware, which are not decoded */
+	struct perfdata_near near;
 	uint64_t last_time_ns;
 	uint64_t next_flush_ns;	    /* found.max_ns at the end of the last round */
 	struct perfdata_zstd *zstd; /* NULL until a compressed record was met */

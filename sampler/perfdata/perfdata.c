@@ -680,12 +680,50 @@ static void perfdata_call_end(struct perfdata *pd)
 	pd->generation = 0;
 }
 
+static bool same_file(const struct object_identity *a, const struct object_identity *b)
+{
+	if (a->build_id_size || b->build_id_size)
+		return a->build_id_size == b->build_id_size &&
+		       !memcmp(a->build_id, b->build_id, a->build_id_size);
+	return a->ino && a->ino == b->ino && a->maj == b->maj && a->min == b->min;
+}
+
+/*
+ * The file of @m is on both sides of executable memory, at the addresses of one mapping: the
+ * program moved its text there, before perf listed the mappings. @m has that part then.
+ */
+static void add_text(struct perfdata_text *t, struct record_mmap *m)
+{
+	const struct record_mmap seen = *m;
+	const bool exec = m->prot & PROT_EXEC, next = t->pid == m->pid && t->end == m->start;
+	const uint64_t size = m->start - t->memory;
+
+	if (exec && perfdata_is_memory(m->filename, m->filename_size)) {
+		t->memory = t->memory && next ? t->memory : m->start;
+		t->pid = next ? m->pid : 0;
+		t->end = m->start + m->size;
+		return;
+	}
+	if (next && t->memory && t->base == m->start - m->pgoff &&
+	    same_file(&t->identity, &m->identity)) {
+		m->start -= size;
+		m->pgoff -= size;
+		m->size = exec ? m->size + size : size;
+		m->prot |= PROT_EXEC;
+	}
+	*t = (struct perfdata_text){ .pid = seen.pid,
+				     .end = seen.start + seen.size,
+				     .base = seen.start - seen.pgoff,
+				     .identity = seen.identity };
+}
+
 void perfdata_identify(struct perfdata *pd, struct record_mmap *m)
 {
 	size_t size = strnlen(m->filename, m->filename_size);
 
 	if (!m->identity.build_id_size)
 		perfdata_build_ids_find(&pd->events.build_ids, m->filename, size, &m->identity);
+	add_text(&pd->text, m);
 }
 
 int perfdata_event_of(const struct perfdata *pd, uint64_t id)

@@ -318,7 +318,10 @@ struct perfdata_info {
 
 struct perfdata_info perfdata_info(const struct perfdata *pd);
 const struct perfdata_event *perfdata_event(const struct perfdata *pd, uint32_t index);
-/* Add the build-id of the mapped object, if the file has it. */
+/*
+ * Add the build-id of the mapped object, if the file has it, and the text that the program moved to
+ * memory right below @m. Of all mappings, in order.
+ */
 void perfdata_identify(struct perfdata *pd, struct record_mmap *m);
 /* Index of the event with that id, or -1. Without ids in the file: 0. */
 int perfdata_event_of(const struct perfdata *pd, uint64_t id);

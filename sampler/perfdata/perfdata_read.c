@@ -1193,6 +1193,7 @@ static void perfdata_zstd_free(struct perfdata_zstd *z)
 
 /* Offset of the protection in MMAP2: behind the header, ids, range, and the file's identity. */
 #define MMAP2_PROT_AT 64
+#define MMAP2_NAME_AT 72
 
 /* CPUs are read one after another in a round: its last records may have earlier ones behind. */
 #define FIRST_NS 50000000ULL
@@ -1485,11 +1486,41 @@ static bool is_full(const struct perfdata_scan *s, const struct perfdata_source 
 	       inflated >= PERFDATA_PART_INFLATED;
 }
 
+/*
+ * Return whether a record is kept: mappings of data are not, but for parts of a file on both sides
+ * of executable memory, to which the program moved its text (perfdata_identify()).
+ */
+static bool is_kept(struct perfdata_scan *s, const struct perfdata_source *src, uint64_t offset,
+		    const uint8_t *at, const struct perf_event_header *h)
+{
+	const struct perfdata_near last = s->near;
+	const uint8_t *below;
+	bool next, kept = !is_data(at, h), memory;
+
+	if (h->type != PERF_RECORD_MMAP2 || h->size <= MMAP2_NAME_AT)
+		return kept;
+	s->near = (struct perfdata_near){ .at = offset, .pid = bytes_u32(at + 8), .size = h->size };
+	s->near.end = bytes_u64(at + 16) + bytes_u64(at + 24);
+	next = last.pid == s->near.pid && last.end == bytes_u64(at + 16);
+	memory = kept && next &&
+		 perfdata_is_memory((const char *)at + MMAP2_NAME_AT, h->size - MMAP2_NAME_AT);
+	kept |= next && last.memory;
+	s->near.memory = memory;
+	s->near.left_out = !kept;
+	below = memory && last.left_out ? perfdata_bytes_at(src->bytes, last.at, last.size) : NULL;
+	if (below) {
+		const struct perf_event_header file = { h->type, h->misc, last.size };
+
+		add_record(s, src, last.at, below, &file);
+	}
+	return kept;
+}
+
 /* Note the records in @size bytes from @offset. Return how many bytes were whole records. */
 static uint64_t walk(struct perfdata_scan *s, const struct perfdata_source *src, uint64_t offset,
 		     uint64_t size, int *code)
 {
-	uint64_t done = 0, extra;
+	uint64_t done = 0, extra, seen;
 	struct perf_event_header h;
 
 	while (!*code && !s->full && !s->found.stop &&
@@ -1499,9 +1530,8 @@ static uint64_t walk(struct perfdata_scan *s, const struct perfdata_source *src,
 		s->full = is_full(s, src, offset + done);
 		if (s->full)
 			break;
-		at = perfdata_bytes_at(src->bytes, offset + done,
-				       h.type == PERF_RECORD_SAMPLE ? MIN(h.size, SAMPLE_HEAD)
-								    : h.size);
+		seen = h.type == PERF_RECORD_SAMPLE ? MIN(h.size, SAMPLE_HEAD) : h.size;
+		at = perfdata_bytes_at(src->bytes, offset + done, seen);
 		if (!at)
 			break;
 		extra = 0;
@@ -1509,8 +1539,9 @@ static uint64_t walk(struct perfdata_scan *s, const struct perfdata_source *src,
 			add_lang_record(s, src, offset + done, at, &h);
 		else if (h.type >= PERFDATA_USER_FIRST)
 			*code = user_record(s, src, at, &h, &extra);
-		else if (s->events.nr && !is_data(at, &h))
-			add_record(s, src, offset + done, at, &h);
+		else if (s->events.nr && is_kept(s, src, offset + done, at, &h))
+			add_record(s, src, offset + done,
+				   perfdata_bytes_at(src->bytes, offset + done, seen), &h);
 		if (extra > size - done - h.size)
 			break;
 		done += h.size + extra;

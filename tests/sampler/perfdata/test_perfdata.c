@@ -236,6 +236,86 @@ TEST(test_data_mappings)
 	perfdata_close(pd);
 }
 
+/* A mapping of the file with this inode number, or of memory. */
+static void put_part(struct file *f, uint64_t start, uint64_t pgoff, uint32_t prot, uint64_t ino,
+		     const char *name)
+{
+	struct perf_event_header h = { PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, 72 + 16 + 3 * 8 };
+	const uint32_t ids[2] = { 100, 100 }, device[2] = { 8, 1 };
+	const uint32_t protection[2] = { prot, MAP_PRIVATE };
+	char padded[16] = { 0 };
+
+	memcpy(padded, name, strlen(name));
+	put(f, &h, sizeof(h));
+	put(f, ids, sizeof(ids));
+	put_u64(f, start);
+	put_u64(f, 0x1000);
+	put_u64(f, pgoff);
+	put(f, device, sizeof(device));
+	put_u64(f, ino);
+	put_u64(f, 0);
+	put(f, protection, sizeof(protection));
+	put(f, padded, sizeof(padded));
+	put(f, ids, sizeof(ids)); /* id block */
+	put_u64(f, 0);
+	put_u64(f, 7);
+}
+
+/*
+ * Text that a program moved to memory before perf listed its mappings, between parts of its file:
+ * of data above, of code above, of two pieces; not of another file, at other places, or with a gap.
+ */
+TEST(test_moved_text)
+{
+	static const struct {
+		uint32_t nr, above; /* pieces of memory; protection of the part above */
+		uint64_t pgoff, ino, gap;
+		const char *memory;
+		uint64_t start, size, offset; /* of the text; 0: none */
+	} cases[] = {
+		{ 1, PROT_READ, 0x2000, 5, 0, "//anon", 0x11000, 0x1000, 0x1000 },
+		{ 1, PROT_READ | PROT_EXEC, 0x2000, 5, 0, "//anon", 0x11000, 0x2000, 0x1000 },
+		{ 2, PROT_READ, 0x3000, 5, 0, "/memfd:text", 0x11000, 0x2000, 0x1000 },
+		{ 1, PROT_READ, 0x2000, 6, 0, "//anon", 0, 0, 0 },
+		{ 1, PROT_READ, 0x3000, 5, 0, "//anon", 0, 0, 0 },
+		{ 1, PROT_READ, 0x3000, 5, 0x1000, "//anon", 0, 0, 0 },
+		{ 1, PROT_READ, 0x2000, 5, 0, "/lib/other", 0, 0, 0 },
+	};
+
+	for (size_t k = 0; k < ARRAY_SIZE(cases); k++) {
+		const struct record_layout *layout;
+		const uint64_t end = 0x11000 + cases[k].nr * 0x1000 + cases[k].gap;
+		struct perfdata *pd;
+		struct record r;
+		struct file f;
+		size_t size;
+		uint64_t nr = 0;
+
+		make_pipe(&f);
+		f.size -= 3 * 48 + 2 * 56;
+		put_part(&f, 0x10000, 0, PROT_READ, 5, "/bin/f");
+		for (uint32_t i = 0; i < cases[k].nr; i++)
+			put_part(&f, 0x11000 + i * 0x1000, 0, PROT_READ | PROT_EXEC, 9,
+				 cases[k].memory);
+		put_part(&f, end, cases[k].pgoff, cases[k].above, cases[k].ino, "/bin/f");
+		assert_int_equal(perfdata_from_memory(&pd, f.bytes, f.size, NULL), 0);
+		for (uint64_t i = 0; i < perfdata_info(pd).nr_records; i++) {
+			const uint8_t *bytes = perfdata_record(pd, i, &size, &layout);
+
+			assert_int_equal(record_decode(&r, layout, bytes, size), 0);
+			perfdata_identify(pd, &r.mmap);
+			if (strcmp(r.mmap.filename, "/bin/f") || !(r.mmap.prot & PROT_EXEC))
+				continue;
+			nr++;
+			assert_int_equal(r.mmap.start, cases[k].start);
+			assert_int_equal(r.mmap.size, cases[k].size);
+			assert_int_equal(r.mmap.pgoff, cases[k].offset);
+		}
+		assert_int_equal(nr, cases[k].size != 0);
+		perfdata_close(pd);
+	}
+}
+
 /* A recording that was killed: the header says that there are no data. */
 TEST(test_unfinished)
 {
