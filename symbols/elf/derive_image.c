@@ -132,6 +132,31 @@ static void find_gaps(struct derive_elf *d, uint64_t start, uint64_t end)
 	add_gap(d, at, end);
 }
 
+static int by_start(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	return COMPARE(x->start, y->start);
+}
+
+/* Put the gaps in order, without overlaps: a damaged file may have a part twice. */
+static void order_gaps(struct derive_elf *d)
+{
+	uint64_t done = 0;
+	uint32_t nr = 0;
+
+	if (d->nr_gaps)
+		qsort(d->gaps, d->nr_gaps, sizeof(*d->gaps), by_start);
+	for (uint32_t i = 0; i < d->nr_gaps; i++) {
+		struct range gap = { MAX(d->gaps[i].start, done), d->gaps[i].end };
+
+		if (gap.start < gap.end)
+			d->gaps[nr++] = gap;
+		done = MAX(done, gap.end);
+	}
+	d->nr_gaps = nr;
+}
+
 /* Executable parts: by section, else by segment. */
 static void find_code(struct derive_elf *d)
 {
@@ -153,6 +178,7 @@ static void find_code(struct derive_elf *d)
 		if (s->exec)
 			find_gaps(d, s->vaddr, s->vaddr + s->file_size);
 	}
+	order_gaps(d);
 }
 
 #define SITE_SHIFT 12	       /* 4 KiB */
