@@ -9,6 +9,8 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -36,8 +38,17 @@ static __attribute__((noinline)) int named_function(int x)
 
 static uint64_t machine_memory; /* 0: as it is */
 
-/* In place of the C library's: a machine with another memory. */
-long sysconf(int name)
+#ifdef __clang__
+#define NOT_INSTRUMENTED __attribute__((disable_sanitizer_instrumentation))
+#else
+#define NOT_INSTRUMENTED __attribute__((no_sanitize_thread))
+#endif
+
+/*
+ * In place of the C library's: a machine with another memory. TSan calls it before it can serve
+ * instrumented code.
+ */
+NOT_INSTRUMENTED long sysconf(int name)
 {
 	static long (*real)(int);
 
@@ -327,9 +338,49 @@ static bool has_row(const struct object *object, unsigned int site)
 	return ehframe_find(&image_rows(image, vaddr)->eh, vaddr, &fde);
 }
 
+/* As a sampler thread: looks for rows while more are added. */
+struct rows_reader {
+	const struct object *object;
+	atomic_bool end;
+	bool has[LARGE_CODE / LARGE_SITE];
+	unsigned int nr, nr_lost;
+	pthread_t thread;
+};
+
+static void *read_rows(void *arg)
+{
+	struct rows_reader *r = arg;
+
+	while (!atomic_load_explicit(&r->end, memory_order_relaxed)) {
+		for (unsigned int i = 0; i < ARRAY_SIZE(r->has); i++) {
+			bool has = has_row(r->object, i);
+
+			r->nr += has && !r->has[i];
+			r->nr_lost += !has && r->has[i];
+			r->has[i] = has;
+		}
+		usleep(1000);
+	}
+	return NULL;
+}
+
+static void rows_reader_begin(struct rows_reader *r, const struct object *object)
+{
+	*r = (struct rows_reader){ .object = object };
+	assert_int_equal(pthread_create(&r->thread, NULL, read_rows, r), 0);
+}
+
+static void rows_reader_end(struct rows_reader *r)
+{
+	atomic_store_explicit(&r->end, true, memory_order_relaxed);
+	pthread_join(r->thread, NULL);
+	assert_true(r->nr > 0);
+	assert_int_equal(r->nr_lost, 0);
+}
+
 /*
  * Of code that is too large as a whole, the sites with samples are derived, the hottest first,
- * up to a limit.
+ * up to a limit, while a thread uses the image.
  */
 TEST(test_sites, setup, teardown)
 {
@@ -341,6 +392,7 @@ TEST(test_sites, setup, teardown)
 	const struct image *image;
 	struct object *object;
 	unsigned int nr = 0, left = 0;
+	struct rows_reader reader;
 	struct loading l;
 	void *code;
 
@@ -353,6 +405,7 @@ TEST(test_sites, setup, teardown)
 	image = atomic_load(&object->image);
 	assert_true(image->sites.cut && !has_row(object, 3));
 	assert_int_equal(image_site(image, 4096 + 3 * LARGE_SITE + 70), 3);
+	rows_reader_begin(&reader, object);
 	assert_true(object_want_site(object, 3));
 	assert_false(object_want_site(object, 3));
 	wait_for_site(&l, object, now_ns, 3);
@@ -377,6 +430,7 @@ TEST(test_sites, setup, teardown)
 	wait_for_site(&l, object, now_ns += 600000000000, left);
 	assert_false(object_has_sites(object));
 	assert_false(has_row(object, left));
+	rows_reader_end(&reader);
 	loading_end(&l);
 	munmap(code, LARGE_CODE);
 	close(fd);
