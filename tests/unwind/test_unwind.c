@@ -129,9 +129,8 @@ static void assert_true_chain(int at_least)
  * is. */
 static void skip_with_frame_pointers(void)
 {
-#ifdef __SANITIZE_ADDRESS__
-	skip();
-#endif
+	if (SANITIZED)
+		skip();
 }
 
 static int set_up(void **state)
