@@ -1498,12 +1498,13 @@ static void publish(struct image_cache *o, struct object *object, struct image *
 /* Note that @image, which @object gets, has only some rows of its code. */
 static void note_sites(struct image_cache *o, struct object *object, const struct image *image)
 {
-	if (!image->sites.cut)
-		return;
-	if (!object->sites && (object->sites = calloc(1, sizeof(*object->sites))))
+	if (image->sites.cut && !object->sites &&
+	    (object->sites = calloc(1, sizeof(*object->sites))))
 		image_cache_ids_add(&o->large, object->id);
-	if (object->sites)
-		object->sites->visits = image->sites.visits;
+	if (!image->sites.cut || !object->sites)
+		return;
+	object->sites->visits = image->sites.visits;
+	atomic_store_explicit(&object->sites->closed, false, memory_order_relaxed);
 }
 
 /* Add the rows of more sites to the image of @object, unless that has left. */

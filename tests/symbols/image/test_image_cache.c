@@ -431,6 +431,13 @@ TEST(test_sites, setup, teardown)
 	assert_false(object_has_sites(object));
 	assert_false(has_row(object, left));
 	rows_reader_end(&reader);
+	/* An image that leaves, and is loaded again, gets rows again, the hottest first. */
+	l.cache.newest = UINT32_MAX;
+	image_cache_work(&l.cache, now_ns += 600000000000);
+	image = atomic_load(&object->image);
+	assert_true(image->away);
+	load_image(&l.cache, object, now_ns);
+	assert_true(object_has_sites(object) && has_row(object, 7));
 	loading_end(&l);
 	munmap(code, LARGE_CODE);
 	close(fd);
