@@ -437,7 +437,7 @@ TEST(test_sites, setup, teardown)
 	image = atomic_load(&object->image);
 	assert_true(image->away);
 	load_image(&l.cache, object, now_ns);
-	assert_true(object_has_sites(object) && has_row(object, 7));
+	assert_true(object_has_sites(object) && has_row(object, nr_sites - 1));
 	loading_end(&l);
 	munmap(code, LARGE_CODE);
 	close(fd);
