@@ -338,6 +338,7 @@ static inline bool perfdata_is_memory(const char *name, size_t size)
 /* The last PERF_RECORD_MMAP2, perf_event_open(2). */
 struct perfdata_near {
 	uint64_t at, end; /* its place; the end of the mapping */
+	uint64_t base;	  /* its address less the offset; of memory that of the file below */
 	uint32_t pid;	  /* 0: none */
 	uint16_t size;	  /* of the record */
 	bool left_out;	  /* so far */

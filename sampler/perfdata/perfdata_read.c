@@ -1504,7 +1504,8 @@ static bool is_kept(struct perfdata_scan *s, const struct perfdata_source *src, 
 	next = last.pid == s->near.pid && last.end == bytes_u64(at + 16);
 	memory = kept && next &&
 		 perfdata_is_memory((const char *)at + MMAP2_NAME_AT, h->size - MMAP2_NAME_AT);
-	kept |= next && last.memory;
+	s->near.base = memory ? last.base : bytes_u64(at + 16) - bytes_u64(at + 32);
+	kept |= next && last.memory && s->near.base == last.base;
 	s->near.memory = memory;
 	s->near.left_out = !kept;
 	below = memory && last.left_out ? perfdata_bytes_at(src->bytes, last.at, last.size) : NULL;
