@@ -1488,13 +1488,14 @@ static bool is_full(const struct perfdata_scan *s, const struct perfdata_source 
 
 /*
  * Return whether a record is kept: mappings of data are not, but for parts of a file on both sides
- * of executable memory, to which the program moved its text (perfdata_identify()).
+ * of executable memory, to which the program moved its text (perfdata_identify()). *@bytes are of
+ * the record, read again if others were read.
  */
 static bool is_kept(struct perfdata_scan *s, const struct perfdata_source *src, uint64_t offset,
-		    const uint8_t *at, const struct perf_event_header *h)
+		    const uint8_t **bytes, const struct perf_event_header *h)
 {
 	const struct perfdata_near last = s->near;
-	const uint8_t *below;
+	const uint8_t *at = *bytes, *below;
 	bool next, kept = !is_data(at, h), memory;
 
 	if (h->type != PERF_RECORD_MMAP2 || h->size <= MMAP2_NAME_AT)
@@ -1513,15 +1514,16 @@ static bool is_kept(struct perfdata_scan *s, const struct perfdata_source *src, 
 		const struct perf_event_header file = { h->type, h->misc, last.size };
 
 		add_record(s, src, last.at, below, &file);
+		*bytes = perfdata_bytes_at(src->bytes, offset, h->size);
 	}
-	return kept;
+	return kept && *bytes;
 }
 
 /* Note the records in @size bytes from @offset. Return how many bytes were whole records. */
 static uint64_t walk(struct perfdata_scan *s, const struct perfdata_source *src, uint64_t offset,
 		     uint64_t size, int *code)
 {
-	uint64_t done = 0, extra, seen;
+	uint64_t done = 0, extra;
 	struct perf_event_header h;
 
 	while (!*code && !s->full && !s->found.stop &&
@@ -1531,8 +1533,9 @@ static uint64_t walk(struct perfdata_scan *s, const struct perfdata_source *src,
 		s->full = is_full(s, src, offset + done);
 		if (s->full)
 			break;
-		seen = h.type == PERF_RECORD_SAMPLE ? MIN(h.size, SAMPLE_HEAD) : h.size;
-		at = perfdata_bytes_at(src->bytes, offset + done, seen);
+		at = perfdata_bytes_at(src->bytes, offset + done,
+				       h.type == PERF_RECORD_SAMPLE ? MIN(h.size, SAMPLE_HEAD)
+								    : h.size);
 		if (!at)
 			break;
 		extra = 0;
@@ -1540,9 +1543,8 @@ static uint64_t walk(struct perfdata_scan *s, const struct perfdata_source *src,
 			add_lang_record(s, src, offset + done, at, &h);
 		else if (h.type >= PERFDATA_USER_FIRST)
 			*code = user_record(s, src, at, &h, &extra);
-		else if (s->events.nr && is_kept(s, src, offset + done, at, &h))
-			add_record(s, src, offset + done,
-				   perfdata_bytes_at(src->bytes, offset + done, seen), &h);
+		else if (s->events.nr && is_kept(s, src, offset + done, &at, &h))
+			add_record(s, src, offset + done, at, &h);
 		if (extra > size - done - h.size)
 			break;
 		done += h.size + extra;

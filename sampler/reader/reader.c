@@ -815,7 +815,7 @@ static pid_t share_inner(struct reader_share *s, pid_t pid, pid_t tid, uint32_t 
 	return -1;
 }
 
-/* Read the id that the thread has in the namespace of its process (NSpid). 0: it cannot be read. */
+/* Return the id of the thread in the namespace of its process (NSpid); 0 if it is not readable. */
 static pid_t read_inner(pid_t pid, pid_t tid)
 {
 	char text[4096];
