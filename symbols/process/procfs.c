@@ -715,7 +715,7 @@ void procfs_find_copies(struct objects *objects, int dir_fd, pid_t pid, struct m
 #define CALLS_ASKED 256	  /* a power of two */
 #define JUMPS_MAX   4	  /* from a call to the function: PLT stub, thunk, jump to another name */
 #define SITE_MAX    16384 /* bytes of a function that are searched for a call */
-#define SITE_READS  512	  /* calls in it that are followed */
+#define SITE_READS  512	  /* functions that are looked at, among the ones called at one depth */
 #define PROBE_X86   0xcc  /* UPROBE_SWBP_INSN */
 
 enum slot_state { SLOT_FREE, SLOT_FILLING, SLOT_ASKED };
@@ -890,14 +890,35 @@ static struct {
 	uint8_t code[SITE_MAX];
 } body;
 
-/* Calls that may be looked at for one question: each is a read. */
-static unsigned int reads_left;
+/* The functions that a body calls and that were looked at, each by a read; by a hash. */
+static struct {
+	uint64_t at[2 * SITE_READS]; /* a power of two; 0: free */
+	unsigned int left;	     /* that may yet be looked at */
+} looked;
 
-static void read_body(const struct call_question *q, uint64_t start)
+/* Return whether the function at @at may be looked at: it was not yet, and there is a read left. */
+static bool may_look(uint64_t at)
+{
+	uint64_t i = hash_u64(at);
+
+	for (; looked.at[i % ARRAY_SIZE(looked.at)]; i++)
+		if (looked.at[i % ARRAY_SIZE(looked.at)] == at)
+			return false;
+	if (!looked.left)
+		return false;
+	looked.left--;
+	looked.at[i % ARRAY_SIZE(looked.at)] = at;
+	return true;
+}
+
+/* @share: bodies at this depth. */
+static void read_body(const struct call_question *q, uint64_t start, unsigned int share)
 {
 	struct iovec ours = { body.code, sizeof(body.code) };
 	struct iovec theirs = { (void *)(uintptr_t)start, sizeof(body.code) };
 
+	memset(looked.at, 0, sizeof(looked.at));
+	looked.left = SITE_READS / share;
 	body.start = start;
 	body.size = start ? process_vm_readv(q->pid, &ours, 1, &theirs, 1, 0) : 0;
 	/* A probe hides its first byte: perhaps a call, else the bytes behind it lead nowhere. */
@@ -967,13 +988,9 @@ static ssize_t find_call(const struct call_question *q)
 	for (ssize_t end = step > 1 ? 4 : 2; q->kind == CALL_BY && end <= body.size; end += step)
 		if (is_by(q, end))
 			return end;
-	for (ssize_t end = 0; q->kind != CALL_BY && reads_left && (to = next_call(q, &end));) {
-		if (to == q->function)
+	for (ssize_t end = 0; q->kind != CALL_BY && (to = next_call(q, &end));)
+		if (to == q->function || (may_look(to) && (reaches(q, to) || jumps_on(q, to))))
 			return end;
-		reads_left--;
-		if (reaches(q, to) || jumps_on(q, to))
-			return end;
-	}
 	return 0;
 }
 
@@ -1000,12 +1017,10 @@ static void add_probed(const struct call_question *q, struct probed *set)
 	uint8_t b[16];
 	uint64_t to;
 
-	for (ssize_t end = 0;
-	     reads_left && (to = next_call(q, &end)) && set->nr < ARRAY_SIZE(set->at);) {
+	for (ssize_t end = 0; (to = next_call(q, &end)) && set->nr < ARRAY_SIZE(set->at);) {
 		unsigned int n = 0;
 
-		reads_left--;
-		if (!follow(q, &to, b) ||
+		if (!may_look(to) || !follow(q, &to, b) ||
 		    (q->machine == EM_AARCH64 ? memcmp(b, &brk, sizeof(brk)) : b[0] != PROBE_X86))
 			continue;
 		while (n < set->nr && set->at[n] != to)
@@ -1031,18 +1046,17 @@ static uint64_t find_site(const struct call_question *q)
 	level.at[0] = called_by(q->machine, q->address, b);
 	if (!level.at[0] || !follow(q, &level.at[0], b))
 		return 0;
-	reads_left = SITE_READS;
 	for (unsigned int i = 0; i < q->depth; i++) {
 		struct probed next = { .nr = 0 };
 
 		for (unsigned int n = 0; n < level.nr; n++) {
-			read_body(q, level.at[n]);
+			read_body(q, level.at[n], level.nr);
 			add_probed(q, &next);
 		}
 		level = next;
 	}
 	for (unsigned int n = 0; n < level.nr; n++) {
-		read_body(q, level.at[n]);
+		read_body(q, level.at[n], level.nr);
 		end = find_call(q);
 		if (end && !((body.start + (uint64_t)end) >> CALL_SITE_BITS))
 			return (body.start + (uint64_t)end) | (uint64_t)end << CALL_SITE_BITS;

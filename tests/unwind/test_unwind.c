@@ -809,6 +809,17 @@ PROBED(probed_last, ".cfi_undefined rip\n\tcall *%rax\n");
 PROBED(probed_root, ".cfi_undefined rip\n\tcall probed_by_jump\n.globl probed_from\n"
 		    "probed_from: call probed_by_register\n\tcall probed_nested\n"
 		    "\tcall probed_last\n");
+/* Calls of 600 functions, each of which is another one. */
+#define PROBED_DENSE ".rept 600\n\t.byte 0xe8\n\t.long 0x4000\n\t.endr\n\t"
+PROBED_CALL(probed_dense, PROBED_DENSE "call probed");
+PROBED(probed_around, "sub $8, %rsp\n\t.cfi_adjust_cfa_offset 8\n\tcall probed_middle\n"
+		      ".globl probed_around_at\nprobed_around_at: " PROBED_DENSE "add $8, "
+										 "%rsp\n\t.cfi_"
+										 "adjust_cfa_"
+										 "offset -8\n");
+PROBED(probed_dense_root, ".cfi_undefined rip\n\tcall probed_dense\n.globl probed_dense_from\n"
+			  "probed_dense_from: call probed_around\n\tnop\n");
+extern const char probed_dense_from[], probed_dense_at[], probed_around_at[];
 extern const char probed[], probed_from[], probed_by_jump_at[], probed_by_register_at[];
 extern char probed_middle[];
 extern const char probed_middle_at[], probed_nested_at[];
@@ -864,6 +875,8 @@ TEST(test_return_probe_callers, set_up)
 		      (const char *[]){ probed_by_jump_at, probed_from }, 2);
 	unwind_probed((uint64_t[]){ at, 0, from + 5 }, 3,
 		      (const char *[]){ probed_by_register_at, probed_from + 5 }, 2);
+	unwind_probed((uint64_t[]){ at, 0, (uintptr_t)probed_dense_from }, 3,
+		      (const char *[]){ probed_dense_at, probed_dense_from }, 2);
 	/* The frame of a function that calls by register does not end there: it is another one. */
 	unwind_probed((uint64_t[]){ at, 0, 1, from + 5 }, 4, NULL, 0);
 	unwind_probed((uint64_t[]){ at, from + 15 }, 2, NULL, 0);
@@ -871,6 +884,9 @@ TEST(test_return_probe_callers, set_up)
 	poke(probed_middle, 0xcc);
 	unwind_probed((uint64_t[]){ at, 0, at, 0, from + 10 }, 5,
 		      (const char *[]){ probed_middle_at, probed_nested_at, probed_from + 10 }, 3);
+	unwind_probed((uint64_t[]){ at, 0, at, 0, (uintptr_t)probed_dense_from + 5 }, 5,
+		      (const char *[]){ probed_middle_at, probed_around_at, probed_dense_from + 5 },
+		      3);
 	poke(probed_middle, byte);
 }
 #endif
