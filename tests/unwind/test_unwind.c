@@ -810,13 +810,11 @@ PROBED(probed_root, ".cfi_undefined rip\n\tcall probed_by_jump\n.globl probed_fr
 		    "probed_from: call probed_by_register\n\tcall probed_nested\n"
 		    "\tcall probed_last\n");
 /* Calls of 600 functions, each of which is another one. */
-#define PROBED_DENSE ".rept 600\n\t.byte 0xe8\n\t.long 0x4000\n\t.endr\n\t"
-PROBED_CALL(probed_dense, PROBED_DENSE "call probed");
+__asm__(".macro calls_600\n.rept 600\n.byte 0xe8\n.long 0x4000\n.endr\n.endm");
+PROBED_CALL(probed_dense, "calls_600\n\tcall probed");
 PROBED(probed_around, "sub $8, %rsp\n\t.cfi_adjust_cfa_offset 8\n\tcall probed_middle\n"
-		      ".globl probed_around_at\nprobed_around_at: " PROBED_DENSE "add $8, "
-										 "%rsp\n\t.cfi_"
-										 "adjust_cfa_"
-										 "offset -8\n");
+		      ".globl probed_around_at\nprobed_around_at: calls_600\n"
+		      "\tadd $8, %rsp\n\t.cfi_adjust_cfa_offset -8\n");
 PROBED(probed_dense_root, ".cfi_undefined rip\n\tcall probed_dense\n.globl probed_dense_from\n"
 			  "probed_dense_from: call probed_around\n\tnop\n");
 extern const char probed_dense_from[], probed_dense_at[], probed_around_at[];
