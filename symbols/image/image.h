@@ -50,7 +50,7 @@ struct backoff {
 /*
  * Build the image of an object from its file: by pread, since a file can become shorter at any
  * time. Only the bytes of .eh_frame, most of an image, are pages of the file, if it is one that
- * root alone may change, of the mount of the root folder.
+ * root alone may change, of the file system of the root folder.
  *
  * image_read() reads the bytes in this thread, and has them parsed in the sandbox, by
  * image_build().

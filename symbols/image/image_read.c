@@ -1254,7 +1254,8 @@ struct image_sandbox_reading {
 	const struct image_input *in;
 	struct elf_sandbox *files;
 	bool by_link, same_crc;
-	uint64_t mapped_size; /* of a file that may be mapped here; 0: it may not */
+	int mapped_fd;	      /* the file, if it may be mapped here; else -1 */
+	uint64_t mapped_size; /* 0: it may not */
 	struct image_answer answer;
 };
 
@@ -1307,7 +1308,7 @@ static int ask(struct image_sandbox_reading *r, struct sandbox_answer *a)
 static int take_image(struct image_sandbox_reading *r, struct sandbox_answer *a, struct image **out)
 {
 	int rc = image_flat_take(out, a, ELF_SANDBOX_ANSWER + sizeof(struct image_answer),
-				 r->in->fd, r->mapped_size);
+				 r->mapped_fd, r->mapped_size);
 
 	sandbox_answer_free(a);
 	return rc == -EBADMSG ? elf_sandbox_refuse(r->files) : rc;
@@ -1387,17 +1388,56 @@ static int add_debug_file(struct image_sandbox_reading *r, struct image **image)
 	return rc == -EAGAIN ? rc : 0;
 }
 
-/*
- * Test for a file of the mount of the root folder: another one could not be unmounted while it is
- * mapped.
- */
-static bool is_on_root(int fd)
+/* Get mount, device, inode and owner of a file; false: unknown. */
+static bool mount_of(int fd, struct statx *out)
 {
-	struct statx root, file;
+	return !statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID | STATX_INO | STATX_UID, out) &&
+	       out->stx_mask & STATX_MNT_ID;
+}
 
-	return !statx(AT_FDCWD, "/", 0, STATX_MNT_ID, &root) &&
-	       !statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &file) &&
-	       root.stx_mask & file.stx_mask & STATX_MNT_ID && root.stx_mnt_id == file.stx_mnt_id;
+static bool is_same_device(const struct statx *a, const struct statx *b)
+{
+	return a->stx_dev_major == b->stx_dev_major && a->stx_dev_minor == b->stx_dev_minor;
+}
+
+/* Open the file of @fd by the mount of @folder, which is of the same file system. -1: no right. */
+static int open_there(int fd, int folder)
+{
+	struct file_handle *handle = malloc(sizeof(*handle) + MAX_HANDLE_SZ);
+	int found = -1, mount;
+
+	if (!handle)
+		return -1;
+	handle->handle_bytes = MAX_HANDLE_SZ;
+	if (!name_to_handle_at(fd, "", handle, &mount, AT_EMPTY_PATH))
+		found = open_by_handle_at(folder, handle, O_RDONLY | O_CLOEXEC);
+	free(handle);
+	return found;
+}
+
+/*
+ * Return a descriptor of the file of @fd by the mount of the root folder: another mount could not
+ * be unmounted while its file is mapped. A process in a mount namespace, or with a bind mount, has
+ * files of the same file system by another one. -1: it is not on that file system, or may not be
+ * opened so. The caller closes it.
+ */
+static int open_on_root(int fd)
+{
+	int folder = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC), found = -1;
+	struct statx root, file, there;
+
+	if (folder < 0)
+		return -1;
+	if (mount_of(folder, &root) && mount_of(fd, &file) && is_same_device(&root, &file))
+		found = root.stx_mnt_id == file.stx_mnt_id ? fcntl(fd, F_DUPFD_CLOEXEC, 0)
+							   : open_there(fd, folder);
+	close(folder);
+	if (found < 0 || (mount_of(found, &there) && there.stx_mnt_id == root.stx_mnt_id &&
+			  is_same_device(&there, &root) && there.stx_ino == file.stx_ino &&
+			  !there.stx_uid)) /* an id-mapped mount may show another owner */
+		return found;
+	close(found);
+	return -1;
 }
 
 static int read_image(struct image_sandbox_reading *r, struct image **image)
@@ -1406,7 +1446,9 @@ static int read_image(struct image_sandbox_reading *r, struct image **image)
 	const struct elf_sandbox_file *file = &r->files->files[IMAGE_OBJECT];
 	int rc = elf_sandbox_open(r->files, IMAGE_OBJECT, r->in->fd, r->in->size);
 
-	if (!rc && file->stable && is_on_root(r->in->fd))
+	if (!rc && file->stable)
+		r->mapped_fd = open_on_root(r->in->fd);
+	if (r->mapped_fd >= 0)
 		r->mapped_size = r->in->size;
 	if (!rc)
 		rc = ask(r, &a);
@@ -1429,7 +1471,7 @@ static void note_sites(struct image *image, const struct derive_choice *choice)
 
 int image_read(struct image **out, const struct image_input *in, struct err *e)
 {
-	struct image_sandbox_reading r = { .in = in, .files = elf_sandbox_new() };
+	struct image_sandbox_reading r = { .in = in, .files = elf_sandbox_new(), .mapped_fd = -1 };
 	struct image *image = NULL;
 	int rc = -ENOMEM;
 
@@ -1440,6 +1482,8 @@ int image_read(struct image **out, const struct image_input *in, struct err *e)
 		rc = read_image(&r, &image);
 		elf_sandbox_free(r.files);
 	}
+	if (r.mapped_fd >= 0)
+		close(r.mapped_fd);
 	if (rc) {
 		image_free(image);
 		return err_set(e, rc, "cannot read the ELF file");

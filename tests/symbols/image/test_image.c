@@ -16,9 +16,13 @@
 #include <gnu/libc-version.h>
 #include <link.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "symbols/elf/elf.h"
@@ -1602,6 +1606,77 @@ TEST(test_mapped)
 	close(fd);
 	unlink(path);
 	whole_close(&w);
+}
+
+/* Copy libc, as a file that root alone may change, to @path. */
+static void copy_libc(const char *path)
+{
+	int from = open(libc_path(), O_RDONLY | O_CLOEXEC);
+	int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
+	struct stat st;
+
+	assert_true(from >= 0 && to >= 0 && !fstat(from, &st));
+	assert_true(sendfile(to, from, &(off_t){ 0 }, (size_t)st.st_size) == st.st_size);
+	close(from);
+	close(to);
+}
+
+/*
+ * In a mount namespace: a file of a bind mount is mapped, and its mount can be unmounted then.
+ * Returns an exit status, 77: without the right.
+ */
+static int read_in_mount(const char *from, const char *mount_at)
+{
+	struct image *image = NULL;
+	struct stat st;
+	char path[64];
+	bool mapped;
+	int fd;
+
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_PRIVATE | MS_REC, NULL) ||
+	    mount(from, mount_at, NULL, MS_BIND, NULL))
+		return 77;
+	snprintf(path, sizeof(path), "%s/file", mount_at);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) || image_read_fd(&image, fd, (uint64_t)st.st_size, NULL))
+		return 1;
+	mapped = image->frames.at && image->name_pages.at;
+	close(fd);
+	if (umount(mount_at))
+		return 2;
+	image_free(image);
+	return mapped ? 0 : 3;
+}
+
+TEST(test_mapped_in_mount)
+{
+	char folder[] = "build/test-image-XXXXXX", path[64], below[64];
+	struct statx root, here;
+	int status;
+	pid_t pid;
+
+	if (geteuid())
+		skip();
+	assert_non_null(mkdtemp(folder));
+	/* The file system of the root folder. */
+	assert_true(!statx(AT_FDCWD, "/", 0, STATX_MNT_ID, &root) &&
+		    !statx(AT_FDCWD, folder, 0, STATX_MNT_ID, &here));
+	snprintf(path, sizeof(path), "%s/file", folder);
+	snprintf(below, sizeof(below), "%s/mount", folder);
+	assert_int_equal(mkdir(below, 0700), 0);
+	copy_libc(path);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(root.stx_mnt_id == here.stx_mnt_id ? read_in_mount(folder, below) : 77);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	unlink(path);
+	rmdir(below);
+	rmdir(folder);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		skip();
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 int main(void)
