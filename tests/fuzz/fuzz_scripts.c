@@ -11,8 +11,8 @@
 
 #include "tests/fuzz/check_chain.h"
 #include "tests/fuzz/made.h"
+#include "tests/makers/interpreters.h"
 #include "symbols/base/base.h"
-#include "symbols/script/ruby.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -148,6 +148,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	made_begin(&memory, image);
 	memory.process.kind = kinds[data[0] % ARRAY_SIZE(kinds)];
 	memory.process.ruby = ruby_version(versions[data[0] / 4 % ARRAY_SIZE(versions)])->layout;
+	memory.process.php = php_version(data[0] / 4 % ARRAY_SIZE(phps))->layout;
+	/* As members that are sought differ from a row: see tests/fuzz/fuzz_seek.c. */
+	memory.process.ruby.frame_size += 8 * (data[1] % 3) - 8;
+	memory.process.php.file += 8 * (data[1] % 4);
+	memory.process.php.line = memory.process.php.file + 8;
 	memory.process.lua = luas[data[0] / 4 % ARRAY_SIZE(luas)];
 	memory.process.r = rs[data[0] / 4 % ARRAY_SIZE(rs)];
 	memory.process.runtime = PYMAKE_BASE + 4096;

@@ -15,12 +15,11 @@
 
 #include "symbols/sandbox/sandbox.h"
 #include "tests/makers/detect.h"
-#include "symbols/script/php.c"
-#include "symbols/script/ruby.c"
 #include "symbols/elf/elf.h"
 #include "symbols/process/process.h"
 #include "tests/makers/eh_frame.h"
 #include "tests/makers/elf.h"
+#include "tests/makers/interpreters.h"
 #include "symbols/base/base.h"
 #include "symbols/image/image.h"
 
@@ -369,40 +368,26 @@ TEST(test_php)
 /* A later PHP that runs a function, with members where no version so far has them. */
 TEST(test_php_unseen)
 {
-	static struct {
-		uint64_t globals[128], page[512], func[32], ops[16], file[8];
-	} php;
+	static struct made_php php;
 	const struct php_layout *row = &php_version(5)->layout;
-	const struct {
-		uint16_t stack, nr_ops, ops, file;
-	} layouts[] = { { 496, 96, 104, 168 }, { 536, 96, 104, 168 }, { 536, 108, 112, 200 } };
+	struct php_layout layouts[] = { *row, *row, *row };
 	struct lang_process p;
 
+	layouts[0].stack = 496;
+	layouts[1].stack = layouts[2].stack = 536;
+	layouts[2].nr_ops = 108;
+	layouts[2].ops = 112;
+	layouts[2].file = 200;
 	*said = (struct said){ .size = sizeof(said->file) };
 	said->file.machine = EM_X86_64;
 	said->file.version = 0x08070000;
 	said->file.runtime = (uintptr_t)php.globals;
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
-		uint64_t *stack = php.globals + layouts[i].stack / 8, *frame = php.page + 16;
-
-		memset(&php, 0, sizeof(php));
-		stack[0] = (uintptr_t)php.page;
-		stack[1] = sizeof(php.page);
-		php.page[1] = stack[-1] = (uintptr_t)(php.page + ARRAY_SIZE(php.page));
+		make_php(&php, &layouts[i]);
 		/* No script runs yet: it is as the newest one that is known. */
+		php.globals[layouts[i].stack / 8 + 2] = 0;
 		assert_int_equal(detect_as("php", &p), -EAGAIN);
-		stack[2] = (uintptr_t)frame;
-		frame[0] = (uintptr_t)(php.ops + 4); /* the second of four statements, in line 7 */
-		frame[3] = (uintptr_t)php.func;
-		php.func[0] = TYPE_USER;
-		php.func[layouts[i].ops / 8] = (uintptr_t)php.ops;
-		((uint32_t *)php.func)[layouts[i].nr_ops / 4] = 4;
-		php.func[layouts[i].file / 8] = (uintptr_t)php.file;
-		php.func[layouts[i].file / 8 + 1] = 5 | 9ULL << 32;
-		php.ops[7] = 7;
-		((uint8_t *)(php.ops + 12))[OP_CODE] = RETURN;
-		php.file[2] = 5;
-		strcpy((char *)(php.file + 3), "x.php");
+		make_php(&php, &layouts[i]);
 		assert_int_equal(detect_as("php", &p), 0);
 		assert_null(p.reason);
 		assert_true(p.untried);
@@ -422,7 +407,6 @@ TEST(test_php_unseen)
 		php.page[1] += 8;
 		assert_int_equal(detect_as("php", &p), -EAGAIN);
 	}
-	assert_int_equal(row->ops, layouts[0].ops);
 }
 
 /* Of the loops of Lua and LuaJIT. */
@@ -562,9 +546,7 @@ TEST(test_versions_in_memory)
 TEST(test_perl_unseen)
 {
 	static uint16_t size = 3800;
-	static struct {
-		uint64_t *curinterp, interp[32], values[8], info[8], contexts[8], cop[8];
-	} perl;
+	static struct made_perl perl;
 	struct lang_process p;
 
 	*said = (struct said){ .size = sizeof(said->file) };
@@ -572,16 +554,7 @@ TEST(test_perl_unseen)
 	said->file.version_at = (uintptr_t)&size;
 	said->file.runtime = (uintptr_t)&perl.curinterp;
 	assert_int_equal(detect_as("perl", &p), -EAGAIN);
-	perl.curinterp = perl.interp;
-	perl.interp[0] = (uintptr_t)(perl.values + 3);
-	perl.interp[3] = (uintptr_t)perl.values;
-	perl.interp[4] = (uintptr_t)(perl.values + 7);
-	perl.interp[26] = (uintptr_t)perl.cop;
-	perl.interp[28] = (uintptr_t)perl.info;
-	perl.info[1] = (uintptr_t)perl.contexts;
-	perl.info[4] = 2 | 60ULL << 32; /* the top, the last one */
-	perl.info[5] = 1ULL << 32;	/* the main stack */
-	perl.cop[4] = 7ULL << 32;
+	make_perl(&perl);
 	assert_int_equal(detect_as("perl", &p), 0);
 	assert_null(p.reason);
 	assert_true(p.untried);
@@ -594,52 +567,6 @@ TEST(test_perl_unseen)
 	assert_int_equal(detect_as("perl", &p), -EAGAIN);
 }
 
-/* A VM of Ruby in this process, with one thread that runs one function. */
-struct vm {
-	char version[16];
-	uint64_t words[64], ractor[128], thread[32], native[8], ec[64], frames[64], iseq[8];
-	uint64_t body[32];
-	uint64_t *pointer, **pointer2;
-};
-
-static void set_word(uint64_t *object, uint32_t at, const void *value)
-{
-	object[at / 8] = (uintptr_t)value;
-}
-
-static void make_vm(struct vm *vm, const char *version, const struct ruby_layout *l)
-{
-	static const uint64_t code[4] = { 0x5555, 0x5556, 0x5557, 0x5558 };
-	char *end = (char *)vm->frames + sizeof(vm->frames) / l->frame_size * l->frame_size;
-	uint64_t *frame = (uint64_t *)(end - l->frame_size);
-
-	memset(vm, 0, sizeof(*vm));
-	snprintf(vm->version, sizeof(vm->version), "%s", version);
-	vm->pointer = vm->words;
-	vm->pointer2 = &vm->pointer;
-	set_word(vm->words, l->ractors, (char *)vm->ractor + l->ractor_node);
-	set_word(vm->ractor, l->ractor_threads, (char *)vm->thread + l->thread_node);
-	set_word(vm->thread, l->thread_node + 8U, (char *)vm->ractor + l->ractor_threads);
-	if (l->thread_native != RUBY_ABSENT) {
-		set_word(vm->thread, l->thread_native, vm->native);
-		((uint32_t *)vm->native)[l->native_tid / 4] = (uint32_t)getpid();
-	}
-	set_word(vm->thread, l->thread_vm, vm->words);
-	set_word(vm->thread, l->thread_ec, vm->ec);
-	set_word(vm->ec, l->ec_thread, vm->thread);
-	set_word(vm->ec, l->ec_c_stack, vm->body);
-	vm->ec[l->ec_c_stack_size / 8] = 8 << 20;
-	set_word(vm->ec, l->ec_stack, vm->frames);
-	vm->ec[l->ec_stack_words / 8] = (uint64_t)(end - (char *)vm->frames) / 8;
-	set_word(vm->ec, l->ec_cfp, frame);
-	set_word(frame, l->frame_iseq, vm->iseq);
-	set_word(frame, l->frame_pc, code + 1);
-	vm->iseq[0] = RUBY_IMEMO_ISEQ;
-	set_word(vm->iseq, l->iseq_body, vm->body);
-	((uint32_t *)vm->body)[l->body_words / 4] = 4;
-	set_word(vm->body, l->body_code, code);
-}
-
 /* Ruby's layout is proven on the process, through an address that its code has of its VM. */
 TEST(test_ruby_proof)
 {
@@ -650,7 +577,7 @@ TEST(test_ruby_proof)
 			 { "3.3.8", 0x03030800 }, { "3.4.11", 0x03040b00 },
 			 { "4.0.5", 0x04000500 }, { "4.0.6", 0x04000600 },
 			 { "4.0.10", 0x04000a00 } };
-	static struct vm vm;
+	static struct made_vm vm;
 	struct lang_process p;
 
 	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
@@ -677,7 +604,7 @@ TEST(test_ruby_proof)
 
 TEST(test_ruby_without_proof)
 {
-	static struct vm vm;
+	static struct made_vm vm;
 	struct lang_process p;
 
 	make_vm(&vm, "3.3.8", &ruby_version(0x03030800)->layout);
@@ -708,7 +635,7 @@ TEST(test_ruby_unseen)
 {
 	static const char *const versions[] = { "4.0.9", "4.1.0", "5.0.2" };
 	struct ruby_layout l = ruby_version(0x04000600)->layout;
-	static struct vm vm;
+	static struct made_vm vm;
 	struct lang_process p;
 
 	l.ractor_node += 40;
