@@ -257,6 +257,8 @@ static void expect_rate(struct sampler *s, double hz)
 		}
 		profile_free(p);
 	}
+	/* A sample that is late is one of the next tick. */
+	right |= is_near((got[0] + got[1]) / 2, hz, (share[0] + share[1]) / 2);
 	/* Time in the kernel has no samples without the right to it. */
 	if (right || (hidden && got[0] > hz / 2 && got[0] < 1.1 * hz))
 		return;
