@@ -776,14 +776,14 @@ static void process_readers_hung(struct process_readers *r, struct symbols_hung 
 	pthread_mutex_unlock(&r->lock);
 }
 
-/* Join a reader until @deadline_ns; false: it hangs. */
-static bool join(struct reader *reader, uint64_t deadline_ns)
+/* Join a reader until @deadline_ns, and forget it; false: it hangs. */
+static bool join(struct reader **reader, uint64_t deadline_ns)
 {
-	bool ended = !reader || thread_join_until(reader->thread, deadline_ns);
-
-	if (ended)
-		free(reader);
-	return ended;
+	if (*reader && !thread_join_until((*reader)->thread, deadline_ns))
+		return false;
+	free(*reader);
+	*reader = NULL;
+	return true;
 }
 
 /* Stop until @deadline_ns. False: a thread still hangs, and uses @r. */
@@ -795,13 +795,10 @@ static bool process_readers_stop(struct process_readers *r, uint64_t deadline_ns
 	/* Release: pairs with is_stopping(). */
 	atomic_store_explicit(&r->stop, true, memory_order_release);
 	wake_send(r->event);
-	ended = join(r->now, deadline_ns);
-	r->now = NULL;
+	ended = join(&r->now, deadline_ns);
 	left_ns = MIN(deadline_ns, time_now_ns() + LEFT_NS);
-	for (uint32_t i = 0; i < PROC_HUNG_MAX; i++) {
-		ended &= join(r->left[i], left_ns);
-		r->left[i] = NULL;
-	}
+	for (uint32_t i = 0; i < PROC_HUNG_MAX; i++)
+		ended &= join(&r->left[i], left_ns);
 	return ended;
 }
 
