@@ -8,7 +8,6 @@
 #include "symbols/jit/internal.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,27 +96,6 @@ static int reserve(struct perfmap *map)
 										       : -ENOMEM;
 }
 
-/*
- * Erlang marks the names in its perf map by how it writes them: "$lists:map/2", and
- * "lists:map/2-CodeInfoPrologue" for the first instructions. Cut the name to that of the function.
- */
-static void cut_erlang(const char **name, const char **end)
-{
-	static const char prologue[] = "-CodeInfoPrologue";
-	const size_t n = sizeof(prologue) - 1;
-	const char *last = *end, *digit;
-
-	if ((size_t)(last - *name) > n && !memcmp(last - n, prologue, n))
-		last -= n;
-	for (digit = last; digit > *name && isdigit((unsigned char)digit[-1]); digit--)
-		;
-	if (digit == last || digit - *name < 4 || digit[-1] != '/' ||
-	    !memchr(*name, ':', (size_t)(digit - *name)))
-		return;
-	*end = last;
-	*name += **name == '$';
-}
-
 /* Parse the line [p, end). map->names has space: it is as large as all input. */
 static int add_line(struct perfmap *map, const char *p, const char *end)
 {
@@ -137,7 +115,6 @@ static int add_line(struct perfmap *map, const char *p, const char *end)
 	rc = reserve(map);
 	if (rc)
 		return rc;
-	cut_erlang(&p, &end);
 	e.name = (uint32_t)map->names_size;
 	e.name_size = (uint32_t)MIN((size_t)(end - p), (size_t)PERFMAP_NAME_MAX);
 	memcpy(map->names + map->names_size, p, e.name_size);

@@ -7,6 +7,7 @@
 #include "symbols/name/name.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -80,6 +81,120 @@ static void naming_found_made_up(struct naming_found *f, struct safe_text head, 
 }
 
 /*
+ * Names as JITs report them, without how their code was made: a function that is compiled again,
+ * better, is one function. Foreign text.
+ */
+
+#define REPORTED_MAX sizeof(((struct naming_jit *)NULL)->reported)
+
+/*
+ * Erlang marks the names in its perf map by how it writes them: "$lists:map/2", and
+ * "lists:map/2-CodeInfoPrologue" for the first instructions. Cut the name to that of the function.
+ */
+static void cut_erlang(const char **name, const char **end)
+{
+	static const char prologue[] = "-CodeInfoPrologue";
+	const size_t n = sizeof(prologue) - 1;
+	const char *last = *end, *digit;
+
+	if ((size_t)(last - *name) > n && !memcmp(last - n, prologue, n))
+		last -= n;
+	for (digit = last; digit > *name && isdigit((unsigned char)digit[-1]); digit--)
+		;
+	if (digit == last || digit - *name < 4 || digit[-1] != '/' ||
+	    !memchr(*name, ':', (size_t)(digit - *name)))
+		return;
+	*end = last;
+	*name += **name == '$';
+}
+
+/*
+ * Return the size of the mark of the tier at @at in a name of V8, "JS:*f x.js:1:2": '~'
+ * interpreted,
+ * '^', '+' and '*' compiled, with a "'" for one closure; 0: none.
+ */
+static size_t tier_of_v8(const char *name, const char *at, const char *end)
+{
+	static const char *const kinds[] = { "JS:", "LazyCompile:", "Function:", "Script:",
+					     "Eval:" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if ((size_t)(at - name) == strlen(kinds[i]) &&
+		    !memcmp(name, kinds[i], strlen(kinds[i])) && at < end && memchr("~^+*", *at, 4))
+			return at + 1 < end && at[1] == '\'' ? 2 : 1;
+	return 0;
+}
+
+/*
+ * Find the method in a name of .NET, "void [Module] Space.Class`1[Argument]::Method(int32)[Tier]":
+ * the class begins at *@class, its end is *@sep, the arguments begin at *@end. False: none.
+ */
+static bool find_managed(const char *name, const char *end, const char **class, const char **sep,
+			 const char **arguments)
+{
+	const char *at = name, *close = NULL;
+
+	/* The module is the first word in brackets. */
+	while ((at = memmem(at, (size_t)(end - at), " [", 2))) {
+		close = memchr(at, ']', (size_t)(end - at));
+		if (!close || (end - close > 1 && close[1] == ' '))
+			break;
+		at++;
+	}
+	if (!at || !close || end - close < 2 || memchr(at + 1, ' ', (size_t)(close - at - 1)))
+		return false;
+	*class = close + 2;
+	*sep = memmem(*class, (size_t)(end - *class), "::", 2);
+	*arguments = *sep ? memchr(*sep, '(', (size_t)(end - *sep)) : NULL;
+	return *arguments && *sep > *class && *arguments > *sep + 2;
+}
+
+/* Write the class [@at, @end) of .NET as in C#, "List<System.Int32>" for "List`1[System.Int32]". */
+static char *put_class(char *out, const char *at, const char *end)
+{
+	for (; at < end; at++) {
+		bool array = at + 1 < end && *at == '[' && memchr("],*", at[1], 3);
+
+		if (array) {
+			for (; at + 1 < end && *at != ']'; at++)
+				*out++ = *at;
+			*out++ = *at;
+		} else if (*at == '`') {
+			while (at + 1 < end && isdigit((unsigned char)at[1]))
+				at++;
+		} else {
+			*out++ = *at == '[' ? '<' : *at == ']' ? '>' : *at == '+' ? '.' : *at;
+		}
+	}
+	return out;
+}
+
+/*
+ * Write a reported name, of at most REPORTED_MAX bytes, without the mark of its tier; one of .NET
+ * as "Space.Class<Argument>.Method". Return its size: never larger.
+ */
+static size_t put_reported(char out[static REPORTED_MAX], const char *name, size_t size)
+{
+	const char *end = name + MIN(size, (size_t)REPORTED_MAX), *class, *sep, *arguments;
+	const char *colon = memchr(name, ':', (size_t)(end - name));
+	size_t tier = colon ? tier_of_v8(name, colon + 1, end) : 0;
+	char *at = out;
+
+	if (find_managed(name, end, &class, &sep, &arguments)) {
+		at = put_class(at, class, sep);
+		*at++ = '.';
+		at = mempcpy(at, sep + 2, (size_t)(arguments - sep - 2));
+	} else if (tier) {
+		at = mempcpy(at, name, (size_t)(colon + 1 - name));
+		at = mempcpy(at, colon + 1 + tier, (size_t)(end - colon - 1) - tier);
+	} else {
+		cut_erlang(&name, &end);
+		at = mempcpy(at, name, (size_t)(end - name));
+	}
+	return (size_t)(at - out);
+}
+
+/*
  * Place in anonymous memory -> symbol, from the files and the memory of its process.
  *
  * Runs on: the loader.
@@ -124,6 +239,14 @@ static void set_java(const struct naming_jit *n, struct naming_found *f,
 	f->plain = true;
 }
 
+/* Name code by a name in a file of @source: "jitdump", "perf map". */
+static void set_reported(struct naming_jit *n, struct naming_found *f, const char *source,
+			 const char *name, size_t size)
+{
+	size = put_reported(n->reported, name, size);
+	set_jit(n, f, *source == 'j' ? "[jitdump]" : "[perf map]", source, n->reported, size);
+}
+
 /*
  * Find the name that a process reported in a file. 0, -ENOENT, -EAGAIN while the
  * files are read, -ECANCELED.
@@ -146,11 +269,11 @@ static int find_reported(struct naming_jit *n, struct object *object, struct obj
 		return -ECANCELED;
 	f->start = in_dump ? mapped.start : dumped.start;
 	if (!in_dump)
-		set_jit(n, f, "[jitdump]", "jitdump", dumped.name, dumped.name_size);
+		set_reported(n, f, "jitdump", dumped.name, dumped.name_size);
 	else if ((in_dump == -EAGAIN || in_map == -EAGAIN) && !q->now)
 		return -EAGAIN;
 	else if (!in_map)
-		set_jit(n, f, "[perf map]", "perf map", mapped.name, mapped.name_size);
+		set_reported(n, f, "perf map", mapped.name, mapped.name_size);
 	else
 		return -ENOENT;
 	return 0;

@@ -84,6 +84,7 @@ struct naming_jit {
 	struct jitreads reads;
 	struct jitdumps jitdumps;
 	struct perfmaps perfmaps;
+	char reported[TEXT_MAX + 64]; /* the last name; longer, so that the arena marks a cut */
 };
 
 void naming_jit_fini(struct naming_jit *n);

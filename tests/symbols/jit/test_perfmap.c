@@ -57,25 +57,6 @@ TEST(test_lines)
 	perfmap_free(map);
 }
 
-/* Erlang writes a function in several ways: it has one name. */
-TEST(test_erlang)
-{
-	struct perfmap *map = parse("1000 10 $lists:map/2\n"
-				    "2000 10 lists:map/2-CodeInfoPrologue\n"
-				    "3000 10 lists:map/2\n"
-				    "4000 10 $scope\n"
-				    "5000 10 x-CodeInfoPrologue\n"
-				    "6000 10 LazyCompile:~$f /a/2\n");
-
-	assert_at(map, 0x1000, "lists:map/2", 0x1000);
-	assert_at(map, 0x2000, "lists:map/2", 0x2000);
-	assert_at(map, 0x3000, "lists:map/2", 0x3000);
-	assert_at(map, 0x4000, "$scope", 0x4000);
-	assert_at(map, 0x5000, "x-CodeInfoPrologue", 0x5000);
-	assert_at(map, 0x6000, "LazyCompile:~$f /a/2", 0x6000);
-	perfmap_free(map);
-}
-
 /* Each of these is passed over; the good line behind it is not. */
 TEST(test_bad_lines)
 {
