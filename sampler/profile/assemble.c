@@ -1305,8 +1305,11 @@ static void count_unnamed(const struct assemble_work *w)
 		f = s->nr ? &p->functions[p->frames[s->first]] : NULL;
 		if (f && p->nr_modules)
 			p->modules[f->module_index].self += p->counts[i].count;
-		if (f && f->unnamed && !(f->id & ASSEMBLE_PLACE))
-			p->window_unnamed += p->counts[i].count;
+		if (!f || !f->unnamed || f->id & ASSEMBLE_PLACE)
+			continue;
+		p->window_unnamed += p->counts[i].count;
+		if (p->nr_modules)
+			p->modules[f->module_index].unnamed += p->counts[i].count;
 	}
 }
 

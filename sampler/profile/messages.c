@@ -1164,10 +1164,22 @@ static void note_no_stack(struct messages *n, const struct profile *p)
 	e->keys = MESSAGE_KEY_PROCESSES;
 }
 
+/* Return the module with most samples without a name; NULL: none has a fix. */
+static const struct profile_module *most_unnamed(const struct profile *p)
+{
+	const struct profile_module *m = NULL;
+
+	for (uint32_t i = 0; i < p->nr_modules; i++)
+		if (p->modules[i].unnamed > (m ? m->unnamed : 0))
+			m = &p->modules[i];
+	return m && *m->reason && *m->fix ? m : NULL;
+}
+
 /* Note code without names, once most places were looked up. */
 static void note_names(struct messages *n, const struct profile *p)
 {
 	double all = p->window_samples, unnamed = p->window_unnamed;
+	const struct profile_module *m = most_unnamed(p);
 	struct profile_message *e;
 	char buf[16];
 
@@ -1176,8 +1188,11 @@ static void note_names(struct messages *n, const struct profile *p)
 	e = messages_note(n, "names", unnamed > NAMES_LOUD * all ? MESSAGE_WARN : MESSAGE_INFO, 0,
 			  "%s of samples have no symbol", messages_share(buf, unnamed / all));
 	e->count = p->nr_places - p->nr_places_named - p->nr_places_waiting;
-	messages_fix(n, e, MESSAGE_MODULES, 0,
-		     "each module has a reason, and a fix of its symbols");
+	if (m)
+		messages_detail(e, "%s of samples have no symbol, most in %s: %s", buf, m->name.str,
+				m->reason);
+	messages_fix(n, e, MESSAGE_MODULES, 0, "%s",
+		     m ? m->fix : "each module has a reason, and a fix of its symbols");
 }
 
 /* Note files that differ from the recorded ones: their names would be wrong. */

@@ -127,6 +127,7 @@ struct profile_module {
 	const char *language_reason, *language_fix;
 	uint32_t language_version; /* lang_title() has it as text */
 	double self;		   /* samples in its code, in the window */
+	double unnamed;		   /* of them without a name that was searched */
 	uint32_t nr_symbols;	   /* names it has to give */
 	/* Functions of a file: with unwind tables, with derived rows, with neither. */
 	uint32_t nr_tabled, nr_derived, nr_bare;

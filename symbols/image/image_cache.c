@@ -1382,7 +1382,9 @@ static void explain(const struct image_cache *o, struct object *object, int code
 		{ -EBUSY, "changed while it was read", NULL },
 		{ -EINVAL, "not a regular file", NULL },
 		{ -EXDEV, "not of the running kernel", "replay on the recorded machine" },
-		{ -ENOEXEC, "not an ELF file", NULL },
+		{ -ENOEXEC, "not an ELF file",
+		  ".NET: the environment DOTNET_ReadyToRun=0 DOTNET_PerfMapEnabled=1; others: "
+		  "none" },
 		{ -E2BIG, "too large", NULL },
 		{ -EFBIG, "too large", NULL },
 		{ -ENOSPC, "larger than --symbol-memory",
@@ -1441,10 +1443,7 @@ static bool has_failed(unsigned int state)
 	return state >= OBJECT_FAILED;
 }
 
-/*
- * Leave @object without an image for now. The reason is stored before the state
- * (release).
- */
+/* Leave @object without an image for now. The reason is stored before the state (release). */
 static void fail(struct image_cache *o, struct object *object, enum object_state state)
 {
 	unsigned int before =

@@ -713,6 +713,10 @@ TEST(test_unreadable, setup, teardown)
 /* A quarter of the samples is in a function that is but an address. */
 TEST(test_names, setup, teardown)
 {
+	struct profile_module modules[] = {
+		{ .unnamed = 20, .name = TEXT("a"), .reason = "no", .fix = "other" },
+		{ .unnamed = 80, .name = TEXT("[anon]"), .reason = "no perf map", .fix = "flag" },
+	};
 	struct fixture *f = *state;
 
 	f->p.window_samples = 400;
@@ -725,6 +729,16 @@ TEST(test_names, setup, teardown)
 	f->p.nr_places_waiting = 1;
 	expect(f, "names", "25.0% of samples", MESSAGE_MODULES, 0);
 	assert_int_equal(find(f, "names")->count, 2);
+	/* The reason and the fix are of the module with most of them. */
+	f->p.modules = modules;
+	f->p.nr_modules = 2;
+	expect(f, "names", "25.0% of samples have no symbol, most in [anon]: no perf map",
+	       MESSAGE_MODULES, 0);
+	assert_string_equal(find(f, "names")->fix, modules[1].fix);
+	modules[1].fix = "";
+	expect(f, "names", "25.0% of samples have no symbol", MESSAGE_MODULES, 0);
+	f->p.modules = NULL;
+	f->p.nr_modules = 0;
 }
 
 /* Samples without a stack are no samples with a symbol: a message reports how many. */
