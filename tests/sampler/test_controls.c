@@ -259,8 +259,9 @@ static void expect_rate(struct sampler *s, double hz)
 	}
 	/* A sample that is late is one of the next tick. */
 	right |= is_near((got[0] + got[1]) / 2, hz, (share[0] + share[1]) / 2);
-	/* Time in the kernel has no samples without the right to it. */
-	if (right || (hidden && got[0] > hz / 2 && got[0] < 1.1 * hz))
+	/* Time in the kernel has no samples without the right to it: half and more of a task that
+	 * others interrupt all the time. */
+	if (right || (hidden && got[0] > hz / 4 && got[0] < 1.1 * hz))
 		return;
 	/* By somebody else on this machine: then the kernel takes no such rate. */
 	if (lowered)
@@ -857,12 +858,12 @@ TEST(test_reset_in_a_tick)
 	sampler_free(s);
 }
 
-/* Return whether a tick has counts for PROFILE_LATENCY within ten. */
+/* Return whether a tick has counts for PROFILE_LATENCY within thirty. */
 static bool has_latency(struct sampler *s)
 {
 	bool found = false;
 
-	for (int i = 0; i < 10 && !found; i++) {
+	for (int i = 0; i < 30 && !found; i++) {
 		struct profile *p = live_wait(s);
 
 		for (uint32_t k = 0; p->events[0].event.wait && k < p->nr_counts; k++)
@@ -877,8 +878,16 @@ TEST(test_latency_of_another_slot, rest, go_on)
 {
 	struct sampler_config c = config_of("cpu-clock");
 	struct event events[2] = { [1] = c.events[0] };
+	pid_t sleeper = fork();
 	struct sampler *s;
 
+	/* Without rights only tasks of this user count, and of these none may wait now. */
+	if (!sleeper) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			usleep(1000);
+	}
+	assert_true(sleeper > 0);
 	assert_int_equal(event_parse(&events[0], EVENT_WAITS, NULL), 0);
 	c.events[c.nr_events++] = events[0];
 	s = live_start(&c);
@@ -886,6 +895,8 @@ TEST(test_latency_of_another_slot, rest, go_on)
 	sampler_set_events(s, events, 2);
 	assert_true(has_latency(s));
 	sampler_free(s);
+	kill(sleeper, SIGKILL);
+	waitpid(sleeper, NULL, 0);
 }
 
 /* Wait until not each switch has a stack. False: for thirty ticks each one had. */
