@@ -732,7 +732,7 @@ static void number_codes(struct lang_reader *r, uint32_t process)
 }
 
 /* Queue the header, and the hash of the name of known code. */
-static void want_header(struct lang_reader *r, uint32_t size, uint32_t process,
+static void want_header(struct lang_reader *r, const struct py_layout *l, uint32_t process,
 			struct lang_code_at *c)
 {
 	bool known = is_same(c->known, process, c);
@@ -742,25 +742,24 @@ static void want_header(struct lang_reader *r, uint32_t size, uint32_t process,
 			? lang_memory_want_once
 			: lang_memory_want;
 
-	c->header = want(&r->memory, c->address, size);
+	c->header = want(&r->memory, c->address + l->head, header_size(l));
 	if (!known)
 		return;
 	c->name = c->known->name;
-	c->hash = want(&r->memory, c->name + SIZE_AT, 16);
+	c->hash = want(&r->memory, c->name + l->head + SIZE_AT, 16);
 }
 
 /* Read the headers, and the hashes of the names of known code. */
 static bool read_headers(struct lang_reader *r, const struct py_layout *l, uint32_t process)
 {
 	struct lang_work *w = &r->work;
-	uint32_t size = header_size(l);
 
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		struct lang_code_at *c = &w->script_functions_of[i];
 
 		c->header = -1;
 		if (!c->fresh)
-			want_header(r, size, process, c);
+			want_header(r, l, process, c);
 	}
 	if (!lang_memory_fetch(&r->memory))
 		return false;
@@ -779,7 +778,7 @@ static bool read_headers(struct lang_reader *r, const struct py_layout *l, uint3
 			continue;
 		c->name = name_of(l, header);
 		c->hash = lang_memory_is_pointer(c->name)
-				  ? lang_memory_want(&r->memory, c->name + SIZE_AT, 16)
+				  ? lang_memory_want(&r->memory, c->name + l->head + SIZE_AT, 16)
 				  : -1;
 	}
 	return lang_memory_fetch(&r->memory);
@@ -970,9 +969,11 @@ static bool read_fresh(struct lang_reader *r, const struct lang_process *p, uint
 	for (uint32_t i = 0; i < nr; i++) {
 		const uint8_t *header = lang_memory_piece(m, fresh[i].code->header);
 
-		want_head(m, &fresh[i].name, fresh[i].code->name, STR_HEAD);
-		want_head(m, &fresh[i].file, bytes_u64(header + l->code_filename), STR_HEAD);
-		want_head(m, &fresh[i].table, bytes_u64(header + l->code_table), BYTES_HEAD);
+		want_head(m, &fresh[i].name, fresh[i].code->name + l->head, STR_HEAD);
+		want_head(m, &fresh[i].file, bytes_u64(header + l->code_filename) + l->head,
+			  STR_HEAD);
+		want_head(m, &fresh[i].table, bytes_u64(header + l->code_table) + l->head,
+			  BYTES_HEAD);
 		fresh[i].first_line = bytes_u32(header + l->code_first_line);
 	}
 	if (!lang_memory_fetch(m))
@@ -1161,6 +1162,9 @@ const struct py_layout *pylayout_of(uint32_t version)
  */
 #define FIRST_MINOR 13U
 
+/* Bytes by which CPython's PyObject is longer in a free-threaded build. */
+#define NO_GIL_HEAD 16U
+
 #define NR_MINORS 3U
 
 struct word {
@@ -1197,6 +1201,26 @@ static const struct word fields[] = {
 	FIELD(43, 48, 56, code_instructions),
 };
 
+/*
+ * Without the GIL an object's head is longer: make the offsets of code from _Py_DebugOffsets as if
+ * it were not. From 3.14 on each thread has a copy of the instructions: not read.
+ */
+static const char *allow_no_gil(struct py_layout *l)
+{
+	uint8_t *const offsets[] = { &l->code_filename, &l->code_name, &l->code_qualname,
+				     &l->code_table, &l->code_first_line };
+
+	if (l->minor != 13)
+		return "free-threaded build: not supported (3.13 is)";
+	l->head = NO_GIL_HEAD;
+	for (size_t i = 0; i < ARRAY_SIZE(offsets); i++) {
+		if (*offsets[i] < NO_GIL_HEAD)
+			return "impossible offsets in _Py_DebugOffsets";
+		*offsets[i] = (uint8_t)(*offsets[i] - NO_GIL_HEAD);
+	}
+	return NULL;
+}
+
 /* A frame is read up to its last field. */
 static bool is_sane(const struct py_layout *l)
 {
@@ -1219,8 +1243,6 @@ static const char *pylayout_debug(struct py_layout *layout,
 		return "no _Py_DebugOffsets in _PyRuntime";
 	if (words[1] >> 16 != (0x300U | layout->minor))
 		return "_Py_DebugOffsets of another version";
-	if (words[2])
-		return "free-threaded build: not supported";
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		uint64_t value = words[fields[i].at[column]];
 		uint16_t wide = (uint16_t)value;
@@ -1234,6 +1256,12 @@ static const char *pylayout_debug(struct py_layout *layout,
 			memcpy((char *)layout + fields[i].field, &wide, 2);
 	}
 	layout->ts_top = (uint16_t)(layout->ts_top + 8);
+	if (words[2]) {
+		const char *reason = allow_no_gil(layout);
+
+		if (reason)
+			return reason;
+	}
 	return is_sane(layout) ? NULL : "impossible offsets in _Py_DebugOffsets";
 }
 

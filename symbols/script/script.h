@@ -137,6 +137,9 @@ struct py_layout {
 	uint8_t code_instructions, code_consts, code_version;
 	uint8_t code_nlocals, code_stacksize; /* of 3.11 and later */
 	uint8_t str_ascii, str_other;	      /* the text of a string */
+	/* Bytes in front of each object, without the GIL: offsets of code and strings are behind
+	 * them, but for code_instructions. */
+	uint8_t head;
 };
 
 /*

@@ -1278,6 +1278,22 @@ TEST(test_debug_offsets)
 	assert_non_null(pylayout_debug(&layout, words));
 	words[33] = 70;
 	words[2] = 1;
+	assert_string_equal(pylayout_debug(&layout, words), "impossible offsets in "
+							    "_Py_DebugOffsets");
+	/* Free-threaded, as 3.13.5 says of itself: objects begin with 16 bytes more. */
+	words[35] = 128;
+	words[36] = 136;
+	words[37] = 144;
+	words[38] = 152;
+	words[39] = 84;
+	words[43] = 216;
+	assert_null(pylayout_debug(&layout, words));
+	assert_int_equal(layout.head, 16);
+	assert_int_equal(layout.code_filename, 112);
+	assert_int_equal(layout.code_first_line, 68);
+	assert_int_equal(layout.code_instructions, 216);
+	layout = *pylayout_of(0x030e00f0);
+	words[1] = 0x030e00f0;
 	assert_non_null(pylayout_debug(&layout, words));
 	assert_null(pylayout_of(0x03070000));
 	assert_null(pylayout_of(0x04000000));
