@@ -20,8 +20,8 @@
 #include "symbols/base/base.h"
 
 /*
- * Long sums by count: open addressing, never over three quarters full: the sums of a long session
- * are among its largest tables.
+ * Long sums by count: open addressing, never over three quarters full, and grown by an eighth: the
+ * sums of a long session are among its largest tables.
  *
  * Runs on: the builder. Invariant: the sum over all cells is the sum of all
  * that was ever added (scaled), pruned or not.
@@ -41,11 +41,6 @@ static void sums_fini(struct sums *s)
 	sums_init(s);
 }
 
-static uint64_t slots_nr(const struct sums *s)
-{
-	return s->slots ? s->mask + 1ULL : 0;
-}
-
 static bool fits(uint64_t nr, uint64_t slots)
 {
 	return nr * 4 <= slots * 3;
@@ -53,10 +48,10 @@ static bool fits(uint64_t nr, uint64_t slots)
 
 static struct sum *slot_get(struct sums *s, uint64_t key)
 {
-	uint32_t at = (uint32_t)hash_u64(key) & s->mask;
+	uint32_t at = (uint32_t)((hash_u64(key) >> 32) * s->nr_slots >> 32);
 
 	while (s->slots[at].key && s->slots[at].key != key)
-		at = (at + 1) & s->mask;
+		at = at + 1 < s->nr_slots ? at + 1 : 0;
 	return &s->slots[at];
 }
 
@@ -64,12 +59,12 @@ static struct sum *slot_get(struct sums *s, uint64_t key)
 static int sums_reserve(struct sums *s, uint32_t more)
 {
 	struct sums grown = { .nr = s->nr };
-	uint64_t size = MAX(slots_nr(s), SLOTS_MIN);
+	uint64_t size = MAX(s->nr_slots, SLOTS_MIN);
 
-	assert(fits(s->nr, slots_nr(s)));
+	assert(fits(s->nr, s->nr_slots));
 	while (!fits((uint64_t)s->nr + more, size))
-		size *= 2;
-	if (size == slots_nr(s))
+		size += size / 8;
+	if (size == s->nr_slots)
 		return 0;
 	if (size > SLOTS_MAX)
 		return -ENOMEM;
@@ -78,13 +73,13 @@ static int sums_reserve(struct sums *s, uint32_t more)
 	if (!grown.slots)
 		return -ENOMEM;
 	memset(grown.slots, 0, size * sizeof(*grown.slots));
-	grown.mask = (uint32_t)(size - 1);
-	for (uint64_t i = 0; i < slots_nr(s); i++)
+	grown.nr_slots = (uint32_t)size;
+	for (uint32_t i = 0; i < s->nr_slots; i++)
 		if (s->slots[i].key)
 			*slot_get(&grown, s->slots[i].key) = s->slots[i];
 	free(s->slots);
 	*s = grown;
-	assert(fits((uint64_t)s->nr + more, slots_nr(s)));
+	assert(fits((uint64_t)s->nr + more, s->nr_slots));
 	return 0;
 }
 
@@ -92,7 +87,7 @@ static void sums_add(struct sums *s, uint64_t key, double count, double weight)
 {
 	struct sum *slot = slot_get(s, key);
 
-	assert(key && fits((uint64_t)s->nr + !slot->key, slots_nr(s)));
+	assert(key && fits((uint64_t)s->nr + !slot->key, s->nr_slots));
 	s->nr += !slot->key;
 	slot->key = key;
 	slot->count += count;
@@ -101,7 +96,7 @@ static void sums_add(struct sums *s, uint64_t key, double count, double weight)
 
 static void sums_scale(struct sums *s, double factor)
 {
-	for (uint64_t i = 0; i < slots_nr(s); i++) {
+	for (uint32_t i = 0; i < s->nr_slots; i++) {
 		s->slots[i].count *= factor;
 		s->slots[i].weight *= factor;
 	}
@@ -158,7 +153,7 @@ static uint32_t list_cells(const struct sums *s, struct sum *list)
 {
 	uint32_t nr = 0;
 
-	for (uint64_t i = 0; i < slots_nr(s); i++)
+	for (uint32_t i = 0; i < s->nr_slots; i++)
 		if (s->slots[i].key)
 			list[nr++] = s->slots[i];
 	return nr;
@@ -1632,7 +1627,7 @@ static int list_sums(const struct sums *s, double factor, struct history_cell **
 	*out = list;
 	if (!list)
 		return -ENOMEM;
-	for (uint64_t i = 0; s->slots && i <= s->mask; i++) {
+	for (uint32_t i = 0; i < s->nr_slots; i++) {
 		const struct sum *sum = &s->slots[i];
 
 		/* Leave out counts that faded to nothing; CPU time has no samples. */
@@ -1729,7 +1724,7 @@ static int remap_keys(struct sums *s, const struct history_ids *ids,
 	sums_init(&next);
 	if (sums_reserve(&next, s->nr))
 		return -ENOMEM;
-	for (uint64_t i = 0; s->slots && i <= s->mask; i++) {
+	for (uint32_t i = 0; i < s->nr_slots; i++) {
 		uint64_t key = s->slots[i].key;
 		uint32_t stack = tables_count_key_stack(key), of = tables_count_key_task(key);
 

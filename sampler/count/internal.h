@@ -73,7 +73,7 @@ struct sum {
 
 struct sums {
 	struct sum *slots; /* NULL: none yet */
-	uint32_t mask;	   /* number of slots - 1 */
+	uint32_t nr_slots;
 	uint32_t nr;
 };
 
