@@ -57,8 +57,9 @@ static uint32_t points_task(const struct assemble_input *in, uint32_t id)
 /* Return the innermost place of a stack; PLACE_NONE: it has none. */
 static uint32_t points_place(const struct assemble_input *in, uint32_t stack)
 {
+	struct stacks_room room;
 	uint32_t nr = 0;
-	const uint32_t *places = stacks_at(in->stacks, stack, &nr);
+	const uint32_t *places = stacks_at(in->stacks, stack, &room, &nr);
 
 	return places && nr ? places[0] : PLACE_NONE;
 }
@@ -133,8 +134,9 @@ static bool annotate_is_instance(const struct assemble_input *in, const struct p
 /* Return the innermost place of @function in a stack; PLACE_NONE: it has none. */
 static uint32_t place_in(const struct assemble_input *in, uint32_t stack, uint32_t function)
 {
+	struct stacks_room room;
 	uint32_t nr = 0;
-	const uint32_t *places = stacks_at(in->stacks, stack, &nr);
+	const uint32_t *places = stacks_at(in->stacks, stack, &room, &nr);
 
 	for (uint32_t i = 0; places && i < nr; i++)
 		if (is_function(places_at(in->places, places[i]), function))
@@ -344,8 +346,9 @@ struct found {
 static bool find(const struct assemble_input *in, uint32_t id, uint32_t function,
 		 struct found *found)
 {
+	struct stacks_room room;
 	uint32_t nr = 0, nr_frames;
-	const uint32_t *places = stacks_at(in->stacks, id, &nr);
+	const uint32_t *places = stacks_at(in->stacks, id, &room, &nr);
 	enum assemble_frame frame, inner = ASSEMBLE_OTHER;
 
 	found->own = true;

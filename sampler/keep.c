@@ -813,7 +813,8 @@ static bool add_functions(struct keep *k, const struct assemble_input *in, uint3
 static bool put_stack(struct keep *k, const struct assemble_input *in, uint32_t id)
 {
 	uint32_t list[KEEPFILE_DEPTH_MAX], nr = 0, nr_places = 0;
-	const uint32_t *places = stacks_at(in->stacks, id, &nr_places);
+	struct stacks_room room;
+	const uint32_t *places = stacks_at(in->stacks, id, &room, &nr_places);
 	bool named = true;
 
 	for (uint32_t i = 0; places && i < nr_places; i++)
@@ -857,8 +858,9 @@ static void put_slice(struct keep *k, const struct keep_input *in, const struct 
 /* Report whether all places of a stack have a name. */
 static bool is_named(const struct assemble_input *in, uint32_t id)
 {
+	struct stacks_room room;
 	uint32_t nr = 0;
-	const uint32_t *places = stacks_at(in->stacks, id, &nr);
+	const uint32_t *places = stacks_at(in->stacks, id, &room, &nr);
 
 	for (uint32_t i = 0; places && i < nr; i++) {
 		const struct place *place = places_at(in->places, places[i]);

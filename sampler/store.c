@@ -49,11 +49,14 @@
 #define HALF_LIFE_NS   10000000000ULL
 #define STACKS_MAX     (1u << 20)
 #define MEMORY_MAX     ((size_t)128 << 20)
-#define MEMORY_LIVE    ((size_t)32 << 20)
-#define MEMORY_PER_CPU ((size_t)1 << 20)
+#define MEMORY_LIVE    ((size_t)16 << 20)
+#define MEMORY_PER_CPU ((size_t)512 << 10)
 
-/* Four stacks of 30 frames: the window takes a quarter of the memory in new tables. */
-#define MEMORY_PER_SAMPLE 640
+/*
+ * Four stacks of 30 frames, most of them shared: the window takes a quarter of the memory in new
+ * tables.
+ */
+#define MEMORY_PER_SAMPLE 320
 
 #define TASKS_RENEWED (1u << 15)
 #define TASKS_APART   (1u << 12)
@@ -403,8 +406,9 @@ static const uint32_t *move_places(const uint32_t *places, uint32_t nr, struct m
 static uint32_t intern_moved(struct move *move, uint32_t stack)
 {
 	struct stacks *to = move->to->stacks;
+	struct stacks_room room;
 	uint32_t nr, id;
-	const uint32_t *places = stacks_at(move->from->stacks, stack, &nr);
+	const uint32_t *places = stacks_at(move->from->stacks, stack, &room, &nr);
 
 	if (!places || !nr || stacks_nr(to) > move->caps->stacks / 8 * 5 ||
 	    stacks_used(to) > move->caps->memory / 8 * 5)

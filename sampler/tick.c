@@ -657,12 +657,13 @@ static bool at_place(const struct trap *t, const struct assemble_input *in, uint
 static bool in_stack(const struct trap *t, const struct assemble_input *in, uint32_t stack)
 {
 	bool self = t->rule.subject == TRAP_SELF;
+	struct stacks_room room;
 	const uint32_t *places;
 	uint32_t nr = 0;
 
 	if (!t->functions.any || stack == STACK_NONE)
 		return false;
-	places = stacks_at(in->stacks, stack, &nr);
+	places = stacks_at(in->stacks, stack, &room, &nr);
 	for (uint32_t i = 0; places && i < (self ? MIN(nr, 1u) : nr); i++)
 		if (at_place(t, in, places[i], self))
 			return true;

@@ -97,8 +97,17 @@ void stacks_free(struct stacks *s);
 int stacks_begin_small(struct stacks *s);
 /* Return the id of the stack, inserted if new; STACK_NONE: table or memory is full. */
 uint32_t stacks_intern(struct stacks *s, const uint32_t *places, uint32_t nr);
-/* Return the places of a stack, borrowed for the life of the table; NULL while it is inserted. */
-const uint32_t *stacks_at(const struct stacks *s, uint32_t id, uint32_t *nr);
+/* Room for the places of one stack. */
+struct stacks_room {
+	uint32_t places[STACKS_PLACES_MAX];
+};
+
+/*
+ * Return the places of a stack, of the table or in @room: as long as both are there. NULL while it
+ * is inserted.
+ */
+const uint32_t *stacks_at(const struct stacks *s, uint32_t id, struct stacks_room *room,
+			  uint32_t *nr);
 uint32_t stacks_nr(const struct stacks *s);
 /* Return a number, from 1, that no other table of the process has; its address another may get. */
 uint32_t stacks_serial(const struct stacks *s);

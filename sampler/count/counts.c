@@ -423,9 +423,15 @@ void counts_set_tick(struct counts *c, uint32_t tick)
 /*
  * Stacks: entries in chunks, their places in an arena of words.
  *
+ * A stack is one record of the arena: a head, and its places, innermost first. Most stacks have
+ * their outer frames in common with an earlier one, and name its record instead: {head, the
+ * other one, inner places...}; two thirds of the words are saved so. The longest such record is
+ * found by hashes of the outer places in steps of TAIL_STEP (struct stacks.tails): a hint, compared
+ * place by place. Two threads that put a hint at the same time lose one, and words.
+ *
  * Runs on: sampler threads; stacks_grow() on the builder, which alone makes
- * chunks. Invariant: a stack is in one arena chunk as {nr, places...} and never moves; an entry
- * with NULL words was never completed.
+ * chunks. Invariant: a record is in one arena chunk, complete before its entry or a hint names it,
+ * and never changes or moves; it names earlier records only; an entry of 0 was never completed.
  */
 
 #define ENTRY_BITS  14
@@ -436,23 +442,37 @@ void counts_set_tick(struct counts *c, uint32_t tick)
 /* Minimum reserve for the next tick: unwritten memory is not resident. */
 #define AHEAD_STACKS (1u << 16)
 
-#define AHEAD_WORDS (1u << 22)
-#define MEMORY_MAX  (16ULL << 30)
+#define AHEAD_WORDS (1u << 20)
+
+#define CHUNK_BITS_MIN 11 /* a stack, and part of a second one */
+#define CHUNK_BITS_MAX 18
+#define MEMORY_MAX     (8ULL << 30) /* places of words have 32 bits */
+
+/* Outer places are looked for in steps of that many, and shared from one step on. */
+#define TAIL_STEP 4u
+
+/* Hints: more are overwritten. */
+#define TAILS_MAX (1u << 15)
+
+/* Records that a stack is in, at most: each may be a cache line. */
+#define DEPTH_MAX 8u
+
+/* Bits of a head: number of places; of these in this record; its depth, 0: it names no other. */
+#define HEAD_BITS  11
+#define HEAD_OWN   HEAD_BITS
+#define HEAD_DEPTH (2 * HEAD_BITS)
+
+_Static_assert(STACKS_PLACES_MAX < 1u << HEAD_BITS, "bits of a head");
 
 struct entry {
-	_Atomic(const uint32_t *) words; /* nr, then the places, innermost first */
-};
-
-struct word_chunk {
-	uint32_t *words;
-	atomic_uint used;
+	atomic_uint at; /* the place of its record in the arena, in words, + 1; 0: none */
 };
 
 struct stacks {
 	struct intern intern;
 	uint32_t serial;
 	uint64_t max_memory;
-	uint32_t chunk_words; /* words in an arena chunk */
+	uint32_t chunk_bits; /* an arena chunk has 1 << chunk_bits words */
 	uint32_t max_entry_chunks, max_word_chunks;
 	uint32_t nr_entry_chunks; /* builder only */
 	uint32_t nr_before;	  /* stacks and words at the last stacks_grow() */
@@ -460,7 +480,10 @@ struct stacks {
 	atomic_uint crowded_at;		/* stacks and words at which to wake the builder: */
 	_Atomic uint64_t crowded_words; /* relaxed: hints */
 	_Atomic(struct entry *) *entries;
-	struct word_chunk *chunks;
+	uint32_t **chunks; /* of words; apart from the used words, which change all the time */
+	atomic_uint *used;
+	atomic_uint *tails; /* by the hash of outer places: a record that has them, as entry.at */
+	uint32_t tails_mask;
 	atomic_uint nr_word_chunks;		 /* release by the builder */
 	_Alignas(CACHELINE) atomic_uint current; /* the arena chunk being filled */
 };
@@ -497,35 +520,155 @@ static struct entry *entry(const struct stacks *s, uint32_t id)
 	return chunk ? &chunk[id & (ENTRY_CHUNK - 1)] : NULL;
 }
 
+static uint32_t chunk_words(const struct stacks *s)
+{
+	return 1u << s->chunk_bits;
+}
+
+static uint32_t *words_at(const struct stacks *s, uint32_t at)
+{
+	return s->chunks[at >> s->chunk_bits] + (at & (chunk_words(s) - 1));
+}
+
+/* A part of a stack: of one record. */
+struct part {
+	const uint32_t *record;
+	const uint32_t *places;
+	uint32_t nr;
+	uint32_t left; /* outer places behind them, in the next record */
+};
+
+static uint32_t head_nr(const uint32_t *record)
+{
+	return *record & ((1u << HEAD_BITS) - 1);
+}
+
+static uint32_t head_own(const uint32_t *record)
+{
+	return *record >> HEAD_OWN & ((1u << HEAD_BITS) - 1);
+}
+
+static uint32_t head_depth(const uint32_t *record)
+{
+	return *record >> HEAD_DEPTH;
+}
+
+/* Return the first part of the outer @left places of @record. */
+static struct part part_of(const uint32_t *record, uint32_t left)
+{
+	uint32_t own = head_own(record), skip = head_nr(record) - left;
+
+	assert(left <= head_nr(record) && skip <= own);
+	return (struct part){ record, record + 1 + (head_depth(record) > 0) + skip, own - skip,
+			      left - (own - skip) };
+}
+
+static struct part next_part(const struct stacks *s, const struct part *p)
+{
+	return part_of(words_at(s, p->record[1] - 1), p->left);
+}
+
+/* Return whether the outer @nr places of @record are @places. */
+static bool has_tail(const struct stacks *s, const uint32_t *record, const uint32_t *places,
+		     uint32_t nr)
+{
+	struct part p = part_of(record, nr);
+
+	while (!memcmp(places, p.places, p.nr * sizeof(*places))) {
+		if (!p.left)
+			return true;
+		places += p.nr;
+		p = next_part(s, &p);
+	}
+	return false;
+}
+
 static bool same(const void *store, uint32_t id, const void *key)
 {
 	const struct entry *e = entry(store, id);
 	const struct stacks_key *k = key;
 	/* Relaxed: the slot that led here was acquired. */
-	const uint32_t *words = atomic_load_explicit(&e->words, memory_order_relaxed);
+	unsigned int at = atomic_load_explicit(&e->at, memory_order_relaxed);
+	const uint32_t *record = words_at(store, at - 1);
 
-	return words[0] == k->nr && !memcmp(words + 1, k->places, k->nr * sizeof(*words));
+	return head_nr(record) == k->nr && has_tail(store, record, k->places, k->nr);
 }
 
-/* Claim @nr words of the current arena chunk, or of the next one if it exists. */
-static uint32_t *words_claim(struct stacks *s, uint32_t nr)
+/* The outer places that a new stack has in common with an earlier one. */
+struct tail {
+	uint32_t nr;	/* 0: none */
+	uint32_t at;	/* the record that has the innermost of them, as entry.at */
+	uint32_t depth; /* of the new record */
+	uint32_t nr_slots;
+	uint32_t slots[STACKS_PLACES_MAX / TAIL_STEP]; /* in s->tails, of 4, 8, ... places */
+};
+
+/* Try the hint for the outer @nr places of @k. */
+static bool try_tail(const struct stacks *s, const struct stacks_key *k, uint32_t nr,
+		     struct tail *tail)
+{
+	/* Acquire: the record; pairs with the release in put_hints(). */
+	uint32_t at = atomic_load_explicit(&s->tails[tail->slots[nr / TAIL_STEP - 1]],
+					   memory_order_acquire);
+	const uint32_t *record = at ? words_at(s, at - 1) : NULL;
+
+	if (!record || head_nr(record) < nr)
+		return false;
+	/* The record that has the first one of them. */
+	while (head_nr(record) - nr >= head_own(record)) {
+		at = record[1];
+		record = words_at(s, at - 1);
+	}
+	if (head_depth(record) + 1 == DEPTH_MAX || !has_tail(s, record, k->places + k->nr - nr, nr))
+		return false;
+	tail->nr = nr;
+	tail->at = at;
+	tail->depth = head_depth(record) + 1;
+	return true;
+}
+
+static void find_tail(const struct stacks *s, const struct stacks_key *k, struct tail *tail)
+{
+	uint64_t hash = s->intern.secret.k0, factor = s->intern.secret.k1;
+	uint32_t nr;
+
+	tail->nr = tail->at = tail->depth = 0;
+	tail->nr_slots = k->nr / TAIL_STEP;
+	for (nr = 1; nr <= tail->nr_slots * TAIL_STEP; nr++) {
+		hash = ((hash << 29 | hash >> 35) ^ k->places[k->nr - nr]) * factor;
+		if (nr % TAIL_STEP == 0)
+			tail->slots[nr / TAIL_STEP - 1] = (uint32_t)(hash >> 32) & s->tails_mask;
+	}
+	for (nr = tail->nr_slots; nr && !try_tail(s, k, nr * TAIL_STEP, tail);)
+		nr--;
+}
+
+/* Name the record @at for the outer places that it is the first to have. */
+static void put_hints(struct stacks *s, const struct tail *tail, uint32_t at)
+{
+	for (uint32_t i = tail->nr / TAIL_STEP; i < tail->nr_slots; i++)
+		/* Release: the record; pairs with the acquire in try_tail(). */
+		atomic_store_explicit(&s->tails[tail->slots[i]], at, memory_order_release);
+}
+
+/* Claim @nr words of the current arena chunk, or of the next one if it exists: as entry.at. */
+static uint32_t words_claim(struct stacks *s, uint32_t nr)
 {
 	/* Acquire: the chunk's pointer, through the thread that moved on to it. */
 	unsigned int at = atomic_load_explicit(&s->current, memory_order_acquire);
 
 	for (;;) {
-		struct word_chunk *c = &s->chunks[at];
-		unsigned int used = atomic_load_explicit(&c->used, memory_order_relaxed);
+		unsigned int used = atomic_load_explicit(&s->used[at], memory_order_relaxed);
 
-		while (used + nr <= s->chunk_words)
+		while (used + nr <= chunk_words(s))
 			/* Relaxed: the words are published with the entry. */
-			if (atomic_compare_exchange_weak_explicit(&c->used, &used, used + nr,
+			if (atomic_compare_exchange_weak_explicit(&s->used[at], &used, used + nr,
 								  memory_order_relaxed,
 								  memory_order_relaxed))
-				return c->words + used;
+				return (at << s->chunk_bits) + used + 1;
 		/* Acquire: pairs with the release in words_add(). */
 		if (at + 1 >= atomic_load_explicit(&s->nr_word_chunks, memory_order_acquire))
-			return NULL;
+			return 0;
 		if (atomic_compare_exchange_strong_explicit(&s->current, &at, at + 1,
 							    memory_order_acq_rel,
 							    memory_order_acquire))
@@ -539,10 +682,10 @@ static bool room(const void *store, uint32_t id, const void *key)
 	const struct stacks_key *k = key;
 	/* As in words_claim(), which has the last word. */
 	unsigned int at = atomic_load_explicit(&s->current, memory_order_acquire);
-	unsigned int used = atomic_load_explicit(&s->chunks[at].used, memory_order_relaxed);
+	unsigned int used = atomic_load_explicit(&s->used[at], memory_order_relaxed);
 
 	return entry(s, id) &&
-	       (used + k->nr + 1 <= s->chunk_words ||
+	       (used + k->nr + 1 <= chunk_words(s) ||
 		at + 1 < atomic_load_explicit(&s->nr_word_chunks, memory_order_relaxed));
 }
 
@@ -550,14 +693,25 @@ static bool write_stack(void *store, uint32_t id, const void *key)
 {
 	struct entry *e = entry(store, id);
 	const struct stacks_key *k = key;
-	uint32_t *words = e ? words_claim(store, k->nr + 1) : NULL;
+	uint32_t at, own, *words;
+	struct tail tail;
 
-	if (!words)
+	if (!e)
 		return false;
-	words[0] = k->nr;
-	memcpy(words + 1, k->places, k->nr * sizeof(*words));
+	find_tail(store, k, &tail);
+	own = k->nr - tail.nr;
+	/* Never more words than room() has seen: a tail has more than the word that names it. */
+	at = words_claim(store, 1 + (tail.nr > 0) + own);
+	if (!at)
+		return false;
+	words = words_at(store, at - 1);
+	*words++ = k->nr | own << HEAD_OWN | tail.depth << HEAD_DEPTH;
+	if (tail.nr)
+		*words++ = tail.at;
+	memcpy(words, k->places, own * sizeof(*words));
 	/* Release: the stack is complete; pairs with the acquire in stacks_at(). */
-	atomic_store_explicit(&e->words, words, memory_order_release);
+	atomic_store_explicit(&e->at, at, memory_order_release);
+	put_hints(store, &tail, at);
 	return true;
 }
 
@@ -570,7 +724,7 @@ static size_t entries_size(void)
 
 static size_t words_size(const struct stacks *s)
 {
-	return s->chunk_words * sizeof(uint32_t);
+	return chunk_words(s) * sizeof(uint32_t);
 }
 
 static int entries_add(struct stacks *s)
@@ -596,7 +750,7 @@ static int words_add(struct stacks *s)
 
 	if (!words)
 		return -ENOMEM;
-	s->chunks[nr].words = words;
+	s->chunks[nr] = words;
 	/* Release: the chunk's pointer; pairs with the acquire in words_claim(). */
 	atomic_store_explicit(&s->nr_word_chunks, nr + 1, memory_order_release);
 	return 0;
@@ -605,12 +759,17 @@ static int words_add(struct stacks *s)
 /* Allocate the directories and the first chunks of each kind. */
 static int stacks_init(struct stacks *s, uint32_t max_stacks)
 {
-	s->chunk_words = MAX(MIN(s->max_memory / 256, 1u << 18), 2u * (STACKS_PLACES_MAX + 1));
+	for (s->chunk_bits = CHUNK_BITS_MIN;
+	     s->chunk_bits < CHUNK_BITS_MAX && 2ULL << s->chunk_bits <= s->max_memory / 256;)
+		s->chunk_bits++;
+	s->tails_mask = MIN(chunk_words(s), TAILS_MAX) - 1;
 	s->max_entry_chunks = (max_stacks + ENTRY_CHUNK - 1) / ENTRY_CHUNK;
 	s->max_word_chunks = s->max_memory / words_size(s) + 1;
 	s->entries = calloc(s->max_entry_chunks, sizeof(*s->entries));
 	s->chunks = calloc(s->max_word_chunks, sizeof(*s->chunks));
-	if (!s->entries || !s->chunks || entries_add(s) || words_add(s))
+	s->used = calloc(s->max_word_chunks, sizeof(*s->used));
+	s->tails = alloc_sparse((s->tails_mask + 1) * sizeof(*s->tails));
+	if (!s->entries || !s->chunks || !s->used || !s->tails || entries_add(s) || words_add(s))
 		return -ENOMEM;
 	return intern_init(&s->intern,
 			   (uint32_t)MIN(MIN(SLOTS_FIRST, 2 * max_stacks), s->max_memory / 64),
@@ -660,10 +819,12 @@ void stacks_free(struct stacks *s)
 		free_sparse(atomic_load_explicit(&s->entries[i], memory_order_relaxed),
 			    entries_size());
 	for (uint32_t i = 0; i < nr_word_chunks(s); i++)
-		free_sparse(s->chunks[i].words, words_size(s));
+		free_sparse(s->chunks[i], words_size(s));
 	intern_fini(&s->intern);
+	free_sparse(s->tails, (s->tails_mask + 1) * sizeof(*s->tails));
 	free(s->entries);
 	free(s->chunks);
+	free(s->used);
 	free(s);
 }
 
@@ -678,14 +839,38 @@ uint32_t stacks_intern(struct stacks *s, const uint32_t *places, uint32_t nr)
 			  &key);
 }
 
-const uint32_t *stacks_at(const struct stacks *s, uint32_t id, uint32_t *nr)
+/* As memcpy(3), which costs more for the few places of a part. */
+static void copy_few(uint32_t *to, const uint32_t *from, uint32_t nr)
+{
+	for (; nr >= 4; nr -= 4, to += 4, from += 4)
+		memcpy(to, from, 4 * sizeof(*to));
+	if (nr & 2)
+		memcpy(to, from, 2 * sizeof(*to));
+	if (nr & 1)
+		to[nr - 1] = from[nr - 1];
+}
+
+const uint32_t *stacks_at(const struct stacks *s, uint32_t id, struct stacks_room *room,
+			  uint32_t *nr)
 {
 	const struct entry *e = id < s->intern.max_ids ? entry(s, id) : NULL;
 	/* Acquire: the places; pairs with the release in write_stack(). */
-	const uint32_t *words = e ? atomic_load_explicit(&e->words, memory_order_acquire) : NULL;
+	unsigned int at = e ? atomic_load_explicit(&e->at, memory_order_acquire) : 0;
+	struct part p;
 
-	*nr = words ? words[0] : 0;
-	return words ? words + 1 : NULL;
+	*nr = 0;
+	if (!at)
+		return NULL;
+	*nr = head_nr(words_at(s, at - 1));
+	p = part_of(words_at(s, at - 1), *nr);
+	if (!p.left)
+		return p.places;
+	for (uint32_t *out = room->places;; p = next_part(s, &p)) {
+		copy_few(out, p.places, p.nr);
+		out += p.nr;
+		if (!p.left)
+			return room->places;
+	}
 }
 
 uint32_t stacks_nr(const struct stacks *s)
@@ -701,8 +886,10 @@ uint32_t stacks_serial(const struct stacks *s)
 static size_t stacks_memory(const struct stacks *s)
 {
 	return sizeof(*s) + s->max_entry_chunks * sizeof(*s->entries) +
-	       s->max_word_chunks * sizeof(*s->chunks) + intern_memory(&s->intern) +
-	       s->nr_entry_chunks * entries_size() + nr_word_chunks(s) * words_size(s);
+	       (s->tails_mask + 1) * sizeof(*s->tails) +
+	       s->max_word_chunks * (sizeof(*s->chunks) + sizeof(*s->used)) +
+	       intern_memory(&s->intern) + s->nr_entry_chunks * entries_size() +
+	       nr_word_chunks(s) * words_size(s);
 }
 
 static bool fits(const struct stacks *s, size_t size)
@@ -715,8 +902,8 @@ static uint64_t words_used(const struct stacks *s)
 {
 	unsigned int at = atomic_load_explicit(&s->current, memory_order_relaxed);
 
-	return (uint64_t)at * s->chunk_words +
-	       atomic_load_explicit(&s->chunks[at].used, memory_order_relaxed);
+	return (uint64_t)at * chunk_words(s) +
+	       atomic_load_explicit(&s->used[at], memory_order_relaxed);
 }
 
 size_t stacks_used(const struct stacks *s)
@@ -736,7 +923,7 @@ static void chunks_add(struct stacks *s, uint64_t nr, uint64_t words)
 		    (uint64_t)s->nr_entry_chunks * ENTRY_CHUNK < nr && fits(s, entries_size()))
 			more |= !entries_add(s);
 		if (nr_word_chunks(s) < s->max_word_chunks &&
-		    (uint64_t)nr_word_chunks(s) * s->chunk_words < words && fits(s, words_size(s)))
+		    (uint64_t)nr_word_chunks(s) * chunk_words(s) < words && fits(s, words_size(s)))
 			more |= !words_add(s);
 	}
 }
@@ -786,7 +973,7 @@ bool stacks_grow(struct stacks *s)
 	chunks_add(s, nr + MAX((uint64_t)AHEAD_STACKS, 2 * stacks_tick),
 		   words + MAX((uint64_t)AHEAD_WORDS, 2 * words_tick));
 	room_stacks = MIN((uint64_t)s->nr_entry_chunks * ENTRY_CHUNK, s->intern.max_ids) - nr;
-	room_words = (uint64_t)nr_word_chunks(s) * s->chunk_words - words;
+	room_words = (uint64_t)nr_word_chunks(s) * chunk_words(s) - words;
 	stacks_set_crowded(s, nr, words, room_stacks, room_words);
 	return room_stacks > stacks_tick && room_words > words_tick + STACKS_PLACES_MAX &&
 	       !is_full(s, room_stacks, room_words) && !intern_growth(&s->intern);

@@ -313,10 +313,11 @@ struct left_out {
 	bool script, interpreter; /* with the code of its compiler */
 };
 
-/* Return the places of stack @id; none for newer ids. */
-static const uint32_t *places_of(const struct assemble_work *w, uint64_t id, uint32_t *nr)
+/* Return the places of stack @id, perhaps in @room; none for newer ids. */
+static const uint32_t *places_of(const struct assemble_work *w, uint64_t id,
+				 struct stacks_room *room, uint32_t *nr)
 {
-	return stacks_at(w->in->stacks, id < w->stacks.nr ? (uint32_t)id : STACK_NONE, nr);
+	return stacks_at(w->in->stacks, id < w->stacks.nr ? (uint32_t)id : STACK_NONE, room, nr);
 }
 
 /*
@@ -507,6 +508,7 @@ static int lay_out_stacks(struct assemble_work *w, uint64_t *nr_frames)
 	*nr_frames = 0;
 	for (uint64_t id = 0; id <= w->stacks.nr; id++) {
 		struct profile_stack *stack;
+		struct stacks_room room;
 		const uint32_t *places;
 		uint32_t nr;
 
@@ -514,7 +516,7 @@ static int lay_out_stacks(struct assemble_work *w, uint64_t *nr_frames)
 			continue;
 		stack = &w->p->stacks[w->stacks.of[id] - 1];
 		stack->first = (uint32_t)*nr_frames;
-		places = places_of(w, id, &nr);
+		places = places_of(w, id, &room, &nr);
 		if (places && lay_out_stack(w, stack, places, nr))
 			return -ENOMEM;
 		*nr_frames += stack->nr;
@@ -565,13 +567,14 @@ static int assemble_stacks(struct assemble_work *w)
 		return -ENOMEM;
 	for (uint64_t id = 0; id <= w->stacks.nr; id++) {
 		const struct profile_stack *stack;
+		struct stacks_room room;
 		const uint32_t *places;
 		uint32_t nr;
 
 		if (!w->stacks.of[id])
 			continue;
 		stack = &p->stacks[w->stacks.of[id] - 1];
-		places = places_of(w, id, &nr);
+		places = places_of(w, id, &room, &nr);
 		/* A stack completed after the frames were counted has none. */
 		if (places && stack->nr)
 			put_stack(w, stack->first, places, nr);
@@ -1460,6 +1463,7 @@ static bool has_place(struct strip_filter *f, const struct assemble_input *in, u
 
 static bool has_stack(struct strip_filter *f, const struct assemble_input *in, uint32_t id)
 {
+	struct stacks_room room;
 	const uint32_t *places;
 	uint32_t nr;
 
@@ -1467,7 +1471,7 @@ static bool has_stack(struct strip_filter *f, const struct assemble_input *in, u
 		return false;
 	if (f->stacks[id] != UNKNOWN)
 		return f->stacks[id] == YES;
-	places = stacks_at(in->stacks, id, &nr);
+	places = stacks_at(in->stacks, id, &room, &nr);
 	f->stacks[id] = NO;
 	for (uint32_t i = 0; places && i < nr && f->stacks[id] == NO; i++)
 		if (has_place(f, in, places[i]))

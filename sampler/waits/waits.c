@@ -977,8 +977,10 @@ static void waits_set_process(struct waits *w, struct wait_task *task, pid_t pid
 /* Report whether the callers of a wait are not known: it has a kind alone, or the mark. */
 static bool waits_is_cut(const struct waits_tables *t, uint32_t stack)
 {
+	struct stacks_room room;
 	uint32_t nr = 0;
-	const uint32_t *places = stack == STACK_NONE ? NULL : stacks_at(t->stacks, stack, &nr);
+	const uint32_t *places = stack == STACK_NONE ? NULL
+						     : stacks_at(t->stacks, stack, &room, &nr);
 
 	if (!places || !nr)
 		return true;
@@ -989,8 +991,10 @@ static bool waits_is_cut(const struct waits_tables *t, uint32_t stack)
 static uint32_t waits_stack_of_kind(struct waits *w, const struct waits_tables *t, uint32_t stack,
 				    enum wait_kind kind)
 {
+	struct stacks_room room;
 	uint32_t nr = 0;
-	const uint32_t *places = stack == STACK_NONE ? NULL : stacks_at(t->stacks, stack, &nr);
+	const uint32_t *places = stack == STACK_NONE ? NULL
+						     : stacks_at(t->stacks, stack, &room, &nr);
 
 	assert((unsigned int)kind < WAIT_NR);
 	if (places && nr)
@@ -1004,8 +1008,10 @@ static uint32_t waits_stack_of_kind(struct waits *w, const struct waits_tables *
 /* Intern @stack as one of a long wait. A known kind, found in /proc, remains its second frame. */
 static uint32_t stack_of_long(struct waits *w, const struct waits_tables *t, uint32_t stack)
 {
+	struct stacks_room room;
 	uint32_t nr = 0;
-	const uint32_t *places = stack == STACK_NONE ? NULL : stacks_at(t->stacks, stack, &nr);
+	const uint32_t *places = stack == STACK_NONE ? NULL
+						     : stacks_at(t->stacks, stack, &room, &nr);
 	bool known = nr && places[0] != t->kinds[WAIT_ASLEEP];
 
 	if (!places || !nr || nr + known > STACKS_PLACES_MAX)
@@ -1498,12 +1504,13 @@ static void set_kind(struct wait_task *task, uint32_t stack, uint64_t time_ns)
 /* Report whether a stack that a look found is better than the one of the switch. */
 static bool is_better(const struct waits_tables *t, uint32_t found, uint32_t was)
 {
+	struct stacks_room room;
 	uint32_t nr = 0, nr_was = 0;
 
 	if (was == STACK_NONE || !waits_is_cut(t, found))
 		return true;
-	stacks_at(t->stacks, found, &nr);
-	stacks_at(t->stacks, was, &nr_was);
+	stacks_at(t->stacks, found, &room, &nr);
+	stacks_at(t->stacks, was, &room, &nr_was);
 	return nr > nr_was;
 }
 

@@ -169,8 +169,9 @@ static void check(const struct store *s, enum profile_window window, uint32_t nr
 	assert_int_equal(history_get(s->history, window, &counts, &nr, &covers), 0);
 	assert_int_equal(nr, nr_stacks);
 	for (uint32_t i = 0; i < nr; i++) {
+		struct stacks_room room;
 		uint32_t len;
-		const uint32_t *places = stacks_at(s->stacks, counts[i].stack, &len);
+		const uint32_t *places = stacks_at(s->stacks, counts[i].stack, &room, &len);
 
 		assert_non_null(places);
 		assert_int_equal(len, 3);
@@ -537,8 +538,9 @@ static double sum_of_places(const struct store *s)
 
 	assert_int_equal(history_get(s->history, PROFILE_TOTAL, &counts, &nr, &covers), 0);
 	for (uint32_t i = 0; i < nr; i++) {
+		struct stacks_room room;
 		uint32_t len;
-		const uint32_t *places = stacks_at(s->stacks, counts[i].stack, &len);
+		const uint32_t *places = stacks_at(s->stacks, counts[i].stack, &room, &len);
 
 		assert_int_equal(len, 2);
 		assert_true(places_at(s->places, places[0])->offset ==

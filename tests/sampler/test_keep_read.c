@@ -259,8 +259,9 @@ static uint64_t samples_of(const struct fixture *f, const char *name)
 		struct count c;
 
 		for (slice_read_begin(&r, slices_at(slices, i)); slice_read(&r, &c);) {
+			struct stacks_room room;
 			uint32_t nr;
-			const uint32_t *places = stacks_at(f->st.stacks, c.stack, &nr);
+			const uint32_t *places = stacks_at(f->st.stacks, c.stack, &room, &nr);
 			const struct place *place = places_at(f->st.places, places[0]);
 			const struct symbol *s =
 				symbols_at(f->st.symbols, atomic_load(&place->symbol));

@@ -119,8 +119,9 @@ struct totals {
 /* Read the stack behind a cell; false unless it is one of ours, whole. */
 static bool count_key_of(const struct stress *st, const struct count *c, uint32_t *key)
 {
+	struct stacks_room room;
 	uint32_t nr;
-	const uint32_t *places = stacks_at(st->stacks, c->stack, &nr);
+	const uint32_t *places = stacks_at(st->stacks, c->stack, &room, &nr);
 	const struct place *first = places && nr ? places_at(st->places, places[0]) : NULL;
 
 	if (!first || first->offset >= NR_KEYS || depth(first->offset) != nr)

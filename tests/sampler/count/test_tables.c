@@ -17,8 +17,9 @@ static void make_stack(uint32_t *places, uint32_t nr, uint32_t seed)
 
 static bool holds(const struct stacks *s, uint32_t id, const uint32_t *places, uint32_t nr)
 {
+	struct stacks_room room;
 	uint32_t found;
-	const uint32_t *at = stacks_at(s, id, &found);
+	const uint32_t *at = stacks_at(s, id, &room, &found);
 
 	return at && found == nr && !memcmp(at, places, nr * sizeof(*places));
 }
@@ -26,6 +27,7 @@ static bool holds(const struct stacks *s, uint32_t id, const uint32_t *places, u
 TEST(test_stack_identity)
 {
 	uint32_t a[] = { 1, 2, 3 }, b[] = { 1, 2 }, c[] = { 3, 2, 1 }, d[] = { 1, 2, 4 }, nr;
+	struct stacks_room room;
 	struct stacks *s;
 
 	assert_int_equal(stacks_new(&s, 1000, 1 << 20), 0);
@@ -39,10 +41,10 @@ TEST(test_stack_identity)
 	assert_int_equal(stacks_intern(s, NULL, 0), 4);
 	assert_int_equal(stacks_nr(s), 6);
 	assert_true(holds(s, 0, a, 3) && holds(s, 1, b, 2) && holds(s, 2, c, 3));
-	assert_non_null(stacks_at(s, 4, &nr));
+	assert_non_null(stacks_at(s, 4, &room, &nr));
 	assert_int_equal(nr, 0);
-	assert_null(stacks_at(s, 6, &nr));
-	assert_null(stacks_at(s, STACK_NONE, &nr));
+	assert_null(stacks_at(s, 6, &room, &nr));
+	assert_null(stacks_at(s, STACK_NONE, &room, &nr));
 	assert_int_equal(nr, 0);
 	stacks_free(s);
 }
@@ -180,6 +182,45 @@ TEST(test_stacks_grow)
 		assert_int_equal(stacks_intern(s, places, i % 40 + 1), i);
 	}
 	assert_int_equal(stacks_nr(s), nr);
+	stacks_free(s);
+}
+
+/* A stack of a program: its places by depth, which the bits of @seed choose between two. */
+static uint32_t make_branches(uint32_t *places, uint32_t seed)
+{
+	uint32_t nr = 1 + (uint32_t)hash_u64(seed) % 60;
+
+	for (uint32_t depth = 0; depth < nr; depth++)
+		places[nr - 1 - depth] = depth * 8 + (seed >> depth / 8 & 3);
+	return nr;
+}
+
+/* Outer frames are stored once; each stack is as it was, also with no frames but shared ones. */
+TEST(test_stacks_share_outer_frames)
+{
+	enum { NR = 30000 };
+	static uint32_t ids[NR];
+	uint32_t places[STACKS_PLACES_MAX], nr, words = 0, deepest = 0;
+	struct stacks *s;
+
+	assert_int_equal(stacks_new(&s, 1u << 20, 64 << 20), 0);
+	for (uint32_t i = 0; i < NR; i++) {
+		uint32_t before = stacks_nr(s);
+
+		nr = make_branches(places, i);
+		ids[i] = stacks_intern(s, places, nr);
+		assert_true(ids[i] != STACK_NONE && holds(s, ids[i], places, nr));
+		words += stacks_nr(s) > before ? nr + 1 : 0;
+		stacks_grow(s);
+	}
+	assert_true(words_used(s) < words / 4);
+	for (uint32_t i = 0; i < NR; i++) {
+		nr = make_branches(places, i);
+		assert_true(holds(s, ids[i], places, nr));
+		assert_int_equal(stacks_intern(s, places, nr), ids[i]);
+		deepest = MAX(deepest, head_depth(words_at(s, entry(s, ids[i])->at - 1)));
+	}
+	assert_true(deepest > 0 && deepest < DEPTH_MAX);
 	stacks_free(s);
 }
 

@@ -101,13 +101,14 @@ static void sample(struct fixture *f, const uint64_t *ips, uint32_t nr)
 /* The stack of the only cell; returns its number of frames, 0: nothing was counted. */
 static uint32_t only_stack(struct fixture *f, const uint32_t **places)
 {
+	static struct stacks_room room;
 	struct count *counts;
 	uint32_t nr, frames = 0;
 
 	assert_int_equal(counts_swap(f->tables.counts, &counts, &nr), 0);
 	assert_true(nr <= 1);
 	if (nr)
-		*places = stacks_at(f->tables.stacks, counts[0].stack, &frames);
+		*places = stacks_at(f->tables.stacks, counts[0].stack, &room, &frames);
 	free(counts);
 	return frames;
 }
@@ -347,6 +348,7 @@ TEST(test_wait_without_root, setup, teardown)
 	struct fixture *f = *state;
 	struct record_sample s = sample_in(PERF_RECORD_MISC_USER, USER_LEAF, deferred, 2);
 	uint32_t *kinds = f->tables.wait_places, nr, stack;
+	struct stacks_room room;
 	const uint32_t *places;
 
 	map_program(f);
@@ -356,14 +358,14 @@ TEST(test_wait_without_root, setup, teardown)
 	kinds[WAIT_CUT] = places_intern(f->tables.places, OBJECT_ID_UNKNOWN, 2);
 	pipeline_resolve(f->pipeline, &s, 1);
 	stack = pipeline_count_wait(f->pipeline, &f->stats, &s, 0);
-	places = stacks_at(f->tables.stacks, stack, &nr);
+	places = stacks_at(f->tables.stacks, stack, &room, &nr);
 	assert_int_equal(nr, 3);
 	assert_int_equal(places[0], kinds[WAIT_ASLEEP]);
 	assert_int_equal(places[2], kinds[WAIT_CUT]);
 	s = sample_in(PERF_RECORD_MISC_KERNEL, LEAF, kernel, 3);
 	pipeline_resolve(f->pipeline, &s, 0);
 	stack = pipeline_count_wait(f->pipeline, &f->stats, &s, 0);
-	places = stacks_at(f->tables.stacks, stack, &nr);
+	places = stacks_at(f->tables.stacks, stack, &room, &nr);
 	assert_int_equal(nr, 3);
 	assert_int_not_equal(places[2], kinds[WAIT_CUT]);
 }

@@ -107,8 +107,9 @@ static uint64_t sum(const struct world *w, uint32_t event, enum wait_kind kind, 
 	uint64_t ns = 0;
 
 	for (uint32_t i = 0; i < w->nr; i++) {
+		struct stacks_room room;
 		uint32_t nr;
-		const uint32_t *places = stacks_at(w->stacks, w->list[i].stack, &nr);
+		const uint32_t *places = stacks_at(w->stacks, w->list[i].stack, &room, &nr);
 
 		assert_non_null(places);
 		if (w->list[i].event != event || (kind && places[0] != 1000u + kind) ||
