@@ -128,7 +128,7 @@ static void check_range(const struct slices *s, const struct moment *all, uint32
 	assert_true(slices_range(s, begin_ns, end_ns, &range));
 	sums_init(&sums);
 	assert_int_equal(slices_sum(s, &range, &sums), 0);
-	for (uint64_t i = 0; sums.slots && i <= sums.mask; i++) {
+	for (uint32_t i = 0; i < sums.nr_slots; i++) {
 		count += sums.slots[i].count;
 		weight += sums.slots[i].weight;
 	}
