@@ -20,14 +20,15 @@
 #include "symbols/base/base.h"
 
 /*
- * Long sums by count: open addressing, never over three quarters full, and grown by an eighth: the
- * sums of a long session are among its largest tables.
+ * Long sums by count: open addressing, never over three quarters full; many are grown by an eighth:
+ * the sums of a long session are among its largest tables.
  *
  * Runs on: the builder. Invariant: the sum over all cells is the sum of all
  * that was ever added (scaled), pruned or not.
  */
 
 #define SLOTS_MIN 64u
+#define SLOTS_FEW (1u << 15) /* from then on they are many */
 #define SLOTS_MAX (1u << 30)
 
 static void sums_init(struct sums *s)
@@ -63,7 +64,7 @@ static int sums_reserve(struct sums *s, uint32_t more)
 
 	assert(fits(s->nr, s->nr_slots));
 	while (!fits((uint64_t)s->nr + more, size))
-		size += size / 8;
+		size += size < SLOTS_FEW ? size : size / 8;
 	if (size == s->nr_slots)
 		return 0;
 	if (size > SLOTS_MAX)
