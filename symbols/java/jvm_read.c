@@ -238,7 +238,8 @@ static bool jvm_read_polls_loops(const struct vmstructs *v, struct remote *r)
 	return value;
 }
 
-/* Of 17, 21 and 25 to 28 frames were compared: make truth-java. */
+/* Of 11, 17, 21 and 25 to 28 frames were compared: make truth-java. */
+#define TRIED_OLD  11
 #define TRIED_FROM 17
 
 /* Return whether this version of Java was never compared with the truth: frames are guesses. */
@@ -248,7 +249,7 @@ static bool jvm_read_is_untried(const struct vmstructs *v, struct remote *r)
 
 	/* A later version may rename what tells that a frame is deoptimised: not tried then. */
 	return v->vm_major == UINT64_MAX || remote_read_u32(r, v->vm_major, &major) ||
-	       major < TRIED_FROM ||
+	       (major < TRIED_FROM && major != TRIED_OLD) ||
 	       (v->deopt_handler == UINT64_MAX && v->deopt_offset == UINT64_MAX);
 }
 

@@ -16,19 +16,37 @@ public class TruthWork {
 		int area();
 	}
 
-	record Square(int side) implements Shape {
+	static final class Square implements Shape {
+		final int side;
+
+		Square(int side) {
+			this.side = side;
+		}
+
 		public int area() {
 			return leaf(side) * side;
 		}
 	}
 
-	record Line(int length) implements Shape {
+	static final class Line implements Shape {
+		final int length;
+
+		Line(int length) {
+			this.length = length;
+		}
+
 		public int area() {
 			return small(length);
 		}
 	}
 
-	record Circle(int radius) implements Shape {
+	static final class Circle implements Shape {
+		final int radius;
+
+		Circle(int radius) {
+			this.radius = radius;
+		}
+
 		public int area() {
 			return 3 * middle(radius);
 		}

@@ -530,10 +530,20 @@ static void read_methods(const char *file)
 		die(path, -errno);
 }
 
+/* Return the bytes of "/1234" at @name: JVMTI of Java 11 has a hash behind classes without a file.
+ */
+static size_t hash_at(const char *name)
+{
+	size_t nr = *name == '/' || *name == '.' ? strspn(name + 1, "0123456789") : 0;
+
+	return nr && (name[nr + 1] == '.' || !name[nr + 1]) ? nr + 1 : 0;
+}
+
 /* Add a line. Names of classes without a file are written in several ways. */
 static void add_name(char *out, size_t *used, const char *name)
 {
-	for (; *name && *used + 2 < JAVA_TEXT_MAX; name++)
+	for (name += hash_at(name); *name && *used + 2 < JAVA_TEXT_MAX;
+	     name++, name += hash_at(name))
 		out[(*used)++] = *name == '/' || *name == '+' ? '.' : *name;
 	if (*used + 2 < JAVA_TEXT_MAX)
 		out[(*used)++] = '\n';

@@ -292,6 +292,8 @@ TEST(test_blind)
 	/* The version. */
 	assert_false(jvm_read_is_untried(&j.vm.vm, &j.remote));
 	vm_major = 11;
+	assert_false(jvm_read_is_untried(&j.vm.vm, &j.remote));
+	vm_major = 16;
 	assert_true(jvm_read_is_untried(&j.vm.vm, &j.remote));
 	vm_major = 27;
 	assert_false(jvm_read_is_untried(&j.vm.vm, &j.remote));
