@@ -847,6 +847,10 @@ struct interpreters {
 /* Large files are read one after another. */
 #define AGAIN_NS 200000000ULL
 
+/* The same after a worker without an answer. */
+#define FAILED_NS  2000000000ULL
+#define FAILED_MAX 3U
+
 #define TRIES_MAX 50U
 
 /* Lend the description of @want out. False: no helper is free. */
@@ -943,14 +947,28 @@ static bool hangs(const struct interpreters_job *job, uint64_t now_ns)
 	return now_ns > since_ns + (asks ? WORKER_NS : DETECT_NS);
 }
 
-/* Start a finished job again that could not have memory yet. True: it runs, or is due later. */
+/*
+ * Return after how long a job is started again that ended with @rc after @tries more ones; 0: it is
+ * not. -EAGAIN: the process is not as far yet. On a busy machine a worker may have no time, or be
+ * killed: that hides no interpreter for good.
+ */
+static uint64_t again_ns(int rc, uint32_t tries)
+{
+	if (rc == -EAGAIN)
+		return tries < TRIES_MAX ? AGAIN_NS : 0;
+	return (rc == -ETIME || rc == -EPIPE || rc == -ENOMEM) && tries < FAILED_MAX ? FAILED_NS
+										     : 0;
+}
+
+/* Start a finished job again that has no answer yet. True: it runs, or is due later. */
 static bool again(struct interpreters *in, struct interpreters_job *job, uint64_t now_ns)
 {
 	struct detect *d = job->detect;
+	uint64_t pause_ns = again_ns(d->rc, job->tries);
 
-	if (d->rc != -EAGAIN || !in->helpers || job->tries == TRIES_MAX)
+	if (!pause_ns || !in->helpers)
 		return false;
-	if (now_ns - job->since_ns < AGAIN_NS || helpers_start(in->helpers, &d->job))
+	if (now_ns - job->since_ns < pause_ns || helpers_start(in->helpers, &d->job))
 		return true;
 	job->tries++;
 	job->since_ns = now_ns;

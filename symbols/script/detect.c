@@ -254,6 +254,9 @@ static void run(struct job *job)
 	struct detect *d = (struct detect *)job;
 
 	atomic_store_explicit(&d->since_ns, time_now_ns(), memory_order_relaxed);
+	/* Of a run before, without an answer. */
+	lang_desc_put(d->desc);
+	d->desc = NULL;
 	d->rc = detect_run(d);
 }
 

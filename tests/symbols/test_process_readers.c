@@ -195,6 +195,22 @@ TEST(test_many_hang)
 	usleep(50000);
 }
 
+/* A worker that had no time, or was killed, hides no interpreter for good. */
+TEST(test_description_again)
+{
+	static const int passing[] = { -ETIME, -EPIPE, -ENOMEM };
+
+	for (size_t i = 0; i < ARRAY_SIZE(passing); i++) {
+		for (uint32_t tries = 0; tries < FAILED_MAX; tries++)
+			assert_true(again_ns(passing[i], tries) > AGAIN_NS);
+		assert_int_equal(again_ns(passing[i], FAILED_MAX), 0);
+	}
+	assert_true(again_ns(-EAGAIN, TRIES_MAX - 1) > 0);
+	assert_int_equal(again_ns(-EAGAIN, TRIES_MAX), 0);
+	assert_int_equal(again_ns(-ENOENT, 0), 0);
+	assert_int_equal(again_ns(0, 0), 0);
+}
+
 /*
  * The description of an interpreter has two seconds without the time that its worker took, which
  * has a limit apart: on a busy machine the process had no names for good.
