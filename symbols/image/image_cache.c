@@ -1309,6 +1309,7 @@ static void backoff_cancelled(struct backoff *d, uint32_t maj, uint32_t min)
 #define QUEUE_NS      200000000ULL   /* large files wait for another one */
 #define GIVE_UP_NS    60000000000ULL /* a slow load is cancelled */
 #define GONE	      "file is gone, or in another mount namespace"
+#define MANAGED	      "start it with the environment DOTNET_ReadyToRun=0 DOTNET_PerfMapEnabled=1"
 #define LOCAL_DISK    "copy it to a local disk"
 #define QUEUED	      "large: waits until other large files are read"
 #define BARRED	      "ended its reader: not read"
@@ -1382,9 +1383,7 @@ static void explain(const struct image_cache *o, struct object *object, int code
 		{ -EBUSY, "changed while it was read", NULL },
 		{ -EINVAL, "not a regular file", NULL },
 		{ -EXDEV, "not of the running kernel", "replay on the recorded machine" },
-		{ -ENOEXEC, "not an ELF file",
-		  ".NET: the environment DOTNET_ReadyToRun=0 DOTNET_PerfMapEnabled=1; others: "
-		  "none" },
+		{ -ENOEXEC, "not an ELF file", NULL },
 		{ -E2BIG, "too large", NULL },
 		{ -EFBIG, "too large", NULL },
 		{ -ENOSPC, "larger than --symbol-memory",
@@ -1400,8 +1399,10 @@ static void explain(const struct image_cache *o, struct object *object, int code
 	};
 
 	atomic_store_explicit(&object->no_elf, code == -ENOEXEC, memory_order_relaxed);
-	if (!explain_recorded(o, object, code) &&
-	    !object_explain_code(object, code, words, ARRAY_SIZE(words)))
+	if (code == -ENOEXEC && strstr(object->name.str, ".dll"))
+		object_explain(object, "not an ELF file", MANAGED);
+	else if (!explain_recorded(o, object, code) &&
+		 !object_explain_code(object, code, words, ARRAY_SIZE(words)))
 		object_explain(object, "cannot be opened", NULL);
 }
 

@@ -109,9 +109,8 @@ static void cut_erlang(const char **name, const char **end)
 }
 
 /*
- * Return the size of the mark of the tier at @at in a name of V8, "JS:*f x.js:1:2": '~'
- * interpreted,
- * '^', '+' and '*' compiled, with a "'" for one closure; 0: none.
+ * Return the size of the mark of the tier at @at in a name of V8, "JS:*f x.js:1:2": '~' is
+ * interpreted, '^', '+' and '*' are compiled, with a "'" for one closure; 0: none.
  */
 static size_t tier_of_v8(const char *name, const char *at, const char *end)
 {

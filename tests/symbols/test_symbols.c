@@ -600,7 +600,7 @@ static void assert_fails(struct fixture *f, const char *path, const char *reason
 TEST(test_objects_that_cannot_be_had, setup, teardown)
 {
 	struct fixture *f = *state;
-	char dir[32], fifo[64], text[64];
+	char dir[32], fifo[64], text[64], dll[64];
 	struct symbols_stats stats;
 	int fd;
 
@@ -613,12 +613,21 @@ TEST(test_objects_that_cannot_be_had, setup, teardown)
 	close(fd);
 	assert_fails(f, fifo, "not a regular file");
 	assert_fails(f, text, "not an ELF file");
+	assert_null(atomic_load(&see_file(f, text, 0)->fix));
+	/* Code of .NET that was compiled before: it alone has a fix. */
+	snprintf(dll, sizeof(dll), "%s/x.dll", dir);
+	fd = open(dll, O_CREAT | O_WRONLY, 0600);
+	assert_int_equal(write(fd, "MZ", 2), 2);
+	close(fd);
+	assert_fails(f, dll, "not an ELF file");
+	assert_non_null(strstr(atomic_load(&see_file(f, dll, 0)->fix), "DOTNET_ReadyToRun=0"));
+	unlink(dll);
 	assert_fails(f, "/nonexistent/lib.so", "file is gone, or in another mount namespace");
 	assert_fails(f, "/dev/null", "not a regular file");
 	symbols_stats(f->symbols, &stats);
-	assert_int_equal(stats.nr_failed, 4);
+	assert_int_equal(stats.nr_failed, 5);
 	assert_int_equal(stats.nr_images, 0);
-	assert_int_equal(stats.nr_unnamed, 4);
+	assert_int_equal(stats.nr_unnamed, 5);
 	unlink(fifo);
 	unlink(text);
 	rmdir(dir);
