@@ -24,14 +24,6 @@ struct sandbox_reader;
 
 #define SANDBOX_CPU_SECONDS 3600U /* a worker is replaced before */
 
-/* The server of readers of memory: no descriptors but @sock, the capabilities in @keep. */
-int sandbox_lock_readers(int sock, uint64_t keep);
-/*
- * A reader of memory: as a worker, but it may wait for its descriptors and read the memory of
- * processes (process_vm_readv(2), CAP_SYS_PTRACE). 0 or -errno: it must not read then.
- */
-int sandbox_lock_reader(uint64_t memory_max);
-
 #define SANDBOX_PACKET_MAX (80U << 10) /* larger replies are in the reply file */
 #define SANDBOX_REPLY_MAX  (64U << 20) /* unless the reader has another limit */
 
@@ -47,8 +39,12 @@ sandbox_server_main(int sock, pid_t parent,
  * Any thread; to receive may wait.
  */
 
-#define SANDBOX_MESSAGE_FDS (SANDBOX_FDS_MAX + 1)
-#define SANDBOX_ASKS	    1 /* code of an answer that is a question, sandbox_ask() */
+#define SANDBOX_MESSAGE_FDS SANDBOX_MEMORY_FDS
+#define SANDBOX_NO_FDS                                                                             \
+	{                                                                                          \
+		-1, -1, -1, -1, -1                                                                 \
+	}
+#define SANDBOX_ASKS 1 /* code of an answer that is a question, sandbox_ask() */
 
 struct sandbox_head {
 	uint32_t serial; /* of the call, random; the answer has the same */

@@ -63,6 +63,20 @@ void sandbox_fix_size(int fd)
 	fcntl(fd, F_ADD_SEALS, SIZE_SEALS);
 }
 
+void *sandbox_memory_share(size_t size, int *fd)
+{
+	void *map;
+
+	assert(size && fd);
+	*fd = sandbox_file();
+	if (*fd < 0 || ftruncate(*fd, (off_t)size))
+		return NULL;
+	/* No reader can cut it under its owner. */
+	sandbox_fix_size(*fd);
+	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	return map == MAP_FAILED ? NULL : map;
+}
+
 /* Return the bytes of a copy, after sandbox_fix_size(); 0: of another file, which is not looked at.
  */
 static size_t sandbox_file_copied(int fd)
@@ -305,7 +319,8 @@ static int ask_server(struct sandbox_head *head, int fds[SANDBOX_MESSAGE_FDS])
 		if (!rc && head->serial == serial)
 			break;
 		close_fds(fds, SANDBOX_MESSAGE_FDS);
-		fds[0] = fds[1] = fds[2] = -1;
+		for (uint32_t i = 0; i < SANDBOX_MESSAGE_FDS; i++)
+			fds[i] = -1;
 	}
 	sandbox.failed_ns = rc == -ETIME ? time_now_ns() : 0;
 	return rc;
@@ -315,7 +330,7 @@ static int ask_server(struct sandbox_head *head, int fds[SANDBOX_MESSAGE_FDS])
 static int start_worker(struct worker *w, enum sandbox_kind kind)
 {
 	struct sandbox_head head = { .size = kind };
-	int fds[SANDBOX_MESSAGE_FDS] = { -1, -1, -1 };
+	int fds[SANDBOX_MESSAGE_FDS] = SANDBOX_NO_FDS;
 	int rc;
 
 	assert(kind < SANDBOX_NR_KINDS);
@@ -473,7 +488,8 @@ static int exchange(struct worker *w, const struct sandbox_reader *reader, const
 	for (unsigned int i = 0; i < SANDBOX_FDS_MAX; i++)
 		w->held += sandbox_file_copied(fds[i]);
 	rc = sandbox_message_send(w->sock, &head, request, size,
-				  (const int[]){ w->file, fds[0], fds[1] });
+				  (const int[SANDBOX_MESSAGE_FDS]){ w->file, fds[0], fds[1], -1,
+								    -1 });
 	if (!rc)
 		rc = wait_answer(w, wait, cpu_ns);
 	if (rc)

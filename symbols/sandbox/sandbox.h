@@ -49,7 +49,7 @@ void sandbox_fix_size(int fd);
  */
 
 #define SANDBOX_MEMORY_START 256U /* bytes that a reader gets */
-#define SANDBOX_MEMORY_FDS   3U	  /* descriptors */
+#define SANDBOX_MEMORY_FDS   5U	  /* descriptors */
 
 /* In the new process: open and map all that is needed, lock it up, and read. It ends on return. */
 typedef void (*sandbox_memory_fn)(const void *start, size_t size,
@@ -85,7 +85,10 @@ bool sandbox_memory_has(pid_t pid);
 uint64_t sandbox_memory_reader_cpu_ns(const struct sandbox_memory_reader *p);
 /* Return the CPU time of all readers so far. */
 uint64_t sandbox_memory_cpu_ns(void);
-/* In a reader: give up all but the reading of memory. 0 or -errno: it must not read then. */
+/*
+ * In a reader: as a worker, but it may wait for its descriptors and read the memory of processes
+ * (process_vm_readv(2), CAP_SYS_PTRACE). 0 or -errno: it must not read then.
+ */
 int sandbox_memory_lock(uint64_t memory_max);
 /* Map @size bytes for both; *@fd: their file, for fork; the caller closes it. NULL: no memory. */
 void *sandbox_memory_share(size_t size, int *fd);

@@ -38,7 +38,7 @@ static bool succeeds(const struct escape *e, void (*prepare)(void))
 	if (!pid) {
 		if (prepare)
 			prepare();
-		if (sandbox_lock_reader(1ULL << 40))
+		if (sandbox_memory_lock(1ULL << 40))
 			_exit(2);
 		_exit(e->try() >= 0 ? 0 : 1);
 	}
@@ -148,7 +148,7 @@ TEST(test_spin)
 	if (SANITIZED)
 		skip();
 	if (!pid) {
-		if (sched_setscheduler(0, SCHED_RR, &param) || sandbox_lock_reader(1ULL << 40))
+		if (sched_setscheduler(0, SCHED_RR, &param) || sandbox_memory_lock(1ULL << 40))
 			_exit(2);
 		for (;;)
 			__asm__ volatile("");
