@@ -323,6 +323,12 @@ struct language {
 	/* Read the frames of a thread. */
 	enum lang_status (*stack)(struct lang_reader *r, const struct lang_process *p,
 				  const struct lang_sample *s, struct lang_thread *t);
+	/*
+	 * Say how chains of a thread can be copied; NULL, false: not. Code of a copy may have been
+	 * replaced when functions() sees it: code that is not known to last is missed.
+	 */
+	bool (*plan)(const struct lang_process *p, const struct lang_thread *t,
+		     struct lang_plan *out);
 	/* Give each code an id, and each frame its instruction. */
 	enum lang_status (*functions)(struct lang_reader *r, const struct lang_process *p,
 				      uint32_t process);

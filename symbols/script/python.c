@@ -61,13 +61,17 @@ struct begin {
 	int watched[LANG_WATCHED];
 };
 
+/* Return the bytes of a state that are read. */
+static uint32_t state_size(const struct py_layout *l)
+{
+	return MAX(MAX(l->ts_top, l->ts_native_id), MAX(l->ts_thread_id, l->ts_current)) + 8U;
+}
+
 /* Queue the states of the thread, the words that are watched, and the pieces of its last chain. */
 static void want_ahead(struct walk *w, struct begin *b)
 {
-	const struct py_layout *l = w->l;
 	struct lang_memory *m = &w->r->memory;
-	uint32_t size =
-		MAX(MAX(l->ts_top, l->ts_native_id), MAX(l->ts_thread_id, l->ts_current)) + 8U;
+	uint32_t size = state_size(w->l);
 
 	b->state[0] = lang_memory_want(m, w->t->state, size);
 	for (uint32_t i = 0; i < w->t->nr_others; i++)
@@ -731,22 +735,37 @@ static void number_codes(struct lang_reader *r, uint32_t process)
 	}
 }
 
-/* Queue the header, and the hash of the name of known code. */
-static void want_header(struct lang_reader *r, const struct py_layout *l, uint32_t process,
-			struct lang_code_at *c)
+/* That of old code is not needed at the next samples. */
+static int want_head_of(struct lang_reader *r, uint32_t process, const struct lang_code_at *c,
+			uint64_t addr, uint32_t size)
 {
-	bool known = is_same(c->known, process, c);
-	/* That of old code is not needed at the next samples. */
-	int (*want)(struct lang_memory * m, uint64_t addr, uint32_t size) =
-		known && is_old(c->known, r->work.time_ns) && *replaces_of(r, process) != process
-			? lang_memory_want_once
-			: lang_memory_want;
+	bool once = is_same(c->known, process, c) && is_old(c->known, r->work.time_ns) &&
+		    *replaces_of(r, process) != process;
 
-	c->header = want(&r->memory, c->address + l->head, header_size(l));
-	if (!known)
-		return;
-	c->name = c->known->name;
-	c->hash = want(&r->memory, c->name + l->head + SIZE_AT, 16);
+	return (once ? lang_memory_want_once : lang_memory_want)(&r->memory, addr, size);
+}
+
+/* Queue the headers, and the hashes of names of known code. */
+static void want_headers(struct lang_reader *r, const struct py_layout *l, uint32_t process)
+{
+	struct lang_work *w = &r->work;
+
+	for (uint32_t i = 0; i < w->nr_codes; i++) {
+		struct lang_code_at *c = &w->script_functions_of[i];
+
+		c->header = c->hash = -1;
+		if (!c->fresh)
+			c->header =
+				want_head_of(r, process, c, c->address + l->head, header_size(l));
+	}
+	for (uint32_t i = 0; i < w->nr_codes; i++) {
+		struct lang_code_at *c = &w->script_functions_of[i];
+
+		if (c->fresh || !is_same(c->known, process, c))
+			continue;
+		c->name = c->known->name;
+		c->hash = want_head_of(r, process, c, c->name + l->head + SIZE_AT, 16);
+	}
 }
 
 /* Read the headers, and the hashes of the names of known code. */
@@ -754,13 +773,7 @@ static bool read_headers(struct lang_reader *r, const struct py_layout *l, uint3
 {
 	struct lang_work *w = &r->work;
 
-	for (uint32_t i = 0; i < w->nr_codes; i++) {
-		struct lang_code_at *c = &w->script_functions_of[i];
-
-		c->header = -1;
-		if (!c->fresh)
-			want_header(r, l, process, c);
-	}
+	want_headers(r, l, process);
 	if (!lang_memory_fetch(&r->memory))
 		return false;
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
@@ -959,6 +972,50 @@ static void add_fresh(struct lang_reader *r, const struct lang_process *p, uint3
 	f->code->id = functions_put(r, &key, &text);
 }
 
+/* Return whether both headers are of one code object, by the members that its stamp is made of. */
+static bool is_same_code(const struct py_layout *l, const uint8_t *a, const uint8_t *b)
+{
+	const uint8_t words[] = { TYPE_AT, l->code_consts, l->code_filename, l->code_table,
+				  l->code_name };
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (bytes_u64(a + words[i]) != bytes_u64(b + words[i]))
+			return false;
+	return name_of(l, a) == name_of(l, b) &&
+	       bytes_u32(a + l->code_first_line) == bytes_u32(b + l->code_first_line) &&
+	       (!l->code_version ||
+		bytes_u32(a + l->code_version) == bytes_u32(b + l->code_version));
+}
+
+/*
+ * Texts were read after the headers. Return whether each new code object is still there, and its
+ * name with it: only then they belong together. Memory that was freed keeps most of its bytes.
+ */
+static bool is_code_there(struct lang_reader *r, const struct py_layout *l,
+			  const struct fresh *fresh, uint32_t nr)
+{
+	struct lang_memory *m = &r->memory;
+	int header[NEW_MAX], hash[NEW_MAX];
+
+	for (uint32_t i = 0; i < nr; i++) {
+		header[i] =
+			lang_memory_want_once(m, fresh[i].code->address + l->head, header_size(l));
+		hash[i] = lang_memory_want_once(m, fresh[i].code->name + l->head + SIZE_AT, 16);
+	}
+	if (!lang_memory_fetch(m))
+		return false;
+	for (uint32_t i = 0; i < nr; i++) {
+		const uint8_t *now = lang_memory_piece(m, header[i]);
+		const uint8_t *name = lang_memory_piece(m, hash[i]);
+
+		if (!now || !name ||
+		    !is_same_code(l, lang_memory_piece(m, fresh[i].code->header), now) ||
+		    memcmp(lang_memory_piece(m, fresh[i].code->hash), name, 16))
+			return false;
+	}
+	return true;
+}
+
 /* Read the strings of functions that are new, and put them into the table. */
 static bool read_fresh(struct lang_reader *r, const struct lang_process *p, uint32_t process,
 		       struct fresh *fresh, uint32_t nr)
@@ -983,7 +1040,7 @@ static bool read_fresh(struct lang_reader *r, const struct lang_process *p, uint
 		want_bytes(m, l, &fresh[i].file, true);
 		want_bytes(m, l, &fresh[i].table, false);
 	}
-	if (!lang_memory_fetch(m))
+	if (!lang_memory_fetch(m) || !is_code_there(r, l, fresh, nr))
 		return false;
 	for (uint32_t i = 0; i < nr; i++)
 		add_fresh(r, p, process, &fresh[i]);
@@ -1039,6 +1096,24 @@ static void keep_known(const struct script_functions *codes, const struct lang_c
 	k->id = c->id;
 }
 
+/*
+ * The frames are of the moment of the sample, but their code is read later. Return whether each
+ * function is known, and of a file: code that was made may have been freed since, and other code be
+ * in its place.
+ */
+static bool is_lasting(struct lang_reader *r, uint32_t nr_new)
+{
+	const struct lang_work *w = &r->work;
+
+	r->memory.missed_code |= nr_new;
+	for (uint32_t i = 0; i < w->nr_codes; i++) {
+		const struct lang_code_at *c = &w->script_functions_of[i];
+
+		r->memory.missed |= c->id == CODE_NONE || (!c->fresh && is_made(r->codes, c->id));
+	}
+	return !r->memory.missed;
+}
+
 static enum lang_status pycode_find(struct lang_reader *r, const struct lang_process *p,
 				    uint32_t process)
 {
@@ -1058,6 +1133,8 @@ static enum lang_status pycode_find(struct lang_reader *r, const struct lang_pro
 	}
 	check_stack(r, &p->py);
 	set_instructions(w, &p->py);
+	if (r->memory.moment.bytes && !is_lasting(r, nr))
+		return LANG_BAD_CHAIN;
 	if (nr && !read_fresh(r, p, process, fresh, nr))
 		return LANG_BAD_CHAIN;
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
@@ -1455,6 +1532,29 @@ static bool detect(struct lang_process *p, const struct detect_file *d, pid_t pi
 	return false;
 }
 
+/* Say how the chains of a thread with one state can be copied. */
+static bool plan(const struct lang_process *p, const struct lang_thread *t, struct lang_plan *out)
+{
+	const struct py_layout *l = &p->py;
+	const uint64_t current = t->state + l->ts_current;
+
+	if (t->nr_others || t->searched_ns || !t->nr_watched || t->nr_watched > LANG_PLAN_WORDS)
+		return false;
+	*out = (struct lang_plan){
+		.state = t->state,
+		.state_size = state_size(l),
+		.current = current,
+		.cframe_size = l->cframe_size,
+		.cframe_mask = l->cframe_size ? ~0ULL : 0,
+		.cframe_at = l->cframe_size ? l->cframe_current : current,
+		.frame_size = l->frame_size,
+		.frame_previous = l->frame_previous,
+	};
+	for (uint32_t i = 0; i < t->nr_watched; i++)
+		out->words[i] = t->watched[i].addr;
+	return true;
+}
+
 const struct language language_python = {
 	.name = "python",
 	.title = "Python",
@@ -1472,6 +1572,7 @@ const struct language language_python = {
 	.on_file = on_file,
 	.detect = detect,
 	.stack = pychain_read,
+	.plan = plan,
 	.functions = pycode_find,
 	.find_thread = pythread_find,
 	.part_of_stack = true,

@@ -653,6 +653,41 @@ static void far_stack(struct lang_reader *r, const struct lang_sample *s, struct
 	far_heads(m, &parts, left, pieces[first].at, out);
 }
 
+/* Pass the result on. */
+static void put_work(const struct lang_reader *r, const struct lang_process *p,
+		     struct lang_chain *out)
+{
+	const struct lang_work *w = &r->work;
+
+	out->broken = w->broken;
+	out->settled = w->settled;
+	out->top = w->v8.top;
+	out->rooted = w->rooted;
+	out->deep = w->deep;
+	out->proven = w->proven;
+	out->nr_here = w->nr_here;
+	out->loops = w->loops;
+	put_frames(r, p, out);
+}
+
+/* The frames were taken from the moment of the sample: find their functions. */
+static bool finish_moment(struct lang_reader *r, const struct lang_process *p,
+			  const struct lang_sample *s, struct lang_chain *out)
+{
+	struct lang_memory *m = &r->memory;
+
+	m->strict = false;
+	if (!m->missed && out->none == LANG_OK)
+		out->none = language_of(p->kind)->functions(r, p, s->process);
+	if (m->missed)
+		out->none = LANG_NO_READER;
+	if (out->none != LANG_OK)
+		return true;
+	put_work(r, p, out);
+	out->same = s->sp + s->stack_size;
+	return true;
+}
+
 static bool read_chain(struct lang_reader *r, const struct lang_process *p,
 		       const struct lang_sample *s, struct lang_chain *out)
 {
@@ -689,6 +724,8 @@ static bool read_chain(struct lang_reader *r, const struct lang_process *p,
 	if (!l->part_of_stack)
 		lang_chain_need(s, s->stack_size);
 	out->none = l->stack(r, p, s, t);
+	if (r->memory.moment.bytes)
+		return finish_moment(r, p, s, out);
 	size = compared(r, p, s);
 	prefetch_set_tail(r, s, size);
 	if (out->none == LANG_OK)
@@ -699,17 +736,10 @@ static bool read_chain(struct lang_reader *r, const struct lang_process *p,
 		t->process = 0;
 	if (out->none != LANG_OK)
 		return out->none != LANG_NO_THREAD;
-	out->broken = r->work.broken;
-	out->settled = r->work.settled;
-	out->top = r->work.v8.top;
-	out->rooted = r->work.rooted;
-	out->deep = r->work.deep;
-	out->proven = r->work.proven;
-	out->nr_here = r->work.nr_here;
-	out->loops = r->work.loops;
+	put_work(r, p, out);
 	out->same = prefetch_same_up_to(r, s, size);
 	prefetch_keep(r, t, size);
-	put_frames(r, p, out);
+	out->planned = l->plan && l->plan(p, t, &out->plan);
 	return true;
 }
 
@@ -721,6 +751,7 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 	out->nr = out->nr_here = out->other.size = 0;
 	out->loops = (struct lang_loops){ .nr = 0 };
 	out->none = LANG_NO_FRAMES;
+	out->planned = false;
 	if (p->kind == LANG_NONE)
 		lang_memory_begin(&r->memory);
 	else
@@ -772,6 +803,9 @@ void lang_memory_begin(struct lang_memory *m)
 	m->nr = m->fetched = m->used_bytes = m->calls = 0;
 	m->error = 0;
 	m->any_ahead = false;
+	m->strict = m->moment.bytes;
+	m->missed = m->missed_code = false;
+	m->moment.next = 0;
 	m->tail_first = m->tail_end = 0;
 	memset(m->tail, 0, sizeof(m->tail));
 }
@@ -874,13 +908,91 @@ static void clear(struct lang_memory *m, uint32_t piece)
 	memset(m->bytes + m->pieces[piece].at, 0, m->pieces[piece].size);
 }
 
+/* Find @size bytes at @addr in the moment of the sample, from the piece that was found last on. */
+static const uint8_t *in_moment(struct lang_memory *m, uint64_t addr, uint32_t size)
+{
+	struct lang_moment *t = &m->moment;
+	uint32_t at = t->next;
+
+	for (bool again = false;;) {
+		struct lang_moment_piece p;
+		uint32_t left = t->size - at;
+
+		if (left < sizeof(p)) {
+			if (again || !t->next)
+				return NULL;
+			again = true;
+			at = 0;
+			continue;
+		}
+		memcpy(&p, t->bytes + at, sizeof(p));
+		left -= sizeof(p);
+		if (p.size > left)
+			return NULL;
+		if (addr - p.addr < p.size && size <= p.size - (addr - p.addr)) {
+			t->next = at;
+			/* A page that was not there may be another one's by now. */
+			m->missed |= p.error;
+			return p.error ? NULL : t->bytes + at + sizeof(p) + (addr - p.addr);
+		}
+		at += sizeof(p) + MIN((p.size + 7) & ~7U, left);
+		if (again && at > t->next)
+			return NULL;
+	}
+}
+
+/* Take the next piece from the moment. False: that has it not. */
+static bool take_of_moment(struct lang_memory *m, uint32_t piece)
+{
+	const struct lang_piece *p = &m->pieces[piece];
+	const uint8_t *bytes = in_moment(m, p->addr, p->size);
+
+	assert(piece < m->nr);
+	if (bytes)
+		memcpy(m->bytes + p->at, bytes, p->size);
+	m->read_whole[piece] = bytes;
+	return bytes;
+}
+
+static bool fetch_now(struct lang_memory *m, uint32_t end);
+
+/* Read all pieces that are queued, as they were at the sample where that is known. */
+static bool fetch_of_moment(struct lang_memory *m)
+{
+	while (m->fetched < m->nr) {
+		uint32_t end = m->fetched;
+
+		if (take_of_moment(m, end)) {
+			m->fetched++;
+			continue;
+		}
+		m->missed |= m->strict;
+		if (m->missed) {
+			clear(m, m->fetched++);
+			continue;
+		}
+		/* The ones behind it that are not there either, in one call. */
+		while (++end < m->nr && !take_of_moment(m, end))
+			;
+		if (!fetch_now(m, end))
+			return false;
+	}
+	return true;
+}
+
 /* Read all pieces that are queued. */
 static bool fetch(struct lang_memory *m)
 {
 	if (m->fetched < m->nr)
 		memset(m->bytes + m->used_bytes, 0, LANG_BYTES_BEHIND);
-	while (m->fetched < m->nr) {
-		const int wanted = (int)MIN(m->nr - m->fetched, LANG_READ_MAX);
+	return m->moment.bytes ? fetch_of_moment(m) : fetch_now(m, m->nr);
+}
+
+/* Read the pieces up to number @end from the process. */
+static bool fetch_now(struct lang_memory *m, uint32_t end)
+{
+	while (m->fetched < end) {
+		const int wanted = (int)MIN(end - m->fetched, LANG_READ_MAX);
 		int nr;
 
 		if (m->calls == LANG_CALLS_MAX) {
@@ -1069,6 +1181,8 @@ void prefetch_want(struct lang_reader *r, struct lang_thread *t, const struct la
 	struct lang_work *w = &r->work;
 	uint32_t nr = 0;
 
+	if (m->moment.bytes)
+		return;
 	for (uint32_t i = 0; i < t->nr_ahead; i++) {
 		lang_memory_queue(m, t->ahead[i].addr, t->ahead[i].size, PIECE_WINDOW);
 		if (++t->idle_ahead[i] > PREFETCH_IDLE_MAX)
@@ -1140,8 +1254,11 @@ const uint8_t *prefetch_frame(struct lang_reader *r, struct lang_thread *t, uint
 {
 	struct lang_memory *m = &r->memory;
 	uint32_t page = (uint32_t)(addr & (PAGE - 1));
-	const uint8_t *bytes = find_frame(m, t, addr, size);
+	const uint8_t *bytes;
 
+	if (m->moment.bytes)
+		return lang_memory_read(m, addr, size);
+	bytes = find_frame(m, t, addr, size);
 	if (bytes)
 		return bytes;
 	if (alone) {

@@ -100,9 +100,29 @@ struct lang_piece {
 typedef int (*lang_read_fn)(void *ctx, const struct lang_piece *pieces, uint32_t nr,
 			    uint8_t *bytes);
 
+/* Memory as it was at the sample: pieces, each as its address, its size and its bytes, up to a
+ * multiple of 8. */
+struct lang_moment {
+	const uint8_t *bytes; /* NULL: none */
+	uint32_t size;
+	uint32_t next; /* the piece that is looked at first */
+};
+
+struct lang_moment_piece {
+	uint64_t addr;
+	uint32_t size;
+	int32_t error; /* not 0: it was not read */
+};
+
 struct lang_memory {
 	lang_read_fn read;
 	void *ctx;
+	/* Of the sample of the next chain: pieces are taken from it, and the chain is of that
+	 * moment, or (@missed) it lacks a frame, or code was replaced since. */
+	struct lang_moment moment;
+	bool missed;
+	bool missed_code; /* missed because of a function that is not known yet */
+	bool strict;	  /* nothing else is read now */
 	uint32_t nr, fetched, used_bytes, calls;
 	bool any_ahead;
 	int error; /* of the last call; 0 */
@@ -711,8 +731,24 @@ struct lang_ahead {
 	uint32_t size;
 };
 
-#define LANG_OTHERS  3U
-#define LANG_WATCHED 6U
+#define LANG_OTHERS	3U
+#define LANG_WATCHED	6U
+#define LANG_PLAN_WORDS 2U
+
+/*
+ * How the chain of a thread can be copied at its next samples: its state and words that change with
+ * it; the frames, each linked to its caller. Sizes and offsets are in bytes.
+ */
+struct lang_plan {
+	uint64_t state;
+	uint64_t current; /* address of the pointer to the innermost frame, or C frame */
+	uint64_t words[LANG_PLAN_WORDS]; /* addresses; 0: none */
+	/* The pointer to the innermost frame is at the C frame's address & cframe_mask, +
+	 * cframe_at: in it, or (mask 0) at @current. */
+	uint64_t cframe_mask, cframe_at;
+	uint32_t state_size, cframe_size;
+	uint32_t frame_size, frame_previous;
+};
 
 struct lang_thread {
 	uint32_t process; /* incarnation; 0: empty */
@@ -994,6 +1030,8 @@ struct lang_chain {
 	enum lang_top top;
 	struct lang_other_stack other;
 	const uint8_t *other_bytes; /* until the next chain */
+	bool planned;		    /* by @plan the next chains of the thread can be copied */
+	struct lang_plan plan;
 	struct lang_frame frames[LANG_FRAMES_MAX];
 };
 

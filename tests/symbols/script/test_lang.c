@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "symbols/script/python.c"
+#include "tests/makers/copy.h"
 #include "tests/makers/cpython.h"
 
 #define TID 4711
@@ -1365,6 +1366,162 @@ TEST(test_debug_offsets_by_version)
 		assert_int_equal(layout.code_qualname, 128);
 		assert_int_equal(layout.code_instructions, said[i].instructions);
 	}
+}
+
+/* ---- the moment of a sample, as the kernel copied it ---- */
+
+static struct copy_maker copy;
+
+static bool read_made(void *ctx, uint64_t addr, void *out, size_t size)
+{
+	struct pymake *m = ctx;
+
+	if (addr < PYMAKE_BASE || addr - PYMAKE_BASE > PYMAKE_SIZE - size)
+		return false;
+	memcpy(out, pymake_at(m, addr), size);
+	return true;
+}
+
+/* Read the frames once from the process, and copy them by its plan at the next sample. */
+static struct lang_moment copy_moment(struct fixture *f)
+{
+	assert_int_equal(chain(f), LANG_OK);
+	assert_true(f->chain.planned);
+	copy = (struct copy_maker){ .read = read_made, .ctx = &f->m, .frames_max = 96 };
+	return copy_make(&copy, &f->chain.plan);
+}
+
+/* Read the frames of a sample from its moment. Return the calls that read the process. */
+static uint32_t read_moment(struct fixture *f, struct lang_moment moment)
+{
+	f->m.nr_calls = 0;
+	f->sample.time_ns += 1000;
+	f->reader->memory.moment = moment;
+	assert_true(lang_chain(f->reader, &f->m.process, &f->sample, &f->chain));
+	f->reader->memory.moment.bytes = NULL;
+	return f->m.nr_calls;
+}
+
+/* The thread has run on: the frames are those of the sample, of functions that are known. */
+TEST(test_moment, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct lang_moment moment;
+
+	call_all(f);
+	moment = copy_moment(f);
+	run_elsewhere(f);
+	/* Of young code, heads and hashes. */
+	assert_int_equal(read_moment(f, moment), 1);
+	assert_false(f->reader->memory.missed);
+	assert_int_equal(f->chain.none, LANG_OK);
+	assert_int_equal(f->chain.nr, 3);
+	expect_name(f, 0, "leaf", 7);
+	expect_name(f, 2, "<module>", 1);
+	assert_int_equal(f->chain.frames[0].boundary, f->sample.sp + 0x200);
+	assert_int_equal(f->chain.frames[0].instr, 4);
+	assert_true(f->chain.settled);
+	assert_int_equal(f->chain.same, f->sample.sp + f->sample.stack_size);
+	/* Nothing is read of old functions. */
+	f->sample.time_ns += 100 * LANG_YOUNG_NS;
+	pymake_u64(&f->m, f->m.state + f->m.process.py.ts_current, f->m.cframe);
+	moment = copy_moment(f);
+	assert_int_equal(read_moment(f, moment), 0);
+	assert_int_equal(f->chain.nr, 3);
+}
+
+/* A frame, or the state, that is not in it, or could not be read, is missed: nothing else is read.
+ */
+TEST(test_moment_lacks, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct lang_moment moment;
+	uint32_t states;
+
+	call_all(f);
+	moment = copy_moment(f);
+	for (uint32_t size = 0; size < moment.size; size += 8) {
+		read_moment(f, (struct lang_moment){ moment.bytes, size, 0 });
+		assert_true(f->reader->memory.missed);
+		assert_int_equal(f->chain.none, LANG_NO_READER);
+	}
+	states = 0;
+	for (uint32_t at = 0; at < moment.size;) {
+		struct lang_moment_piece *p = (void *)(copy.bytes + at);
+
+		at += (uint32_t)sizeof(*p) + ((p->size + 7) & ~7U);
+		if (p->error || !p->size)
+			continue;
+		p->error = -14;
+		read_moment(f, moment);
+		p->error = 0;
+		states += f->reader->memory.missed;
+	}
+	/* The state, its word, three frames: the C frame is on the stack. */
+	assert_int_equal(states, 5);
+	read_moment(f, moment);
+	assert_false(f->reader->memory.missed);
+}
+
+/* A function that is new is missed, and that is said; one of no file may have been freed since. */
+TEST(test_moment_new_code, setup, teardown)
+{
+	struct fixture *f = *state;
+	const uint64_t made = pymake_code(&f->m, "once", "<string>", 3);
+	struct lang_moment moment;
+
+	call_all(f);
+	assert_int_equal(chain(f), LANG_OK);
+	copy = (struct copy_maker){ .read = read_made, .ctx = &f->m, .frames_max = 96 };
+	pymake_call(&f->m, made, false);
+	moment = copy_make(&copy, &f->chain.plan);
+	read_moment(f, moment);
+	assert_true(f->reader->memory.missed);
+	assert_true(f->reader->memory.missed_code);
+	/* It is known now. */
+	moment = copy_moment(f);
+	read_moment(f, moment);
+	assert_true(f->reader->memory.missed);
+	assert_false(f->reader->memory.missed_code);
+}
+
+/* Other code is at the address of one that was known, by now: it is new. */
+TEST(test_moment_replaced, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct lang_moment moment;
+
+	call_all(f);
+	moment = copy_moment(f);
+	pymake_u32(&f->m, f->code[2] + f->m.process.py.code_first_line, 8);
+	read_moment(f, moment);
+	assert_true(f->reader->memory.missed_code);
+}
+
+/* The copy has other bytes than pieces. */
+TEST(test_moment_hostile, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct lang_moment moment;
+	uint64_t random = 88172645463325252ULL;
+
+	call_all(f);
+	moment = copy_moment(f);
+	for (int i = 0; i < 20000; i++) {
+		uint32_t at;
+		uint8_t was;
+
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+		at = (uint32_t)(random % moment.size);
+		was = copy.bytes[at];
+		copy.bytes[at] = (uint8_t)(random >> 32);
+		read_moment(f, moment);
+		copy.bytes[at] = was;
+	}
+	read_moment(f, moment);
+	assert_int_equal(f->chain.none, LANG_OK);
 }
 
 int main(void)
