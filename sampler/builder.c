@@ -1618,6 +1618,19 @@ static uint64_t next_slice(const struct sampler *s, uint64_t now)
 	       ((now - s->ticks.start_ns) / SAMPLER_SLICE_NS + 1) * SAMPLER_SLICE_NS;
 }
 
+/* Begin a requested collection at @now_ns. Return true if there was a request. */
+static bool collect_begin(struct collect *c, uint64_t now_ns)
+{
+	/* Relaxed: the span is all there is to see. */
+	uint64_t span_ns = atomic_exchange_explicit(&c->wanted_ns, 0, memory_order_relaxed);
+
+	if (!span_ns)
+		return false;
+	c->begin_ns = now_ns;
+	c->due_ns = now_ns + span_ns;
+	return true;
+}
+
 /* Begin or end a collection. */
 static void collect(struct sampler *s, uint64_t now)
 {

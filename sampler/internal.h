@@ -235,14 +235,8 @@ struct mailbox {
 	uint32_t status_taken; /* of the newest one that a profile has */
 };
 
-/* Open the eventfd. 0 or -errno with a sentence. */
-int mailbox_open(struct mailbox *m, struct err *e);
-/* Close it, and free a profile that was not taken. */
-void mailbox_close(struct mailbox *m);
 /* Put @p in; one that was not taken is freed. */
 void mailbox_post(struct mailbox *m, struct profile *p);
-/* Take the profile out; NULL: there is none. */
-struct profile *mailbox_take(struct mailbox *m);
 /* The same for a range of the past, and for the heat strip. */
 void mailbox_post_past(struct mailbox *m, struct profile *p);
 void mailbox_post_strip(struct mailbox *m, struct strip *s);
@@ -447,9 +441,6 @@ struct collect {
 	struct mailbox mailbox;	    /* the result */
 };
 
-/* Begin a requested collection at @now_ns. Return true if there was a request. */
-bool collect_begin(struct collect *c, uint64_t now_ns);
-
 /*
  * --keep: the slices of the history on disk, in a ring of segments (keep.c). Once a tick the
  * builder packs the new slices, and a thread appends them to the newest segment: a killed proftop
@@ -519,8 +510,9 @@ struct langreaders {
 	struct err error; /* why the last one could not be started */
 };
 
-/* 0 or -ENOMEM. @codes is borrowed. */
-int langreaders_open(struct langreaders *r, struct script_functions *codes, uint32_t languages);
+/* 0 or -ENOMEM. @codes is borrowed, and the descriptors of @copier. */
+int langreaders_open(struct langreaders *r, struct script_functions *codes, uint32_t languages,
+		     const struct copier *copier);
 /* After langreaders_stop(). */
 void langreaders_close(struct langreaders *r);
 /* The samples of CPU @index in the tick: @taken, and of these @lang of interpreters. */
@@ -717,8 +709,6 @@ void controls_send(struct controls *q, const struct control *c);
 uint32_t controls_take(struct controls *q, struct control items[static CONTROLS_MAX]);
 /* Note that all requests that were taken are answered. */
 void controls_settle(struct controls *q);
-/* Return whether a request is queued or taken, and not answered. Any thread. */
-bool controls_are_busy(struct controls *q);
 /* Wake the builder. */
 void controls_wake(struct controls *q);
 /* Free the memory of a request. */
@@ -1062,6 +1052,7 @@ struct live {
 	struct sampler_thread **threads;
 	uint32_t nr_threads;
 	struct langreaders readers;
+	struct copier copier;
 	/* When the events were opened, and when the previous ones were closed; 0: none before. */
 	uint64_t opened_ns, alone_ns;
 	uint64_t ended_ns;		  /* CPU time of threads that ended */

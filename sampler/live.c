@@ -69,13 +69,15 @@
 /* After a reader that could not be started. */
 #define TRY_NS 1000000000ULL
 
-int langreaders_open(struct langreaders *r, struct script_functions *codes, uint32_t languages)
+int langreaders_open(struct langreaders *r, struct script_functions *codes, uint32_t languages,
+		     const struct copier *copier)
 {
 	r->shared = calloc(1, sizeof(*r->shared));
 	if (!r->shared)
 		return -ENOMEM;
 	r->shared->codes = codes;
 	r->shared->languages = languages;
+	r->shared->copier = *copier;
 	return 0;
 }
 
@@ -266,7 +268,7 @@ void langreaders_look(struct langreaders *r, struct counters *c, struct sampler_
 		      struct mailbox *mailbox)
 {
 	bool found = nr_found != r->nr_found, described = nr_described != r->nr_described;
-	bool barred = false;
+	bool barred = false, each_sample;
 
 	r->nr_found = nr_found;
 	r->nr_described = nr_described;
@@ -284,7 +286,8 @@ void langreaders_look(struct langreaders *r, struct counters *c, struct sampler_
 		r->said_error |= r->error.text[0] != '\0';
 		if (!sampler_thread_reader(threads[i]))
 			continue;
-		langreader_answer(sampler_thread_reader(threads[i]));
+		if (langreader_answer(sampler_thread_reader(threads[i]), &each_sample))
+			counters_wake(c, i, each_sample);
 		/* It tells its reader about the new one. */
 		if (described)
 			wake_send(sampler_thread_kick_fd(threads[i]));
@@ -338,6 +341,7 @@ static int open_on(const struct sampler_config *c, const struct target *t, const
 		.ring_size = c->ring_size,
 		.exclude_idle = true,
 		.data_maps = c->record,
+		.program_fd = c->program_fd,
 		.cores = &cores,
 	};
 

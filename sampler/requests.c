@@ -112,42 +112,11 @@ void controls_settle(struct controls *q)
 	pthread_mutex_unlock(&q->lock);
 }
 
-bool controls_are_busy(struct controls *q)
-{
-	bool busy;
-
-	pthread_mutex_lock(&q->lock);
-	busy = q->busy;
-	pthread_mutex_unlock(&q->lock);
-	return busy;
-}
-
 /*
  * One slot for a profile, an eventfd that announces it, and one status text.
  *
  * Runs on: the builder and the UI.
  */
-
-int mailbox_open(struct mailbox *m, struct err *e)
-{
-	m->fd = wake_new();
-	m->past_fd = m->fd < 0 ? m->fd : wake_new();
-	return m->past_fd < 0 ? err_set(e, m->past_fd, "cannot start sampling: eventfd: %s",
-					strerror(-m->past_fd))
-			      : 0;
-}
-
-void mailbox_close(struct mailbox *m)
-{
-	profile_free(atomic_exchange_explicit(&m->profile, NULL, memory_order_acquire));
-	profile_free(atomic_exchange_explicit(&m->past, NULL, memory_order_acquire));
-	free(atomic_exchange_explicit(&m->strip, NULL, memory_order_acquire));
-	if (m->fd >= 0)
-		close(m->fd);
-	if (m->past_fd >= 0)
-		close(m->past_fd);
-	m->fd = m->past_fd = -1;
-}
 
 void mailbox_post(struct mailbox *m, struct profile *p)
 {
@@ -155,14 +124,6 @@ void mailbox_post(struct mailbox *m, struct profile *p)
 	/* Release: the profile is complete. Pairs with mailbox_take(). */
 	profile_free(atomic_exchange_explicit(&m->profile, p, memory_order_acq_rel));
 	wake_send(m->fd);
-}
-
-struct profile *mailbox_take(struct mailbox *m)
-{
-	if (!wake_clear(m->fd))
-		return NULL;
-	/* Acquire: pairs with mailbox_post(), the profile is complete. */
-	return atomic_exchange_explicit(&m->profile, NULL, memory_order_acquire);
 }
 
 void mailbox_post_past(struct mailbox *m, struct profile *p)
@@ -250,18 +211,6 @@ void mailbox_add_banner(struct sampler *s, const char *text)
 /*
  * A profile of the next seconds, beside the ticks.
  */
-
-bool collect_begin(struct collect *c, uint64_t now_ns)
-{
-	/* Relaxed: the span is all there is to see. */
-	uint64_t span_ns = atomic_exchange_explicit(&c->wanted_ns, 0, memory_order_relaxed);
-
-	if (!span_ns)
-		return false;
-	c->begin_ns = now_ns;
-	c->due_ns = now_ns + span_ns;
-	return true;
-}
 
 /*
  * The list of events for the picker, filled in the background.

@@ -36,6 +36,49 @@
 #include "symbols/sandbox/sandbox.h"
 #include "symbols/symbols.h"
 
+/* Open the eventfd. 0 or -errno with a sentence. */
+static int mailbox_open(struct mailbox *m, struct err *e)
+{
+	m->fd = wake_new();
+	m->past_fd = m->fd < 0 ? m->fd : wake_new();
+	return m->past_fd < 0 ? err_set(e, m->past_fd, "cannot start sampling: eventfd: %s",
+					strerror(-m->past_fd))
+			      : 0;
+}
+
+/* Close it, and free a profile that was not taken. */
+static void mailbox_close(struct mailbox *m)
+{
+	profile_free(atomic_exchange_explicit(&m->profile, NULL, memory_order_acquire));
+	profile_free(atomic_exchange_explicit(&m->past, NULL, memory_order_acquire));
+	free(atomic_exchange_explicit(&m->strip, NULL, memory_order_acquire));
+	if (m->fd >= 0)
+		close(m->fd);
+	if (m->past_fd >= 0)
+		close(m->past_fd);
+	m->fd = m->past_fd = -1;
+}
+
+/* Take the profile out; NULL: there is none. */
+static struct profile *mailbox_take(struct mailbox *m)
+{
+	if (!wake_clear(m->fd))
+		return NULL;
+	/* Acquire: pairs with mailbox_post(), the profile is complete. */
+	return atomic_exchange_explicit(&m->profile, NULL, memory_order_acquire);
+}
+
+/* Return whether a request is queued or taken, and not answered. Any thread. */
+static bool controls_are_busy(struct controls *q)
+{
+	bool busy;
+
+	pthread_mutex_lock(&q->lock);
+	busy = q->busy;
+	pthread_mutex_unlock(&q->lock);
+	return busy;
+}
+
 /*
  * A session from its configuration to its end: its parts, and the source of the running system.
  *
@@ -66,6 +109,10 @@ static void choose_event(struct sampler *s)
 
 static int open_counters(struct sampler *s, struct err *e)
 {
+	/* Where the kernel copies no frames, readers do. */
+	if (s->config.languages & ~CONFIG_JAVA && !s->config.sys &&
+	    s->live.copier.program_fd <= 0 && !copier_load(&s->live.copier))
+		s->config.program_fd = s->live.copier.program_fd;
 	return live_open_counters(&s->config, &s->target, &s->live.counters, e);
 }
 
@@ -270,7 +317,7 @@ static int start_live(struct sampler *s, struct err *e)
 	s->rates.cpus = rates_new_cpus(counters_nr_cpus(s->live.counters));
 	if (s->config.languages & ~CONFIG_JAVA)
 		langreaders_open(&s->live.readers, symbols_codes(s->store.symbols),
-				 s->config.languages & ~CONFIG_JAVA);
+				 s->config.languages & ~CONFIG_JAVA, &s->live.copier);
 	code = open_waits(s, e);
 	code = code ? code : live_start_threads(&s->live, e);
 	if (!code && s->config.target != TARGET_COMMAND) {
@@ -355,6 +402,10 @@ static void session_free(struct sampler *s)
 	config_free_spec(s->spec);
 	config_free_spec(s->focus.spec);
 	langreaders_close(&s->live.readers);
+	if (s->live.copier.program_fd > 0) {
+		close(s->live.copier.program_fd);
+		close(s->live.copier.cpus_fd);
+	}
 	store_close(&s->store);
 	free(s);
 }

@@ -427,8 +427,7 @@ static int wanted_fd(const struct slot_env *env, const struct slot_fd *fd, uint3
 static int slot_open_twin(struct slot *s, struct slot_env *env, struct slot_fd *fd, pid_t tid,
 			  const struct counters_cpu *cpu);
 
-/* Open the twins that env->wake wants. 0 or the first -errno: these events wake at the watermark.
- */
+/* Open the twins that env->wake wants. 0 or the first -errno: these wake at the watermark. */
 static int slot_open_twins(struct slot *s, struct slot_env *env)
 {
 	bool inherits = env->attr.tasks && !env->attr.no_inherit;
@@ -707,6 +706,9 @@ static int connect_fd(const struct slot *s, struct slot_env *env, int fd, int ri
 				  (uint64_t)(uintptr_t)s->event.filter);
 		env->refusal.filter = code;
 	}
+	/* Not every kind of event takes one. */
+	if (!code && env->program_fd && !s->side)
+		sys->ioctl(sys->ctx, fd, PERF_EVENT_IOC_SET_BPF, (uint64_t)env->program_fd);
 	return code;
 }
 
@@ -1106,6 +1108,7 @@ static struct counters *counters_new(const struct counters_config *config,
 		.nr_named = config->nr_named,
 		.cgroup_fd = config->cgroup ? config->cgroup_fd : -1,
 		.group_fd = -1,
+		.program_fd = config->program_fd,
 		.attr = {
 			.tasks = config->tids,
 			.no_inherit = config->no_inherit,

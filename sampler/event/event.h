@@ -473,6 +473,7 @@ struct counters_config {
 	bool exclude_idle;
 	const struct core_types *cores; /* NULL: all cores are alike; copied */
 	bool data_maps;			/* also mappings without code: perf's unwinder needs them */
+	int program_fd; /* a BPF program that runs at each sample, where it can; 0: none */
 };
 
 /*

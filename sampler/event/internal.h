@@ -227,6 +227,7 @@ struct slot_env {
 	pid_t refused;		       /* the first task that was left out, and why: -errno */
 	int refused_code;
 	const struct core_types *cores;
+	int program_fd;	   /* as in struct counters_config */
 	struct idmap *ids; /* of events that are open, or were lately */
 	const bool *wake;  /* by CPU: wake at each sample; NULL: nowhere */
 };

@@ -131,6 +131,10 @@ static void in_time_end(bool interrupted)
 #define CAP_PERFMON 38
 #endif
 
+#ifndef CAP_BPF
+#define CAP_BPF 39
+#endif
+
 #ifndef CAP_CHECKPOINT_RESTORE
 #define CAP_CHECKPOINT_RESTORE 40
 #endif
@@ -162,6 +166,7 @@ void limits_drop_caps(bool command, bool replay)
 						  CAP_SYS_RAWIO };
 	static const unsigned int used[] = {
 		CAP_PERFMON,
+		CAP_BPF, /* copies of frames */
 		CAP_SYS_PTRACE,
 		CAP_SYSLOG,
 		CAP_IPC_LOCK,

@@ -616,6 +616,8 @@ static void run_batch(struct sampler_thread *t, bool last)
 	reader = atomic_load_explicit(&t->reader, memory_order_acquire);
 	t->batch_reader = reader;
 	pipeline_set_reader(t->pipeline, reader);
+	if (reader)
+		langreader_catch_up(reader, ring);
 	/* Acquire: the process that was barred; pairs with sampler_thread_note_barred(). */
 	if (atomic_load_explicit(&t->barred, memory_order_relaxed) &&
 	    atomic_exchange_explicit(&t->barred, false, memory_order_acquire) && reader)

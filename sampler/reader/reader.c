@@ -47,8 +47,11 @@
 #include "unwind/unwind.h"
 
 struct script_functions;
-/* The descriptors it gets: the event with the ring, the share, the sampler thread's eventfd. */
-enum { LANGREADER_DATA, LANGREADER_SHARE, LANGREADER_KICK };
+/*
+ * The descriptors it gets: the event with the ring, the share, the sampler thread's eventfd; with
+ * copies of frames (copier.c) the area of its CPU, and the eventfd that wakes it.
+ */
+enum { LANGREADER_DATA, LANGREADER_SHARE, LANGREADER_KICK, LANGREADER_AREA, LANGREADER_WAKE };
 
 /*
  * Proof that a thread without real-time priority has preempted the CPU's task at its wake-up: the
@@ -192,6 +195,7 @@ struct reader_share {
 	struct frame_channel_ring feed;
 	struct reading reading;
 	_Atomic uint64_t read_to; /* position in the ring: all samples before it were read */
+	atomic_uint lacking;	  /* the more samples had no copy, the larger; relaxed */
 	atomic_bool slow;	  /* no real-time priority; relaxed */
 	atomic_ulong memory;	  /* bytes of functions; relaxed */
 	atomic_uint nr_questions;
@@ -243,6 +247,7 @@ struct share_found {
 /* The reader's CPU (-1: it reads on request), and the form of its samples. */
 struct langreader_start {
 	int cpu;
+	bool copies; /* frames are copied by the kernel */
 	struct record_layout layout;
 	uint64_t ring_size;
 };
@@ -283,321 +288,6 @@ static void schedstat_open(struct schedstat *p)
 {
 	*p = (struct schedstat){ .fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC) };
 	schedstat_was_instant(p);
-}
-
-/*
- * Frames on their way from a reader to its sampler thread, which checks all of them; the memory
- * that both have; one record of a ring that another thread consumes.
- *
- * Runs on: a reader (put), a sampler thread (find).
- */
-
-enum kind { PADDING, FUNCTION, SLOT };
-
-/* The head of each part of the ring. */
-struct part {
-	uint32_t kind;
-	uint32_t size; /* with the head; a multiple of 8 */
-};
-
-/* A function; its name, file and table follow. Ids are 0, 1, and so on. */
-struct function {
-	uint32_t id;
-	uint32_t process, user; /* that it was read in */
-	uint32_t first_line, position, table_size;
-	uint16_t name_size, file_size;
-	uint8_t language, version, compiled, none;
-};
-
-_Static_assert(V8_TABLE_MAX >= SCRIPT_FUNCTIONS_TABLE_MAX, "a table of V8 is the largest");
-
-#define FRAME_CHANNEL_TEXT_MAX (2 * SCRIPT_FUNCTIONS_TEXT_MAX + V8_TABLE_MAX)
-
-/*
- * What one call takes at most: a slot costs 1, a function, which is hashed and copied, COST. The
- * ring of an honest reader is far from it.
- */
-#define BUDGET 16384U
-#define COST   16U
-
-struct frame_channel_copy {
-	uint8_t text[FRAME_CHANNEL_TEXT_MAX];
-	_Alignas(8) uint8_t slot[sizeof(struct lang_slot) +
-				 LANG_FRAMES_MAX * sizeof(struct lang_frame) + LANG_OTHER_MAX];
-};
-
-static uint8_t *at(struct frame_channel_ring *ring, uint64_t pos)
-{
-	return ring->bytes + (pos & (FRAME_CHANNEL_SIZE - 1));
-}
-
-static uint64_t left_at(uint64_t pos)
-{
-	return FRAME_CHANNEL_SIZE - (pos & (FRAME_CHANNEL_SIZE - 1));
-}
-
-/* ---- the reader ---- */
-
-/* Begin a part of @size bytes at *@head. Return its bytes; NULL: the ring is full. */
-static uint8_t *begin_part(struct frame_channel_ring *ring, uint64_t *head, enum kind kind,
-			   uint64_t size)
-{
-	/* Acquire: the consumer's reads of this space precede our writes. */
-	uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
-	uint64_t left = left_at(*head), skip;
-	struct part p = { PADDING, (uint32_t)left };
-
-	size = (sizeof(p) + size + 7) & ~7ULL;
-	skip = left < size ? left : 0;
-	if (*head + skip + size - tail > FRAME_CHANNEL_SIZE)
-		return NULL;
-	if (skip)
-		memcpy(at(ring, *head), &p, sizeof(p));
-	*head += skip;
-	p = (struct part){ kind, (uint32_t)size };
-	memcpy(at(ring, *head), &p, sizeof(p));
-	*head += size;
-	return at(ring, *head - size) + sizeof(p);
-}
-
-static bool put_function(struct frame_channel_ring *ring, uint64_t *head,
-			 const struct script_functions *codes, uint32_t id)
-{
-	const struct code_text *t = script_functions_at(codes, id);
-	const struct function f = {
-		.id = id,
-		.process = script_functions_process(codes, id),
-		.user = t->user,
-		.first_line = t->first_line,
-		.position = t->position,
-		.table_size = t->table_size,
-		.name_size = t->name_size,
-		.file_size = t->file_size,
-		.language = t->language,
-		.version = t->version,
-		.compiled = t->compiled,
-	};
-	uint8_t *out = begin_part(ring, head, FUNCTION,
-				  sizeof(f) + t->name_size + t->file_size + t->table_size);
-
-	if (!out)
-		return false;
-	memcpy(out, &f, sizeof(f));
-	out += sizeof(f);
-	memcpy(out, t->name, t->name_size);
-	memcpy(out + t->name_size, t->file, t->file_size);
-	if (t->table_size)
-		memcpy(out + t->name_size + t->file_size, t->table, t->table_size);
-	return true;
-}
-
-/*
- * Put a copy of @slot with its frames in, and with the bytes of the other stack, behind the
- * functions that were not sent yet. False: it is full.
- */
-static bool frame_channel_put(struct frame_channel_writer *w, const struct lang_slot *slot,
-			      const void *frames, const void *other)
-{
-	uint64_t head = atomic_load_explicit(&w->ring->head, memory_order_relaxed);
-	const size_t size = slot->nr * sizeof(struct lang_frame);
-	uint32_t nr = script_functions_nr(w->codes);
-	uint8_t *out;
-
-	assert((frames || !slot->nr) && (other || !slot->other.size));
-	while (w->nr_sent < nr && put_function(w->ring, &head, w->codes, w->nr_sent)) {
-		w->nr_sent++;
-		/* Release: the function; pairs with frame_channel_find(). */
-		atomic_store_explicit(&w->ring->head, head, memory_order_release);
-	}
-	out = w->nr_sent == nr
-		      ? begin_part(w->ring, &head, SLOT, sizeof(*slot) + size + slot->other.size)
-		      : NULL;
-	if (!out)
-		return false;
-	memcpy(out, slot, sizeof(*slot));
-	if (size)
-		memcpy(out + sizeof(*slot), frames, size);
-	if (slot->other.size)
-		memcpy(out + sizeof(*slot) + size, other, slot->other.size);
-	/* Release: the slot; pairs with frame_channel_find(). */
-	atomic_store_explicit(&w->ring->head, head, memory_order_release);
-	return true;
-}
-
-/* ---- the sampler thread ---- */
-
-static void frame_channel_fini(struct frame_channel *f)
-{
-	free_sparse(f->ids, SCRIPT_FUNCTIONS_MAX * sizeof(*f->ids));
-	free(f->copy);
-	*f = (struct frame_channel){ .ring = NULL };
-}
-
-/* 0 or -ENOMEM. */
-static int frame_channel_init(struct frame_channel *f, struct frame_channel_ring *ring,
-			      struct script_functions *codes)
-{
-	*f = (struct frame_channel){ .ring = ring, .codes = codes };
-	f->copy = malloc(sizeof(*f->copy));
-	f->ids = alloc_sparse(SCRIPT_FUNCTIONS_MAX * sizeof(*f->ids));
-	if (f->copy && f->ids)
-		return 0;
-	frame_channel_fini(f);
-	return -ENOMEM;
-}
-
-/* Return whether @in, of @size bytes with its texts, makes sense. */
-static bool is_sane(const struct function *in, size_t size)
-{
-	const uint32_t table_max = in->language == LANG_NODE ? V8_TABLE_MAX
-							     : SCRIPT_FUNCTIONS_TABLE_MAX;
-
-	return in->name_size <= SCRIPT_FUNCTIONS_TEXT_MAX &&
-	       in->file_size <= SCRIPT_FUNCTIONS_TEXT_MAX && in->table_size <= table_max &&
-	       (size_t)in->name_size + in->file_size + in->table_size <= size - sizeof(*in) &&
-	       in->language > LANG_NONE && in->language < LANG_NR;
-}
-
-/* Add function @in to @f->codes, with a copy of its @texts. Return its id there, or CODE_NONE. */
-static uint32_t add_function(struct frame_channel *f, const struct function *in,
-			     const uint8_t *texts)
-{
-	uint8_t *text = f->copy->text, *table = text + in->name_size + in->file_size;
-	const struct code_text t = {
-		.language = in->language,
-		.version = in->version,
-		.compiled = in->language == LANG_NODE && in->compiled,
-		.name_size = in->name_size,
-		.file_size = in->file_size,
-		.first_line = in->first_line,
-		.position = in->position,
-		.table_size = in->table_size,
-		.user = in->user,
-		.name = (const char *)text,
-		.file = (const char *)text + in->name_size,
-		.table = table,
-	};
-
-	/* The reader may change them at any time. */
-	memcpy(text, texts, (size_t)in->name_size + in->file_size + in->table_size);
-	if (t.compiled)
-		v8table_translate(table, in->table_size, f->ids, f->nr_ids, CODE_NONE);
-	return script_functions_add_text(f->codes, in->process, &t);
-}
-
-/*
- * Take a function of @size bytes at @bytes. False: it makes no sense. It has an id even so: those
- * of later ones are true.
- */
-static bool take_function(struct frame_channel *f, const uint8_t *bytes, size_t size)
-{
-	struct function in;
-	bool sane;
-
-	if (size < sizeof(in))
-		return false;
-	memcpy(&in, bytes, sizeof(in));
-	if (in.id != f->nr_ids || in.id >= SCRIPT_FUNCTIONS_MAX)
-		return false;
-	sane = is_sane(&in, size);
-	f->ids[f->nr_ids] = sane ? add_function(f, &in, bytes + sizeof(in)) : CODE_NONE;
-	f->nr_ids++;
-	return sane;
-}
-
-/* Set the id of @f->codes. False: there is none. */
-static bool translate(const struct frame_channel *f, uint32_t *code)
-{
-	*code = *code < f->nr_ids ? f->ids[*code] : CODE_NONE;
-	return *code != CODE_NONE;
-}
-
-/* Copy a slot of @size bytes, and check it. NULL: it makes no sense. */
-static const struct lang_slot *take_slot(struct frame_channel *f, const uint8_t *bytes, size_t size)
-{
-	struct lang_slot *s = (struct lang_slot *)(void *)f->copy->slot;
-
-	memcpy(s, bytes, sizeof(*s));
-	if (s->nr > LANG_FRAMES_MAX || s->nr_here > s->nr || s->none > LANG_OK ||
-	    s->top > LANG_TOP_FRAMELESS || s->other.size > LANG_OTHER_MAX ||
-	    s->other.rest > s->other.size ||
-	    s->nr * sizeof(s->frames[0]) + s->other.size > size - sizeof(*s))
-		return NULL;
-	memcpy(s->frames, bytes + sizeof(*s), s->nr * sizeof(s->frames[0]) + s->other.size);
-	for (uint32_t i = 0; i < s->nr; i++) {
-		/* A function that found no room: one place for all of these, others have names. */
-		if (!translate(f, &s->frames[i].code)) {
-			atomic_store_explicit(&f->refused, true, memory_order_relaxed);
-			s->frames[i].code = CODE_UNNAMED;
-			s->frames[i].instr = LANG_NO_INSTR;
-		}
-		for (uint32_t k = 0; k < LANG_COMPILED; k++)
-			translate(f, &s->frames[i].compiled[k].code);
-	}
-	return s;
-}
-
-static void note_bad(struct frame_channel *f)
-{
-	atomic_fetch_add_explicit(&f->nr_bad, 1, memory_order_relaxed);
-}
-
-/* Find the part at the tail, before @head. NULL: the rest of the ring was dropped. */
-static const uint8_t *next_part(struct frame_channel *f, uint64_t head, struct part *p)
-{
-	const uint8_t *bytes = at(f->ring, f->tail);
-
-	memcpy(p, bytes, sizeof(*p));
-	if (p->size >= sizeof(*p) && p->size % 8 == 0 && p->size <= left_at(f->tail) &&
-	    p->size <= head - f->tail && (p->kind != PADDING || p->size == left_at(f->tail)))
-		return bytes + sizeof(*p);
-	note_bad(f);
-	f->tail = head;
-	return NULL;
-}
-
-const struct lang_slot *frame_channel_find(struct frame_channel *f, uint64_t time_ns, uint32_t pid,
-					   uint32_t tid)
-{
-	uint64_t head = atomic_load_explicit(&f->ring->head, memory_order_acquire);
-	const struct lang_slot *slot = NULL;
-	uint32_t cost = 0;
-	struct part p;
-
-	if (head % 8 || head - f->tail > FRAME_CHANNEL_SIZE) {
-		note_bad(f);
-		head &= ~7ULL;
-		f->tail = head;
-	}
-	/* The rest is for the next sample. */
-	while (f->tail != head && cost < BUDGET) {
-		const uint8_t *bytes = next_part(f, head, &p);
-		size_t size = p.size - sizeof(p);
-
-		if (!bytes)
-			break;
-		if (p.kind == SLOT && size >= sizeof(*slot)) {
-			struct lang_slot s;
-
-			memcpy(&s, bytes, sizeof(s));
-			if (s.time_ns >= time_ns) {
-				if (s.time_ns != time_ns || s.pid != pid || s.tid != tid)
-					break;
-				slot = take_slot(f, bytes, size);
-				if (!slot)
-					note_bad(f);
-				break;
-			}
-		} else if (p.kind != PADDING &&
-			   (p.kind != FUNCTION || !take_function(f, bytes, size))) {
-			note_bad(f);
-		}
-		cost += p.kind == FUNCTION ? COST : 1;
-		f->tail += p.size;
-	}
-	/* Release: our reads precede the producer's writes to this space. */
-	atomic_store_explicit(&f->ring->tail, f->tail, memory_order_release);
-	return slot;
 }
 
 /*
@@ -923,6 +613,126 @@ static void ring_copy_rest(struct ring_copy *c)
 	c->rest_size = 0;
 }
 
+/*
+ * Copies of frames that the kernel made (copier.c), and plans for the threads of which it makes
+ * them.
+ *
+ * Runs on: a reader.
+ */
+
+/*
+ * A copy is of a sample of the same thread that is nearer in time than this. The time of a sample
+ * is taken after the program up to Linux 6.2, and before it since 6.3 (perf_prepare_sample()).
+ */
+#define COPY_NS 100000U
+
+struct copies {
+	struct copier_area *area; /* NULL: none */
+	uint64_t at;		  /* the copies before were looked at */
+	uint64_t seen, seen_ns;	  /* bytes that were written at the last copies_wait_ms() */
+};
+
+static struct copier_area *copies_map(int fd)
+{
+	void *map =
+		mmap(NULL, sizeof(struct copier_area), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return map == MAP_FAILED ? NULL : map;
+}
+
+static bool fits(const struct lang_plan *plan)
+{
+	return plan->state_size <= COPY_STATE_MAX && plan->cframe_size <= COPY_FRAME_MAX &&
+	       plan->frame_size <= COPY_FRAME_MAX && plan->frame_previous + 8 <= plan->frame_size;
+}
+
+/* Have the chain of thread @tid copied, as @plan says; NULL: not any more. */
+static void copies_plan(struct copies *c, pid_t tid, const struct lang_plan *plan)
+{
+	struct copied_thread *pair = &c->area->threads[copies_slot((uint32_t)tid)], *t;
+	const bool second = pair[1].tid == (uint32_t)tid;
+
+	/* The program does not run on this CPU while this thread does: no order is needed. */
+	if (!second && pair[0].tid != (uint32_t)tid) {
+		if (!plan || !fits(plan))
+			return;
+		/* The newer one of two others is kept. */
+		pair[1] = pair[0];
+		t = pair;
+	} else {
+		t = &pair[second];
+		if (plan && !memcmp(&t->plan, plan, sizeof(*plan)))
+			return;
+	}
+	t->tid = 0;
+	if (!plan || !fits(plan))
+		return;
+	t->plan = *plan;
+	t->tid = (uint32_t)tid;
+}
+
+/* Return the position behind the copy of @size bytes at @pos. */
+static uint64_t behind(uint64_t pos, uint32_t size)
+{
+	uint64_t at = pos & (COPIES_RING - 1);
+
+	return at + size >= COPIES_RING ? pos - at + COPIES_RING : pos + size;
+}
+
+/* Find the copy of the sample of @tid; the ones before are dropped. Valid until the next sample. */
+static bool copies_find(struct copies *c, uint64_t time_ns, pid_t tid, struct lang_moment *out)
+{
+	uint64_t written = *(volatile uint64_t *)&c->area->written, best_ns = COPY_NS;
+	struct copy_head head;
+
+	out->bytes = NULL;
+	/* Behind by a round: the first copy of this round begins with it. */
+	if (written - c->at > COPIES_RING - COPY_MAX)
+		c->at = written & ~(uint64_t)(COPIES_RING - 1);
+	for (uint64_t pos = c->at, next; pos != written; pos = next) {
+		const uint8_t *bytes = c->area->bytes + (pos & (COPIES_RING - 1));
+		uint64_t away_ns;
+
+		memcpy(&head, bytes, sizeof(head));
+		if (head.size < sizeof(head) || head.size > COPY_MAX) {
+			c->at = written;
+			break;
+		}
+		if (head.time_ns >= time_ns + COPY_NS)
+			break;
+		next = behind(pos, head.size);
+		away_ns = head.time_ns > time_ns ? head.time_ns - time_ns : time_ns - head.time_ns;
+		if (head.tid == (uint32_t)tid && away_ns < best_ns) {
+			best_ns = away_ns;
+			*out = (struct lang_moment){ bytes + sizeof(head),
+						     head.size - (uint32_t)sizeof(head), 0 };
+		}
+		if (out->bytes == bytes + sizeof(head) || head.time_ns + COPY_NS <= time_ns)
+			c->at = next;
+	}
+	return out->bytes;
+}
+
+/* A reader is woken within this time by the sampler thread; in less by each sample. */
+#define WAIT_MAX_MS 100
+#define WAIT_MIN_MS 3
+
+/* Return after how many milliseconds to look at the latest; -1: it is woken soon enough. */
+static int copies_wait_ms(struct copies *c, uint64_t now_ns)
+{
+	const uint64_t written = *(volatile uint64_t *)&c->area->written;
+	const uint64_t bytes = written - c->seen, ms = (now_ns - c->seen_ns) / 1000000;
+	uint64_t wait_ms;
+
+	c->seen = written;
+	c->seen_ns = now_ns;
+	if (!bytes || ms < WAIT_MIN_MS)
+		return -1;
+	/* Until the ring is half full. */
+	wait_ms = ms * (COPIES_RING / 2) / bytes;
+	return wait_ms < WAIT_MAX_MS ? (int)MAX(wait_ms, WAIT_MIN_MS) : -1;
+}
+
 /* ---- the reader: its life, its loop ---- */
 
 #define LANGREADER_PAGE 4096U
@@ -948,6 +758,8 @@ struct langreader_loop {
 	uint64_t find_ns;	    /* no thread is looked for until then */
 	uint64_t kick_ns;	    /* no facts are requested until then */
 	struct langreader_idle idle;
+	struct copies copies;
+	uint32_t lacking; /* as in the share */
 	struct frame_channel_writer feed;
 	struct share_found found;
 	struct lang_chain chain;
@@ -1078,7 +890,7 @@ static enum share_event event_at(const struct langreader_loop *r, uint64_t pos,
 
 /*
  * Copy the next sample to be read: the newest of the ring, or one of a wait before it, as the
- * thread sleeps. False: there is no new one.
+ * thread sleeps; with copies of frames each one. False: there is no new one.
  */
 static bool take_sample(struct langreader_loop *r, bool *newest)
 {
@@ -1104,7 +916,7 @@ static bool take_sample(struct langreader_loop *r, bool *newest)
 		if (next == SHARE_UNKNOWN)
 			want_facts(r, time_now_ns());
 		reads = next == SHARE_SAMPLE || next == SHARE_WAIT;
-		*newest = !reads || !last_size || event != SHARE_WAIT;
+		*newest = !reads || !last_size || (event != SHARE_WAIT && !r->copies.area);
 		if (!*newest)
 			break;
 		if (reads) {
@@ -1184,6 +996,43 @@ static bool find_thread(struct langreader_loop *r, const struct lang_sample *s)
 }
 
 /*
+ * A sample without a copy counts as LACK_COST with one. A function that is met for the first time
+ * counts as LACK_MAX, all: its texts have to be read at a sample.
+ */
+#define LACK_COST 8U
+#define LACK_MAX  128U
+
+/* Note whether a sample had a copy of its frames. */
+static void note_copy(struct langreader_loop *r, bool had)
+{
+	const uint32_t cost = r->lang.memory.missed_code ? LACK_MAX : LACK_COST;
+
+	r->lacking = had ? r->lacking - !!r->lacking : MIN(r->lacking + cost, LACK_MAX);
+	atomic_store_explicit(&r->share->lacking, r->lacking, memory_order_relaxed);
+}
+
+/* Take the frames of the sample @s from the copy of the kernel. False: it has not all of them. */
+static bool read_copied(struct langreader_loop *r, const struct lang_process *info,
+			const struct lang_sample *in, const struct record_sample *s,
+			uint32_t process)
+{
+	struct lang_memory *m = &r->lang.memory;
+	bool has;
+
+	if (!r->copies.area)
+		return false;
+	has = copies_find(&r->copies, s->time_ns, (pid_t)s->tid, &m->moment) && !in->far;
+	if (has)
+		has = lang_chain(&r->lang, info, in, &r->chain) && !m->missed &&
+		      r->chain.none != LANG_NO_THREAD;
+	m->moment = (struct lang_moment){ .bytes = NULL };
+	note_copy(r, has);
+	if (has && !r->record.overwritten)
+		put_slot(r, s, process, true);
+	return has;
+}
+
+/*
  * Read the frames of the sampled thread, which this thread has preempted if all is well, and its
  * stack at @far, if that is wanted.
  */
@@ -1230,9 +1079,16 @@ static void read_thread(struct langreader_loop *r, const struct lang_process *in
 		kick(r);
 		return;
 	}
+	if (read_copied(r, info, &in, s, process))
+		return;
 	/* A new thread waits for this reader as well; after a long search the read is late. */
 	if (!lang_chain(&r->lang, info, &in, &r->chain) && find_thread(r, &in))
 		lang_chain(&r->lang, info, &in, &r->chain);
+	if (r->copies.area) {
+		bool plans = r->chain.planned && r->chain.nr < COPIED_FRAMES_MAX;
+
+		copies_plan(&r->copies, (pid_t)s->tid, plans ? &r->chain.plan : NULL);
+	}
 	if (r->record.overwritten)
 		return;
 	timely = is_asked(r) || (newest && sched_getcpu() == r->cpu && (int)s->cpu == r->cpu &&
@@ -1306,11 +1162,16 @@ static void on_sample(struct langreader_loop *r, const struct record_sample *s, 
 	if ((pid_t)s->pid <= 0 || !s->regs || !s->stack)
 		return;
 	known = share_find(r->share, (pid_t)s->pid, &r->found);
-	if (known < 0)
+	if (known < 0) {
 		want_facts(r, s->time_ns);
+		if (r->copies.area)
+			note_copy(r, false);
+	}
 	reads = known > 0 && has_decoder(&r->found.info);
 	wanted = atomic_load_explicit(&far->thread, memory_order_relaxed) ==
 		 share_far_thread((pid_t)s->pid, (pid_t)s->tid);
+	if (!reads && r->copies.area)
+		copies_plan(&r->copies, (pid_t)s->tid, NULL);
 	if (!reads && !wanted)
 		return;
 	process = reads ? r->found.process
@@ -1405,6 +1266,18 @@ static int langreader_loop_new(struct langreader_loop **out, const struct langre
 	return rc;
 }
 
+/* Use copies of frames, in the area of @area_fd; woken by @wake_fd as well. 0 or -errno. */
+static int use_copies(struct langreader_loop *r, int area_fd, int wake_fd)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.fd = wake_fd };
+
+	r->copies.area = copies_map(area_fd);
+	if (!r->copies.area)
+		return -ENOMEM;
+	r->lacking = LACK_MAX;
+	return epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, wake_fd, &event) ? -errno : 0;
+}
+
 static void langreader_loop_free(struct langreader_loop *r)
 {
 	if (r->epoll_fd >= 0)
@@ -1445,8 +1318,9 @@ static void rest(struct langreader_loop *r)
 static void langreader_loop_run(struct langreader_loop *r)
 {
 	struct epoll_event event = { .data.fd = -1 };
+	int wait_ms = -1;
 
-	while (epoll_wait(r->epoll_fd, &event, 1, -1) >= 0 || errno == EINTR) {
+	while (epoll_wait(r->epoll_fd, &event, 1, wait_ms) >= 0 || errno == EINTR) {
 		if (event.data.fd == r->stop_fd || is_left(r))
 			break;
 		if (ring_waiting(&r->ring) > r->ring.size / 8)
@@ -1458,6 +1332,8 @@ static void langreader_loop_run(struct langreader_loop *r)
 		if (r->slow && !r->looked)
 			schedstat_was_instant(&r->schedstat);
 		r->looked = false;
+		if (r->copies.area)
+			wait_ms = copies_wait_ms(&r->copies, time_now_ns());
 		rest(r);
 	}
 }
@@ -1501,6 +1377,9 @@ struct langreader {
 	/* On request: the ring is ours. */
 	struct ring ring;
 	int ring_fd, wake_fd;
+	uint32_t cpu_index;
+	int copies_cpu;		 /* its frames are copied; -1: they are not */
+	atomic_bool each_sample; /* wakes it; relaxed */
 	struct reader_share *share;
 	struct share_known known;
 	struct frame_channel feed;
@@ -1597,23 +1476,39 @@ void langreader_note_event(struct langreader *r, uint64_t id, int event)
 	share_set_event(&r->known, id, is);
 }
 
+/* With fewer samples that had no copy no sample wakes it; with more of them each does again. */
+#define LACK_FEW  16U
+#define LACK_MANY 64U
+
+/* Return whether each sample should wake it. */
+static bool wants_samples(const struct langreader *r)
+{
+	uint32_t lacking = atomic_load_explicit(&r->share->lacking, memory_order_relaxed);
+
+	return r->copies_cpu < 0 ||
+	       lacking >= (atomic_load_explicit(&r->each_sample, memory_order_relaxed) ? LACK_FEW
+										       : LACK_MANY);
+}
+
 bool langreader_has_questions(const struct langreader *r)
 {
 	/* Acquire: the questions; pairs with share_inner(). */
-	return atomic_load_explicit(&r->share->nr_questions, memory_order_acquire) !=
-	       r->nr_answered;
+	if (atomic_load_explicit(&r->share->nr_questions, memory_order_acquire) != r->nr_answered)
+		return true;
+	return !atomic_load_explicit(&r->each_sample, memory_order_relaxed) && wants_samples(r);
 }
 
-void langreader_answer(struct langreader *r)
+bool langreader_answer(struct langreader *r, bool *each_sample)
 {
-	uint32_t nr;
+	uint32_t nr = atomic_load_explicit(&r->share->nr_questions, memory_order_acquire);
+	bool was = atomic_load_explicit(&r->each_sample, memory_order_relaxed);
 
-	if (!langreader_has_questions(r))
-		return;
-	nr = atomic_load_explicit(&r->share->nr_questions, memory_order_acquire);
 	/* The rest at the next look. */
-	if (share_answer(r->share))
+	if (nr != r->nr_answered && share_answer(r->share))
 		r->nr_answered = nr;
+	*each_sample = wants_samples(r);
+	atomic_store_explicit(&r->each_sample, *each_sample, memory_order_relaxed);
+	return *each_sample != was;
 }
 
 static void unmap(struct reader_share *share)
@@ -1646,14 +1541,17 @@ static void *langreader_main(void *arg)
 }
 
 static int start_thread(struct langreader *r, const struct langreader_start *start,
-			const struct ring *ring, int data_fd, int kick_fd)
+			const struct ring *ring, const int fds[SANDBOX_MEMORY_FDS])
 {
 	int rc;
 
 	r->stop_fd = wake_new();
 	if (r->stop_fd < 0)
 		return r->stop_fd;
-	rc = langreader_loop_new(&r->loop, start, r->share, ring, data_fd, kick_fd, r->stop_fd);
+	rc = langreader_loop_new(&r->loop, start, r->share, ring, fds[LANGREADER_DATA],
+				 fds[LANGREADER_KICK], r->stop_fd);
+	if (!rc && start->copies)
+		rc = use_copies(r->loop, fds[LANGREADER_AREA], fds[LANGREADER_WAKE]);
 	if (!rc)
 		rc = thread_start(&r->thread, 0, langreader_main, r->loop);
 	if (rc && r->loop) {
@@ -1671,34 +1569,61 @@ static void free_owner(struct langreader *r)
 		munmap(r->ring.page, (size_t)sysconf(_SC_PAGESIZE) + r->ring.size);
 	if (!r->counters && r->ring_fd >= 0)
 		close(r->ring_fd);
-	if (!r->counters && r->wake_fd >= 0 && !r->loop)
+	if (r->wake_fd >= 0 && !r->loop)
 		close(r->wake_fd);
+	if (r->copies_cpu >= 0)
+		copier_area(&r->shared->copier, r->copies_cpu, false);
 	frame_channel_fini(&r->feed);
 	free(r);
 }
 
+/* Have the frames of threads of this CPU copied, if the kernel does. Its area goes to the reader.
+ */
+static bool begin_copies(struct langreader *r, int cpu, int fds[SANDBOX_MEMORY_FDS])
+{
+	int wake_fd, area_fd;
+
+	if (cpu < 0 || r->shared->copier.program_fd <= 0)
+		return false;
+	wake_fd = wake_new();
+	area_fd = wake_fd < 0 ? wake_fd : copier_area(&r->shared->copier, cpu, true);
+	if (area_fd < 0) {
+		if (wake_fd >= 0)
+			close(wake_fd);
+		return false;
+	}
+	r->wake_fd = fds[LANGREADER_WAKE] = wake_fd;
+	fds[LANGREADER_AREA] = area_fd;
+	r->copies_cpu = cpu;
+	/* Until it has shown that it takes them. */
+	atomic_store_explicit(&r->share->lacking, LACK_MAX, memory_order_relaxed);
+	return true;
+}
+
 /* Start it on @ring, of @data_fd. */
-static int start(struct langreader *r, const struct langreader_start *start,
-		 const struct ring *ring, int data_fd, int kick_fd)
+static int start(struct langreader *r, struct langreader_start *start, const struct ring *ring,
+		 int data_fd, int kick_fd)
 {
 	int fds[SANDBOX_MEMORY_FDS] = {
-		[LANGREADER_DATA] = data_fd,
-		[LANGREADER_SHARE] = -1,
-		[LANGREADER_KICK] = kick_fd,
+		[LANGREADER_DATA] = data_fd, [LANGREADER_SHARE] = -1, [LANGREADER_KICK] = kick_fd,
+		[LANGREADER_AREA] = -1,	     [LANGREADER_WAKE] = -1,
 	};
 	int rc = -ENOMEM;
 
 	r->share = r->known.share = sandbox_memory_share(sizeof(*r->share), &fds[LANGREADER_SHARE]);
 	if (r->share)
 		rc = frame_channel_init(&r->feed, &r->share->feed, r->shared->codes);
+	start->copies = !rc && begin_copies(r, start->cpu, fds);
 	if (!rc && sandbox_memory_is_on())
 		rc = sandbox_memory_fork(&r->process, start, sizeof(*start), fds);
 	else if (!rc && sandbox_memory_is_refused())
 		rc = -EAGAIN;
 	else if (!rc)
-		rc = start_thread(r, start, ring, data_fd, kick_fd);
+		rc = start_thread(r, start, ring, fds);
 	if (fds[LANGREADER_SHARE] >= 0)
 		close(fds[LANGREADER_SHARE]);
+	if (fds[LANGREADER_AREA] >= 0)
+		close(fds[LANGREADER_AREA]);
 	return rc;
 }
 
@@ -1712,7 +1637,8 @@ static struct langreader *new_owner(struct langreader_shared *shared)
 	r->shared = shared;
 	r->nr_barred = atomic_load_explicit(&shared->nr_barred, memory_order_relaxed);
 	r->since_ns = time_now_ns();
-	r->stop_fd = r->ring_fd = r->wake_fd = -1;
+	r->stop_fd = r->ring_fd = r->wake_fd = r->copies_cpu = -1;
+	atomic_init(&r->each_sample, true);
 	return r;
 }
 
@@ -1730,7 +1656,7 @@ int langreader_start(struct langreader **out, struct langreader_shared *shared,
 		     struct counters *counters, uint32_t index, int kick_fd, struct err *e)
 {
 	const struct counters_cpu *cpu = counters_cpu(counters, index);
-	const struct langreader_start on = {
+	struct langreader_start on = {
 		.cpu = cpu->cpu,
 		.layout = *counters_layout(counters),
 		.ring_size = cpu->data.size,
@@ -1741,6 +1667,7 @@ int langreader_start(struct langreader **out, struct langreader_shared *shared,
 	if (!r)
 		return err_set(e, -ENOMEM, "no memory for a reader");
 	r->counters = counters;
+	r->cpu_index = index;
 	rc = start(r, &on, &cpu->data, cpu->data_fd, kick_fd);
 	if (rc)
 		return fail(r, rc, e);
@@ -1764,7 +1691,7 @@ static int make_ring(struct langreader *r)
 
 int langreader_start_asked(struct langreader **out, struct langreader_shared *shared, struct err *e)
 {
-	const struct langreader_start on = {
+	struct langreader_start on = {
 		.cpu = -1,
 		.layout = { .sample_type = ASKED_TYPE, .regs_mask = unwind_regs_mask() },
 		.ring_size = ASKED_RING,
@@ -1897,6 +1824,47 @@ void langreader_stop(struct langreader *r)
 	free_owner(r);
 }
 
+/* Most of them come at once: it has a higher priority, and runs on the same CPU. */
+#define CATCH_UP_NS	100000
+#define CATCH_UP_ROUNDS 20
+
+/* Note the events of the samples in @ring that wait to be handled: it leaves out unknown ones. */
+static void note_events(struct langreader *r, const struct ring *ring)
+{
+	struct perf_event_header h;
+	uint64_t last = 0, id;
+
+	for (uint64_t pos = ring->tail; ring->head - pos >= sizeof(h) + sizeof(id); pos += h.size) {
+		ring_copy_out(ring, pos, &h, sizeof(h));
+		if (h.size < sizeof(h) || h.size > ring->head - pos)
+			return;
+		if (h.type != PERF_RECORD_SAMPLE || h.size < sizeof(h) + sizeof(id))
+			continue;
+		ring_copy_out(ring, pos + sizeof(h), &id, sizeof(id));
+		if (id != last)
+			langreader_note_event(r, id,
+					      counters_event_of(r->counters, r->cpu_index, id));
+		last = id;
+	}
+}
+
+void langreader_catch_up(struct langreader *r, const struct ring *ring)
+{
+	const struct timespec pause = { .tv_nsec = CATCH_UP_NS };
+
+	/* Acquire: the slots; pairs with langreader_loop_run(). */
+	if (r->copies_cpu < 0 ||
+	    atomic_load_explicit(&r->share->read_to, memory_order_acquire) >= ring->head)
+		return;
+	note_events(r, ring);
+	wake_send(r->wake_fd);
+	for (int i = 0; i < CATCH_UP_ROUNDS; i++) {
+		if (atomic_load_explicit(&r->share->read_to, memory_order_acquire) >= ring->head)
+			return;
+		nanosleep(&pause, NULL);
+	}
+}
+
 struct frame_channel *langreader_feed(struct langreader *r)
 {
 	return &r->feed;
@@ -1993,6 +1961,8 @@ void langreader_process(const void *bytes, size_t size, const int fds[SANDBOX_ME
 	if (share == MAP_FAILED ||
 	    langreader_loop_new(&loop, &start, share, &ring, fds[LANGREADER_DATA],
 				fds[LANGREADER_KICK], -1))
+		return;
+	if (start.copies && use_copies(loop, fds[LANGREADER_AREA], fds[LANGREADER_WAKE]))
 		return;
 	langreader_loop_go_first(loop);
 	if (!sandbox_memory_lock(MEMORY_MAX))

@@ -16,14 +16,13 @@
 
 #include "symbols/base/base.h"
 #include "symbols/sandbox/sandbox.h"
+#include "symbols/script/script.h"
 
 struct counters;
 struct frame_channel_copy;
-struct lang_process;
-struct lang_slot;
 struct langreader;
 struct record_sample;
-struct script_functions;
+struct ring;
 
 /*
  * Frames on their way from a reader to the sampler thread of its CPU: a ring of
@@ -62,12 +61,74 @@ struct frame_channel {
 	atomic_bool refused; /* a slot had a function that found no room; relaxed */
 };
 
+/* The sampler thread's end. 0 or -ENOMEM. */
+int frame_channel_init(struct frame_channel *f, struct frame_channel_ring *ring,
+		       struct script_functions *codes);
+void frame_channel_fini(struct frame_channel *f);
+/*
+ * The reader: put a copy of @slot with its frames in, and with the bytes of the other stack, behind
+ * the functions that were not sent yet. False: it is full.
+ */
+bool frame_channel_put(struct frame_channel_writer *w, const struct lang_slot *slot,
+		       const void *frames, const void *other);
 /*
  * Return a copy of the slot of this sample, checked, with the ids of @f->codes; NULL: there is
  * none. Drops slots of earlier samples; valid until the next call.
  */
 const struct lang_slot *frame_channel_find(struct frame_channel *f, uint64_t time_ns, uint32_t pid,
 					   uint32_t tid);
+
+/*
+ * Copies of the frames of threads, made by a BPF program at each sample (copier.c): the program of
+ * a CPU and its reader, which is pinned to it, never run at the same time. The owner's side. Not
+ * above 0: there is none.
+ */
+struct copier {
+	int cpus_fd, program_fd;
+};
+
+/* Load it; main thread, before capabilities are dropped. 0 or -errno: readers do without it. */
+int copier_load(struct copier *c);
+/* Make the area of a CPU, empty, or (@on false) drop it. Return its descriptor, 0, or -errno. */
+int copier_area(const struct copier *c, int cpu, bool on);
+
+#define COPIES_THREADS	  1024U	       /* a power of two; in pairs */
+#define COPIES_RING	  (512U << 10) /* a power of two */
+#define COPY_MAX	  (32U << 10)  /* bytes of one copy */
+#define COPY_STATE_MAX	  511U	       /* bytes of a state */
+#define COPY_FRAME_MAX	  255U	       /* of a frame */
+#define COPIED_FRAMES_MAX 128U /* of a longer chain the innermost ones, which is of no use */
+
+/* One thread of which the program copies the frames. */
+struct copied_thread {
+	uint32_t tid; /* 0: none */
+	uint32_t none;
+	struct lang_plan plan;
+};
+
+/* The value of the one entry of a BPF array, mapped by the reader. */
+struct copier_area {
+	uint64_t written; /* bytes, since the start: of the program */
+	struct copied_thread threads[COPIES_THREADS];
+	/* Copies, each as struct copy_head and pieces (struct lang_moment). The next one begins at
+	 * the start when this one ends behind the ring. */
+	_Alignas(8) uint8_t bytes[COPIES_RING + COPY_MAX];
+};
+
+struct copy_head {
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint32_t tid, size;
+};
+
+/* The multiplier of Fibonacci hashing: 2^32 by the golden ratio. */
+#define COPIES_HASH	  0x9E3779B1U
+#define COPIES_HASH_SHIFT 22
+
+/* The first one of the two in which the plan of a thread may be. */
+static inline uint32_t copies_slot(uint32_t tid)
+{
+	return tid * COPIES_HASH >> COPIES_HASH_SHIFT & ~1U;
+}
 
 /* Read with the struct langreader_start in @bytes, until it is killed; returns if it cannot. */
 void langreader_process(const void *bytes, size_t size, const int fds[SANDBOX_MEMORY_FDS]);
@@ -98,6 +159,7 @@ void langreader_process(const void *bytes, size_t size, const int fds[SANDBOX_ME
 struct langreader_shared {
 	struct script_functions *codes;
 	uint32_t languages; /* to be read: lang_bit() */
+	struct copier copier;
 	atomic_uint nr_barred;
 	atomic_uint barred[LANGREADER_BARRED]; /* incarnations that are not read; published by nr */
 };
@@ -123,6 +185,8 @@ bool langreader_ask(struct langreader *r, const struct record_sample *s, uint64_
 void langreader_stop(struct langreader *r);
 /* Leave a hanging reader behind. */
 void langreader_leave(struct langreader *r);
+/* The sampler thread: have the samples of the batch that @ring begins read; waits 2 ms at most. */
+void langreader_catch_up(struct langreader *r, const struct ring *ring);
 /* The sampler thread: the frames. */
 struct frame_channel *langreader_feed(struct langreader *r);
 /*
@@ -141,9 +205,16 @@ bool langreader_reads_far(struct langreader *r, pid_t pid, pid_t tid, uint32_t p
 void langreader_refuse_barred(struct langreader *r);
 /* The sampler thread: samples with @id are of @event, as counters_event_of(). */
 void langreader_note_event(struct langreader *r, uint64_t id, int event);
-/* Return whether it has questions, which langreader_answer() answers. Any thread; any. */
+/*
+ * Return whether it has questions, which langreader_answer() answers, or has to be woken by each
+ * sample again. Any thread.
+ */
 bool langreader_has_questions(const struct langreader *r);
-void langreader_answer(struct langreader *r);
+/*
+ * Answer them. Return whether each sample should wake it from now on (*@each_sample), or not any
+ * more, as the kernel copies the frames.
+ */
+bool langreader_answer(struct langreader *r, bool *each_sample);
 /* Since when has it been reading, if that is longer ago than LANGREADER_HANG_NS? Which process? */
 bool langreader_hangs(const struct langreader *r, uint64_t now_ns, pid_t *pid, uint32_t *process);
 /* Note how many samples its CPU had since the last call. The builder, once a tick. */

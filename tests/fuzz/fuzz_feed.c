@@ -5,7 +5,7 @@
  * The ring of a reader of interpreters: all of its bytes, from any position on. A slot that is
  * found is within its bounds, and each of its functions is known or unnamed, also inlined ones.
  */
-#include "sampler/reader/reader.c"
+#include "sampler/reader/frame_channel.c"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,6 +10,8 @@
  * one, which is being entered or left. "at_call": equal where the innermost method is that of
  * CompiledMethodLoad: AsyncGetCallTrace() errs at calls into the runtime.
  *
+ * NO_COPIES=1: without the copies of frames that the kernel makes at samples (copier.c).
+ *
  * langtruth PID - SECONDS HZ: send no signals, and print each sample: "certain",
  * "guessed" or why there are no frames, and the names of its functions with their lines,
  * outermost first; "*": others may be inlined in it.
@@ -79,6 +81,7 @@ struct tool {
 	uint64_t *chains; /* places */
 	size_t nr_chains, max_chains;
 	bool java;
+	uint32_t nr_calm;    /* times that readers were left to copies of the kernel */
 	uint32_t nr_pending; /* samples before all objects were loaded, which are not judged */
 	struct truth *truth;
 };
@@ -127,6 +130,8 @@ static void open_all(struct tool *t, pid_t pid, double hz)
 	c.nr_tids = (uint32_t)nr;
 	c.nr_cpus = (uint32_t)task_list_online_cpus(&cpus, &e);
 	c.cpus = cpus;
+	if (!getenv("NO_COPIES") && !copier_load(&t->shared.copier))
+		c.program_fd = t->shared.copier.program_fd;
 	if (counters_open(&t->counters, &c, &sys, &e))
 		die(e.text, -EINVAL);
 	if (sideband_new(&t->sideband, t->counters, t->maps, t->symbols, NULL))
@@ -154,8 +159,8 @@ static void start_all(struct tool *t, pid_t pid)
 	maps_load(t->maps, pid);
 	symbols_wake(t->symbols);
 	usleep(400000);
-	t->shared = (struct langreader_shared){ .codes = symbols_codes(t->symbols),
-						.languages = UINT32_MAX & ~lang_bit(LANG_JAVA) };
+	t->shared.codes = symbols_codes(t->symbols);
+	t->shared.languages = UINT32_MAX & ~lang_bit(LANG_JAVA);
 	for (uint32_t i = 0; i < counters_nr_cpus(t->counters); i++)
 		if (langreader_start(&t->readers[i], &t->shared, t->counters, i,
 				     eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), &e))
@@ -214,6 +219,7 @@ static void take(struct tool *t, uint32_t cpu)
 	struct ring *ring = &counters_cpu(t->counters, cpu)->data;
 	const struct perf_event_header *h;
 	struct record r;
+	bool each_sample;
 
 	if (!ring_begin(ring))
 		return;
@@ -221,6 +227,11 @@ static void take(struct tool *t, uint32_t cpu)
 	sideband_drain(t->sideband);
 	rcu_thread_online();
 	pipeline_set_reader(t->pipeline, t->readers[cpu]);
+	langreader_catch_up(t->readers[cpu], ring);
+	if (langreader_answer(t->readers[cpu], &each_sample)) {
+		counters_wake(t->counters, cpu, each_sample);
+		t->nr_calm += !each_sample;
+	}
 	while ((h = ring_next(ring))) {
 		if (record_decode(&r, counters_layout(t->counters), h, h->size) ||
 		    r.type != PERF_RECORD_SAMPLE)
@@ -439,9 +450,10 @@ static int judge(struct tool *t)
 			nones++;
 		}
 	}
-	printf("samples %u pending %u signals %u matched %u elsewhere %u certain %u wrong %u "
+	printf("samples %u pending %u calm %u signals %u matched %u elsewhere %u certain %u wrong "
+	       "%u "
 	       "wrong_line %u guessed %u guessed_right %u entering %u none %u",
-	       t->nr_samples, t->nr_pending, nr, matched, elsewhere,
+	       t->nr_samples, t->nr_pending, t->nr_calm, nr, matched, elsewhere,
 	       certain[0] + certain[1] + certain[2], certain[1], certain[2],
 	       guessed[0] + guessed[1] + guessed[2], guessed[0] + guessed[2], entering, nones);
 	for (int i = 0; i < LANG_OK; i++)

@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Frames copied by the kernel: a BPF program that runs at each sample, in the sampling interrupt,
+ * and copies the state of the thread and its chain of frames.
+ *
+ * Runs on: the main thread (load), the builder (areas), a reader (plans, copies). The program of a
+ * CPU and the reader of that CPU never run at the same time: the reader is pinned to it.
+ *
+ * The reader then needs no wake-up at each sample, and no call to read the memory. It has a plan
+ * for each thread that it knows; a thread without one, or frames that the copy lacks, are read as
+ * without the program. Needs CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN; Linux 5.8 (5.5:
+ * bpf_probe_read_user(); 5.8: the capabilities). man 2 bpf, <linux/bpf.h>.
+ */
+#include "sampler/reader/reader.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "symbols/base/base.h"
+#include "symbols/script/script.h"
+
+/* A copy may begin at the end of the ring: bytes behind it are for that. */
+#define COPY_LIMIT (COPIES_RING + COPY_MAX - 1024)
+
+_Static_assert(sizeof(struct copy_head) == 16 && sizeof(struct lang_moment_piece) == 16, "as the "
+											 "program "
+											 "writes "
+											 "them");
+_Static_assert(COPIES_THREADS == 1ULL << (32 - COPIES_HASH_SHIFT), "copies_slot()");
+
+/* ---- the program ---- */
+
+#define PROGRAM_MAX 512U
+#define LABELS	    16U
+#define JUMPS_MAX   64U
+
+struct program {
+	struct bpf_insn insns[PROGRAM_MAX];
+	uint32_t nr, nr_jumps;
+	uint32_t labels[LABELS];
+	struct {
+		uint32_t at, label;
+	} jumps[JUMPS_MAX];
+};
+
+static void put(struct program *p, uint8_t code, uint8_t dst, uint8_t src, int16_t off, int32_t imm)
+{
+	assert(p->nr < PROGRAM_MAX);
+	p->insns[p->nr++] = (struct bpf_insn){
+		.code = code, .dst_reg = dst & 15, .src_reg = src & 15, .off = off, .imm = imm
+	};
+}
+
+static void move(struct program *p, uint8_t dst, uint8_t src)
+{
+	put(p, BPF_ALU64 | BPF_MOV | BPF_X, dst, src, 0, 0);
+}
+
+static void set(struct program *p, uint8_t dst, int32_t value)
+{
+	put(p, BPF_ALU64 | BPF_MOV | BPF_K, dst, 0, 0, value);
+}
+
+static void add(struct program *p, uint8_t dst, uint8_t src)
+{
+	put(p, BPF_ALU64 | BPF_ADD | BPF_X, dst, src, 0, 0);
+}
+
+/* @op: BPF_ADD, BPF_AND, BPF_MUL ... */
+static void compute(struct program *p, uint8_t op, uint8_t dst, int32_t value)
+{
+	put(p, BPF_ALU64 | op | BPF_K, dst, 0, 0, value);
+}
+
+/* @size: BPF_W, BPF_DW. */
+static void load(struct program *p, uint8_t size, uint8_t dst, uint8_t base, int at)
+{
+	put(p, BPF_LDX | BPF_MEM | size, dst, base, (int16_t)at, 0);
+}
+
+static void store(struct program *p, uint8_t size, uint8_t base, int at, uint8_t src)
+{
+	put(p, BPF_STX | BPF_MEM | size, base, src, (int16_t)at, 0);
+}
+
+static void call(struct program *p, int32_t function)
+{
+	put(p, BPF_JMP | BPF_CALL, 0, 0, 0, function);
+}
+
+/* Jump to @label if @dst is @op (BPF_JEQ, BPF_JGT ...) @value. */
+static void jump_if(struct program *p, uint8_t op, uint8_t dst, int32_t value, uint32_t label)
+{
+	assert(p->nr_jumps < JUMPS_MAX && label < LABELS);
+	p->jumps[p->nr_jumps].at = p->nr;
+	p->jumps[p->nr_jumps++].label = label;
+	put(p, BPF_JMP | op | BPF_K, dst, 0, 0, value);
+}
+
+static void jump_if_differ(struct program *p, uint8_t a, uint8_t b, uint32_t label)
+{
+	jump_if(p, BPF_JNE, a, 0, label);
+	p->insns[p->nr - 1].code |= BPF_X;
+	p->insns[p->nr - 1].src_reg = b & 15;
+}
+
+static void label(struct program *p, uint32_t which)
+{
+	p->labels[which] = p->nr;
+}
+
+static void link_jumps(struct program *p)
+{
+	for (uint32_t i = 0; i < p->nr_jumps; i++)
+		p->insns[p->jumps[i].at].off =
+			(int16_t)((int)p->labels[p->jumps[i].label] - (int)p->jumps[i].at - 1);
+}
+
+/* Registers that calls keep, and words on the stack. */
+enum { AREA = BPF_REG_6, FRAME = BPF_REG_7, AT = BPF_REG_8, THREAD = BPF_REG_9 };
+enum { KEY = -8, START = -16, WORD = -24, COUNT = -32 };
+enum { OUT, DONE, LOOP, NOT_WRAPPED };
+
+#define PLAN(member) ((int)(offsetof(struct copied_thread, plan.member)))
+#define BYTES	     ((int)(offsetof(struct copier_area, bytes)))
+
+/* AREA + AT, in @dst; the bytes there begin behind BYTES, which has no room in an offset. */
+static void here(struct program *p, uint8_t dst)
+{
+	move(p, dst, AREA);
+	add(p, dst, AT);
+	compute(p, BPF_ADD, dst, BYTES);
+}
+
+/* Load the size of a piece, which is @size, or which the plan has at @size_at, at most @mask. */
+static void load_size(struct program *p, int32_t size, int size_at, int32_t mask)
+{
+	if (size) {
+		set(p, BPF_REG_2, size);
+		return;
+	}
+	load(p, BPF_W, BPF_REG_2, THREAD, size_at);
+	compute(p, BPF_AND, BPF_REG_2, mask);
+}
+
+/*
+ * Copy the bytes at the address in register 3 to a piece at AT, with the result of the read: no
+ * branch, as each one doubles the work of the verifier. The piece is at register 4 then.
+ */
+static void copy_piece(struct program *p, int32_t size, int size_at, int32_t mask)
+{
+	here(p, BPF_REG_1);
+	load_size(p, size, size_at, mask);
+	store(p, BPF_DW, BPF_REG_1, offsetof(struct lang_moment_piece, addr), BPF_REG_3);
+	store(p, BPF_W, BPF_REG_1, offsetof(struct lang_moment_piece, size), BPF_REG_2);
+	compute(p, BPF_ADD, BPF_REG_1, sizeof(struct lang_moment_piece));
+	call(p, BPF_FUNC_probe_read_user);
+	here(p, BPF_REG_4);
+	store(p, BPF_W, BPF_REG_4, offsetof(struct lang_moment_piece, error), BPF_REG_0);
+}
+
+/* Go on behind the piece. */
+static void pass_piece(struct program *p, int32_t size, int size_at, int32_t mask)
+{
+	load_size(p, size, size_at, mask);
+	compute(p, BPF_ADD, BPF_REG_2, sizeof(struct lang_moment_piece) + 7);
+	compute(p, BPF_AND, BPF_REG_2, ~7);
+	add(p, AT, BPF_REG_2);
+}
+
+/* Read the word at the address in register 3 into @dst; 0: it cannot be read. */
+static void read_word(struct program *p, uint8_t dst)
+{
+	move(p, BPF_REG_1, BPF_REG_10);
+	compute(p, BPF_ADD, BPF_REG_1, WORD);
+	set(p, BPF_REG_2, 8);
+	call(p, BPF_FUNC_probe_read_user);
+	load(p, BPF_DW, dst, BPF_REG_10, WORD);
+}
+
+/* Have THREAD at the offset in register 1 behind the first one; its id in register 2. */
+static void load_thread(struct program *p)
+{
+	move(p, THREAD, AREA);
+	add(p, THREAD, BPF_REG_1);
+	compute(p, BPF_ADD, THREAD, offsetof(struct copier_area, threads));
+	load(p, BPF_W, BPF_REG_2, THREAD, offsetof(struct copied_thread, tid));
+}
+
+/* Find the area of this CPU and the plan of this thread; else go to OUT. */
+static void find_thread(struct program *p, int cpus_fd)
+{
+	call(p, BPF_FUNC_get_current_pid_tgid);
+	/* The lower half is the id of the thread. */
+	put(p, BPF_ALU | BPF_MOV | BPF_X, FRAME, BPF_REG_0, 0, 0);
+	jump_if(p, BPF_JEQ, FRAME, 0, OUT);
+	call(p, BPF_FUNC_get_smp_processor_id);
+	for (int i = 0; i < 2; i++) {
+		store(p, BPF_W, BPF_REG_10, KEY, BPF_REG_0);
+		move(p, BPF_REG_2, BPF_REG_10);
+		compute(p, BPF_ADD, BPF_REG_2, KEY);
+		if (i) {
+			move(p, BPF_REG_1, AREA);
+		} else {
+			put(p, BPF_LD | BPF_IMM | BPF_DW, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, cpus_fd);
+			put(p, 0, 0, 0, 0, 0);
+		}
+		call(p, BPF_FUNC_map_lookup_elem);
+		jump_if(p, BPF_JEQ, BPF_REG_0, 0, OUT);
+		move(p, AREA, BPF_REG_0);
+		/* The one entry of the area. */
+		set(p, BPF_REG_0, 0);
+	}
+	put(p, BPF_ALU | BPF_MOV | BPF_X, BPF_REG_1, FRAME, 0, 0);
+	put(p, BPF_ALU | BPF_MUL | BPF_K, BPF_REG_1, 0, 0, (int32_t)COPIES_HASH);
+	put(p, BPF_ALU | BPF_RSH | BPF_K, BPF_REG_1, 0, 0, COPIES_HASH_SHIFT);
+	compute(p, BPF_AND, BPF_REG_1, ~1);
+	compute(p, BPF_MUL, BPF_REG_1, sizeof(struct copied_thread));
+	load_thread(p);
+	/* The second one if the first is another's: 1 if any bit differs, without a branch. */
+	put(p, BPF_ALU64 | BPF_XOR | BPF_X, BPF_REG_2, FRAME, 0, 0);
+	move(p, BPF_REG_3, BPF_REG_2);
+	put(p, BPF_ALU64 | BPF_NEG, BPF_REG_3, 0, 0, 0);
+	put(p, BPF_ALU64 | BPF_OR | BPF_X, BPF_REG_2, BPF_REG_3, 0, 0);
+	compute(p, BPF_RSH, BPF_REG_2, 63);
+	compute(p, BPF_MUL, BPF_REG_2, sizeof(struct copied_thread));
+	add(p, BPF_REG_1, BPF_REG_2);
+	load_thread(p);
+	jump_if_differ(p, BPF_REG_2, FRAME, OUT);
+}
+
+/* Begin a copy: its head, but for the size. */
+static void begin_copy(struct program *p)
+{
+	load(p, BPF_DW, AT, AREA, offsetof(struct copier_area, written));
+	compute(p, BPF_AND, AT, COPIES_RING - 1);
+	store(p, BPF_DW, BPF_REG_10, START, AT);
+	call(p, BPF_FUNC_ktime_get_ns);
+	here(p, BPF_REG_1);
+	store(p, BPF_DW, BPF_REG_1, offsetof(struct copy_head, time_ns), BPF_REG_0);
+	store(p, BPF_W, BPF_REG_1, offsetof(struct copy_head, tid), FRAME);
+	compute(p, BPF_ADD, AT, sizeof(struct copy_head));
+}
+
+/*
+ * Copy the state, the words and the C frame; then the address of the innermost frame is in FRAME.
+ * Without a C frame the pointer to it is read twice.
+ */
+static void copy_state(struct program *p)
+{
+	load(p, BPF_DW, BPF_REG_3, THREAD, PLAN(state));
+	copy_piece(p, 0, PLAN(state_size), COPY_STATE_MAX);
+	pass_piece(p, 0, PLAN(state_size), COPY_STATE_MAX);
+	for (uint32_t i = 0; i < LANG_PLAN_WORDS; i++) {
+		load(p, BPF_DW, BPF_REG_3, THREAD, PLAN(words) + 8 * (int)i);
+		copy_piece(p, 8, 0, 0);
+		pass_piece(p, 8, 0, 0);
+	}
+	load(p, BPF_DW, BPF_REG_3, THREAD, PLAN(current));
+	read_word(p, FRAME);
+	move(p, BPF_REG_3, FRAME);
+	copy_piece(p, 0, PLAN(cframe_size), COPY_FRAME_MAX);
+	pass_piece(p, 0, PLAN(cframe_size), COPY_FRAME_MAX);
+	load(p, BPF_DW, BPF_REG_3, THREAD, PLAN(cframe_mask));
+	put(p, BPF_ALU64 | BPF_AND | BPF_X, BPF_REG_3, FRAME, 0, 0);
+	load(p, BPF_DW, BPF_REG_1, THREAD, PLAN(cframe_at));
+	add(p, BPF_REG_3, BPF_REG_1);
+	read_word(p, FRAME);
+}
+
+/* Copy the frames. The kernel clears bytes that it cannot read. */
+static void copy_frames(struct program *p)
+{
+	set(p, BPF_REG_1, 0);
+	store(p, BPF_DW, BPF_REG_10, COUNT, BPF_REG_1);
+	label(p, LOOP);
+	jump_if(p, BPF_JEQ, FRAME, 0, DONE);
+	load(p, BPF_DW, BPF_REG_1, BPF_REG_10, COUNT);
+	jump_if(p, BPF_JGT, BPF_REG_1, (int32_t)COPIED_FRAMES_MAX - 1, DONE);
+	compute(p, BPF_ADD, BPF_REG_1, 1);
+	store(p, BPF_DW, BPF_REG_10, COUNT, BPF_REG_1);
+	jump_if(p, BPF_JGT, AT, COPY_LIMIT, DONE);
+	move(p, BPF_REG_3, FRAME);
+	copy_piece(p, 0, PLAN(frame_size), COPY_FRAME_MAX);
+	/* The caller's frame. */
+	load(p, BPF_W, BPF_REG_5, THREAD, PLAN(frame_previous));
+	compute(p, BPF_AND, BPF_REG_5, COPY_FRAME_MAX);
+	add(p, BPF_REG_4, BPF_REG_5);
+	load(p, BPF_DW, FRAME, BPF_REG_4, sizeof(struct lang_moment_piece));
+	pass_piece(p, 0, PLAN(frame_size), COPY_FRAME_MAX);
+	jump_if(p, BPF_JA, 0, 0, LOOP);
+}
+
+/* End the copy: its size, and the place of the next one. */
+static void end_copy(struct program *p)
+{
+	label(p, DONE);
+	load(p, BPF_DW, BPF_REG_2, BPF_REG_10, START);
+	compute(p, BPF_AND, BPF_REG_2, COPIES_RING - 1);
+	move(p, BPF_REG_1, AREA);
+	add(p, BPF_REG_1, BPF_REG_2);
+	compute(p, BPF_ADD, BPF_REG_1, BYTES);
+	move(p, BPF_REG_3, AT);
+	put(p, BPF_ALU64 | BPF_SUB | BPF_X, BPF_REG_3, BPF_REG_2, 0, 0);
+	store(p, BPF_W, BPF_REG_1, offsetof(struct copy_head, size), BPF_REG_3);
+	load(p, BPF_DW, BPF_REG_4, AREA, offsetof(struct copier_area, written));
+	put(p, BPF_ALU64 | BPF_SUB | BPF_X, BPF_REG_4, BPF_REG_2, 0, 0);
+	jump_if(p, BPF_JLT, AT, COPIES_RING, NOT_WRAPPED);
+	set(p, AT, COPIES_RING);
+	label(p, NOT_WRAPPED);
+	add(p, BPF_REG_4, AT);
+	store(p, BPF_DW, AREA, offsetof(struct copier_area, written), BPF_REG_4);
+	label(p, OUT);
+	/* The sample is wanted. */
+	set(p, BPF_REG_0, 1);
+	put(p, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+}
+
+static void assemble(struct program *p, int cpus_fd)
+{
+	memset(p, 0, sizeof(*p));
+	find_thread(p, cpus_fd);
+	begin_copy(p);
+	copy_state(p);
+	copy_frames(p);
+	end_copy(p);
+	link_jumps(p);
+}
+
+/* ---- the copier: the program, the areas of the CPUs ---- */
+
+#ifndef PROC_PID_INIT_INO
+#define PROC_PID_INIT_INO 0xEFFFFFFCU
+#endif
+
+/* Of a kernel for x86-64 (CONFIG_NR_CPUS); a CPU beyond it is read without copies. */
+#define CPUS_MAX 8192U
+
+static int bpf(int command, union bpf_attr *attr)
+{
+	int rc = (int)syscall(SYS_bpf, command, attr, sizeof(*attr));
+
+	return rc < 0 ? -errno : rc;
+}
+
+/* Make an array of one area. */
+static int new_area(void)
+{
+	union bpf_attr attr = {
+		.map_type = BPF_MAP_TYPE_ARRAY,
+		.key_size = 4,
+		.value_size = sizeof(struct copier_area),
+		.max_entries = 1,
+		.map_flags = BPF_F_MMAPABLE,
+		.map_name = "proftop_copies",
+	};
+
+	return bpf(BPF_MAP_CREATE, &attr);
+}
+
+/* Make the array of the areas of all CPUs, none of which has one. */
+static int new_cpus(void)
+{
+	int area = new_area(), rc;
+	union bpf_attr attr = {
+		.map_type = BPF_MAP_TYPE_ARRAY_OF_MAPS,
+		.key_size = 4,
+		.value_size = 4,
+		.max_entries = CPUS_MAX,
+		.inner_map_fd = (uint32_t)area,
+		.map_name = "proftop_cpus",
+	};
+
+	if (area < 0)
+		return area;
+	rc = bpf(BPF_MAP_CREATE, &attr);
+	close(area);
+	return rc;
+}
+
+static int load_program(int cpus_fd)
+{
+	struct program p;
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_PERF_EVENT,
+		.insns = (uintptr_t)p.insns,
+		/* bpf_probe_read_user() is for programs under the GPL. */
+		.license = (uintptr_t) "GPL",
+		.prog_name = "proftop_copy",
+	};
+
+	assemble(&p, cpus_fd);
+	attr.insn_cnt = p.nr;
+	return bpf(BPF_PROG_LOAD, &attr);
+}
+
+/* The program sees the ids of threads of the first PID namespace. */
+static bool is_first_namespace(void)
+{
+	struct stat st;
+
+	return !stat("/proc/self/ns/pid", &st) && st.st_ino == PROC_PID_INIT_INO;
+}
+
+int copier_load(struct copier *c)
+{
+	int cpus_fd, program_fd;
+
+	*c = (struct copier){ .cpus_fd = 0 };
+	if (!is_first_namespace())
+		return -ENOTSUP;
+	cpus_fd = new_cpus();
+	if (cpus_fd < 0)
+		return cpus_fd;
+	program_fd = load_program(cpus_fd);
+	if (program_fd < 0)
+		close(cpus_fd);
+	else
+		*c = (struct copier){ .cpus_fd = cpus_fd, .program_fd = program_fd };
+	return MIN(program_fd, 0);
+}
+
+int copier_area(const struct copier *c, int cpu, bool on)
+{
+	uint32_t key = (uint32_t)cpu, fd;
+	union bpf_attr attr = {
+		.map_fd = (uint32_t)c->cpus_fd,
+		.key = (uintptr_t)&key,
+	};
+	int area, rc;
+
+	if (!on)
+		return bpf(BPF_MAP_DELETE_ELEM, &attr);
+	area = new_area();
+	if (area < 0)
+		return area;
+	fd = (uint32_t)area;
+	attr.value = (uintptr_t)&fd;
+	rc = bpf(BPF_MAP_UPDATE_ELEM, &attr);
+	if (!rc)
+		return area;
+	close(area);
+	return rc;
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * copier: the kernel copies what the plan of a thread says, at each sample; copies find their
+ * samples, old ones and other threads' are left out, a ring that went round begins again.
+ * Live: a BPF program at samples of this thread.
+ */
+#include "sampler/reader/reader.c"
+
+#include "tests/prelude.h"
+
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/uio.h>
+
+#include "symbols/base/base.h"
+#include "tests/makers/copy.h"
+
+#define NR_FRAMES 200
+
+/* A made-up interpreter in this process. */
+struct frame {
+	uint64_t code, none, previous, words[5];
+};
+
+static struct {
+	uint64_t words[20], current;
+	uint64_t cframe[3]; /* the last one: the innermost frame */
+} thread;
+static struct frame frames[NR_FRAMES];
+static uint64_t watched;
+static struct copy_maker maker;
+
+/* Link @nr frames; the outermost one has @last behind it. */
+static void link_frames(uint32_t nr, uint64_t last)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		frames[i] = (struct frame){
+			.code = 7 * i,
+			.previous = i + 1 < nr ? (uintptr_t)&frames[i + 1] : last,
+			.words = { i, i * i },
+		};
+	thread.current = (uintptr_t)&frames[0];
+	thread.cframe[2] = (uintptr_t)&frames[0];
+	watched = 4711;
+}
+
+static struct lang_plan plan_of(void)
+{
+	return (struct lang_plan){
+		.state = (uintptr_t)&thread,
+		.state_size = sizeof(thread),
+		.current = (uintptr_t)&thread.current,
+		.words = { (uintptr_t)&watched },
+		.cframe_at = (uintptr_t)&thread.current,
+		.frame_size = sizeof(frames[0]),
+		.frame_previous = offsetof(struct frame, previous),
+	};
+}
+
+static bool read_own(void *ctx, uint64_t addr, void *out, size_t size)
+{
+	struct iovec ours = { out, size }, theirs = { (void *)(uintptr_t)addr, size };
+
+	return process_vm_readv(getpid(), &ours, 1, &theirs, 1, 0) == (ssize_t)size;
+}
+
+static struct {
+	struct copier copier;
+	struct copies copies;
+	int cpu, event;
+	struct perf_event_mmap_page *page;
+} k;
+
+/* Load the program, for an event of this thread on its CPU. False: that is not permitted. */
+static bool begin_sampling(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = 500000,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.disabled = 1,
+	};
+	cpu_set_t cpus;
+	int rc = copier_load(&k.copier), area;
+
+	if (rc == -EPERM || rc == -ENOTSUP || rc == -ENOSYS)
+		return false;
+	assert_int_equal(rc, 0);
+	k.cpu = sched_getcpu();
+	CPU_ZERO(&cpus);
+	CPU_SET(k.cpu, &cpus);
+	assert_int_equal(sched_setaffinity(0, sizeof(cpus), &cpus), 0);
+	k.event = (int)syscall(SYS_perf_event_open, &attr, 0, k.cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	assert_true(k.event >= 0);
+	assert_int_equal(ioctl(k.event, PERF_EVENT_IOC_SET_BPF, k.copier.program_fd), 0);
+	k.page = mmap(NULL, 17 * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, k.event, 0);
+	assert_ptr_not_equal(k.page, MAP_FAILED);
+	area = copier_area(&k.copier, k.cpu, true);
+	assert_true(area >= 0);
+	k.copies = (struct copies){ .area = copies_map(area) };
+	assert_non_null(k.copies.area);
+	close(area);
+	return true;
+}
+
+static void end_sampling(void)
+{
+	close(k.event);
+	munmap(k.page, 17 * 4096);
+	munmap(k.copies.area, sizeof(*k.copies.area));
+	assert_int_equal(copier_area(&k.copier, k.cpu, false), 0);
+	close(k.copier.program_fd);
+	close(k.copier.cpus_fd);
+}
+
+struct sample {
+	struct perf_event_header head;
+	uint32_t pid, tid;
+	uint64_t time_ns;
+};
+
+/* Get some samples with the plan. Each has to have @moment as its copy; returns their number. */
+static uint32_t expect_copies(const struct lang_plan *plan, const struct lang_moment *moment)
+{
+	const uint8_t *data = (uint8_t *)k.page + 4096;
+	uint64_t end_ns = time_thread_ns() + 8000000, tail = k.page->data_tail;
+	uint32_t nr = 0;
+
+	copies_plan(&k.copies, gettid(), plan);
+	ioctl(k.event, PERF_EVENT_IOC_ENABLE, 0);
+	while (time_thread_ns() < end_ns)
+		;
+	ioctl(k.event, PERF_EVENT_IOC_DISABLE, 0);
+	for (; tail < k.page->data_head; nr++) {
+		const struct sample *s = (const void *)(data + (tail & (16 * 4096 - 1)));
+		struct lang_moment got;
+
+		tail += s->head.size;
+		if (s->head.type != PERF_RECORD_SAMPLE)
+			continue;
+		assert_int_equal(copies_find(&k.copies, s->time_ns, (pid_t)s->tid, &got), !!moment);
+		if (!moment)
+			continue;
+		assert_int_equal(got.size, moment->size);
+		assert_memory_equal(got.bytes, moment->bytes, got.size);
+	}
+	k.page->data_tail = tail;
+	return nr;
+}
+
+/*
+ * Chains of one frame, of some, of more than are copied; one that leads to memory that is not
+ * there; one behind a C frame; and no plan: each is as this process would copy it.
+ */
+TEST(test_kernel_copies)
+{
+	const uint32_t lengths[] = { 0, 1, 3, NR_FRAMES };
+	struct lang_plan plan = plan_of();
+	struct lang_moment moment;
+
+	if (!begin_sampling())
+		skip();
+	maker = (struct copy_maker){ .read = read_own, .frames_max = COPIED_FRAMES_MAX };
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(lengths); i++) {
+		link_frames(lengths[i / 2], i & 1 ? 4096 : 0);
+		if (!lengths[i / 2])
+			thread.current = i & 1 ? 8 : 0;
+		moment = copy_make(&maker, &plan);
+		assert_in_range(expect_copies(&plan, &moment), 5, 1000);
+	}
+	link_frames(3, 0);
+	thread.current = (uintptr_t)&thread.cframe;
+	plan.cframe_size = sizeof(thread.cframe);
+	plan.cframe_mask = ~0ULL;
+	plan.cframe_at = 16;
+	moment = copy_make(&maker, &plan);
+	assert_in_range(expect_copies(&plan, &moment), 5, 1000);
+	expect_copies(NULL, NULL);
+	/* Sizes that the program would cut. */
+	plan.state_size = COPY_STATE_MAX + 1;
+	expect_copies(&plan, NULL);
+	end_sampling();
+}
+
+/* ---- without the kernel ---- */
+
+/* Put a copy of @size bytes behind its head. */
+static void put_copy(struct copier_area *a, uint64_t time_ns, uint32_t tid, uint32_t size)
+{
+	struct copy_head head = { time_ns, tid, (uint32_t)sizeof(head) + size };
+
+	memcpy(a->bytes + (a->written & (COPIES_RING - 1)), &head, sizeof(head));
+	a->written = behind(a->written, head.size);
+}
+
+static uint32_t find(struct copies *c, uint64_t time_ns, int tid)
+{
+	struct lang_moment m;
+
+	return copies_find(c, time_ns, tid, &m) ? m.size : 0;
+}
+
+/* The nearest in time of the thread, before or behind the sample; each once. */
+TEST(test_find)
+{
+	struct copier_area *a = calloc(1, sizeof(*a));
+	struct copies c = { .area = a };
+	const uint64_t t = 1ULL << 40;
+
+	assert_int_equal(find(&c, t, 5), 0);
+	put_copy(a, t - 2 * COPY_NS, 5, 16);
+	put_copy(a, t - 3000, 5, 24);
+	put_copy(a, t + 2000, 5, 32);
+	put_copy(a, t + 5000, 6, 40);
+	put_copy(a, t + 4 * COPY_NS, 5, 48);
+	assert_int_equal(find(&c, t, 5), 32);
+	assert_int_equal(find(&c, t, 5), 0);
+	assert_int_equal(find(&c, t + 1000, 6), 40);
+	assert_int_equal(find(&c, t + 2 * COPY_NS, 5), 0);
+	assert_int_equal(find(&c, t + 4 * COPY_NS - 2000, 5), 48);
+	assert_int_equal(c.at, a->written);
+	free(a);
+}
+
+/* Over the end of the ring, more than once; one that was not looked at for a round begins again. */
+TEST(test_rounds)
+{
+	struct copier_area *a = calloc(1, sizeof(*a));
+	struct copies c = { .area = a };
+	uint64_t t = 1ULL << 40;
+
+	for (uint32_t i = 0; i < 5000; i++) {
+		uint32_t size = 8 * (1 + i * 7919 % 4000);
+
+		t += 4 * COPY_NS;
+		put_copy(a, t, 5, size);
+		assert_int_equal(find(&c, t + 2000, 5), size);
+	}
+	for (uint32_t i = 0; i < 100; i++)
+		put_copy(a, t + i, 6, COPY_MAX - 16);
+	t += 4 * COPY_NS;
+	put_copy(a, t, 5, 80);
+	assert_int_equal(find(&c, t, 5), 80);
+	/* A size that no copy has. */
+	put_copy(a, t + 4 * COPY_NS, 5, COPY_MAX + 8);
+	assert_int_equal(find(&c, t + 4 * COPY_NS, 5), 0);
+	assert_int_equal(c.at, a->written);
+	free(a);
+}
+
+/* The ring is half full at the latest: the next look is in time, unless others wake it sooner. */
+TEST(test_wait)
+{
+	struct copier_area *a = calloc(1, sizeof(*a));
+	struct copies c = { .area = a };
+	uint64_t now = 1ULL << 40;
+
+	assert_int_equal(copies_wait_ms(&c, now), -1);
+	a->written += COPIES_RING / 4;
+	assert_int_equal(copies_wait_ms(&c, now += 10000000), 20);
+	a->written += COPIES_RING / 4;
+	assert_int_equal(copies_wait_ms(&c, now += 100000000), -1);
+	a->written += COPIES_RING;
+	assert_int_equal(copies_wait_ms(&c, now += 3000000), 3);
+	a->written += COPIES_RING / 100;
+	assert_int_equal(copies_wait_ms(&c, now += 1000000), -1);
+	free(a);
+}
+
+/* Two threads of one place keep theirs, a third one takes the place of the older one. */
+TEST(test_plans)
+{
+	struct copier_area *a = calloc(1, sizeof(*a));
+	struct copies c = { .area = a };
+	struct lang_plan plan = plan_of();
+	pid_t tids[3];
+	uint32_t nr = 0;
+
+	for (pid_t tid = 100; nr < 3; tid++)
+		if (copies_slot((uint32_t)tid) == copies_slot(100))
+			tids[nr++] = tid;
+	assert_in_range(copies_slot(UINT32_MAX), 0, COPIES_THREADS - 2);
+	for (uint32_t i = 0; i < 3; i++)
+		copies_plan(&c, tids[i], &plan);
+	copies_plan(&c, tids[0], NULL);
+	assert_int_equal(a->threads[copies_slot(100)].tid, tids[2]);
+	assert_int_equal(a->threads[copies_slot(100) + 1].tid, tids[1]);
+	plan.state = 8;
+	copies_plan(&c, tids[1], &plan);
+	assert_int_equal(a->threads[copies_slot(100) + 1].plan.state, 8);
+	copies_plan(&c, tids[2], NULL);
+	assert_int_equal(a->threads[copies_slot(100)].tid, 0);
+	free(a);
+}
+
+int main(void)
+{
+	return run_unit_tests(NULL, NULL);
+}
