@@ -497,6 +497,7 @@ struct langreaders {
 	uint32_t nr;			  /* that run */
 	uint32_t nr_found;		  /* interpreters, of which readers were started */
 	uint32_t nr_described;		  /* that readers know */
+	uint64_t described_ns;		  /* the last one of these */
 	uint8_t *quiet;			  /* by CPU: ticks in a row with hardly an interpreter */
 	uint32_t nr_quiet;
 	struct langreaders_strikes strikes[LANGREADER_BARRED];

@@ -66,6 +66,12 @@
  */
 #define STRIKES_MAX 3U
 
+/*
+ * So long after a new interpreter each sample wakes the readers: the next one may be brief, and its
+ * first samples are read at once or never.
+ */
+#define NEW_NS 2000000000ULL
+
 /* After a reader that could not be started. */
 #define TRY_NS 1000000000ULL
 
@@ -268,13 +274,16 @@ void langreaders_look(struct langreaders *r, struct counters *c, struct sampler_
 		      struct mailbox *mailbox)
 {
 	bool found = nr_found != r->nr_found, described = nr_described != r->nr_described;
-	bool barred = false, each_sample;
+	bool barred = false, new, each_sample;
 
 	r->nr_found = nr_found;
 	r->nr_described = nr_described;
 	if (!r->shared)
 		return;
 	sandbox_memory_tidy();
+	if (described)
+		r->described_ns = time_now_ns();
+	new = time_now_ns() - r->described_ns < NEW_NS;
 	for (uint32_t i = 0; i < nr_threads; i++) {
 		/* Relaxed: only the request itself counts. A wish that is not taken stays. */
 		if (may_start(r) && (sampler_thread_take_wish(threads[i]) || found) &&
@@ -286,7 +295,7 @@ void langreaders_look(struct langreaders *r, struct counters *c, struct sampler_
 		r->said_error |= r->error.text[0] != '\0';
 		if (!sampler_thread_reader(threads[i]))
 			continue;
-		if (langreader_answer(sampler_thread_reader(threads[i]), &each_sample))
+		if (langreader_answer(sampler_thread_reader(threads[i]), new, &each_sample))
 			counters_wake(c, i, each_sample);
 		/* It tells its reader about the new one. */
 		if (described)

@@ -384,7 +384,7 @@ static void take_slot(struct reader *r, struct thread *t)
 	t->slot = NULL;
 	if (!r->langreader)
 		return;
-	langreader_answer(r->langreader, &each_sample);
+	langreader_answer(r->langreader, false, &each_sample);
 	slot = frame_channel_find(langreader_feed(r->langreader), t->time_ns,
 				  (uint32_t)r->want->pid, (uint32_t)t->tid);
 	if (!slot)

@@ -21,7 +21,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -412,6 +412,14 @@ static bool is_first_namespace(void)
 	return !stat("/proc/self/ns/pid", &st) && st.st_ino == PROC_PID_INIT_INO;
 }
 
+/* Up to Linux 5.10 arrays and programs count as locked memory of the user. */
+static bool lift_limit(void)
+{
+	const struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY };
+
+	return !setrlimit(RLIMIT_MEMLOCK, &none);
+}
+
 int copier_load(struct copier *c)
 {
 	int cpus_fd, program_fd;
@@ -420,6 +428,8 @@ int copier_load(struct copier *c)
 	if (!is_first_namespace())
 		return -ENOTSUP;
 	cpus_fd = new_cpus();
+	if (cpus_fd == -EPERM && lift_limit())
+		cpus_fd = new_cpus();
 	if (cpus_fd < 0)
 		return cpus_fd;
 	program_fd = load_program(cpus_fd);

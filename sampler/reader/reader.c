@@ -1498,7 +1498,7 @@ bool langreader_has_questions(const struct langreader *r)
 	return !atomic_load_explicit(&r->each_sample, memory_order_relaxed) && wants_samples(r);
 }
 
-bool langreader_answer(struct langreader *r, bool *each_sample)
+bool langreader_answer(struct langreader *r, bool any_new, bool *each_sample)
 {
 	uint32_t nr = atomic_load_explicit(&r->share->nr_questions, memory_order_acquire);
 	bool was = atomic_load_explicit(&r->each_sample, memory_order_relaxed);
@@ -1506,7 +1506,7 @@ bool langreader_answer(struct langreader *r, bool *each_sample)
 	/* The rest at the next look. */
 	if (nr != r->nr_answered && share_answer(r->share))
 		r->nr_answered = nr;
-	*each_sample = wants_samples(r);
+	*each_sample = any_new || wants_samples(r);
 	atomic_store_explicit(&r->each_sample, *each_sample, memory_order_relaxed);
 	return *each_sample != was;
 }

@@ -212,9 +212,9 @@ void langreader_note_event(struct langreader *r, uint64_t id, int event);
 bool langreader_has_questions(const struct langreader *r);
 /*
  * Answer them. Return whether each sample should wake it from now on (*@each_sample), or not any
- * more, as the kernel copies the frames.
+ * more, as the kernel copies the frames; @any_new: there are interpreters that it may not know yet.
  */
-bool langreader_answer(struct langreader *r, bool *each_sample);
+bool langreader_answer(struct langreader *r, bool any_new, bool *each_sample);
 /* Since when has it been reading, if that is longer ago than LANGREADER_HANG_NS? Which process? */
 bool langreader_hangs(const struct langreader *r, uint64_t now_ns, pid_t *pid, uint32_t *process);
 /* Note how many samples its CPU had since the last call. The builder, once a tick. */

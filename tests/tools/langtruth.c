@@ -228,7 +228,7 @@ static void take(struct tool *t, uint32_t cpu)
 	rcu_thread_online();
 	pipeline_set_reader(t->pipeline, t->readers[cpu]);
 	langreader_catch_up(t->readers[cpu], ring);
-	if (langreader_answer(t->readers[cpu], &each_sample)) {
+	if (langreader_answer(t->readers[cpu], false, &each_sample)) {
 		counters_wake(t->counters, cpu, each_sample);
 		t->nr_calm += !each_sample;
 	}

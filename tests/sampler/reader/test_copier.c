@@ -124,32 +124,41 @@ struct sample {
 	uint64_t time_ns;
 };
 
-/* Get some samples with the plan. Each has to have @moment as its copy; returns their number. */
+/*
+ * Get some samples with the plan. Each has to have @moment as its copy, in the order of both;
+ * returns their number. Times are not compared: an emulated CPU may be slow.
+ */
 static uint32_t expect_copies(const struct lang_plan *plan, const struct lang_moment *moment)
 {
 	const uint8_t *data = (uint8_t *)k.page + 4096;
 	uint64_t end_ns = time_thread_ns() + 8000000, tail = k.page->data_tail;
+	struct copies *c = &k.copies;
 	uint32_t nr = 0;
 
-	copies_plan(&k.copies, gettid(), plan);
+	copies_plan(c, gettid(), plan);
 	ioctl(k.event, PERF_EVENT_IOC_ENABLE, 0);
 	while (time_thread_ns() < end_ns)
 		;
 	ioctl(k.event, PERF_EVENT_IOC_DISABLE, 0);
-	for (; tail < k.page->data_head; nr++) {
+	for (; tail < k.page->data_head && (nr < 10 || !moment); nr++) {
 		const struct sample *s = (const void *)(data + (tail & (16 * 4096 - 1)));
-		struct lang_moment got;
+		const uint8_t *copied = c->area->bytes + (c->at & (COPIES_RING - 1));
+		struct copy_head head;
 
 		tail += s->head.size;
-		if (s->head.type != PERF_RECORD_SAMPLE)
+		if (s->head.type != PERF_RECORD_SAMPLE || !moment)
 			continue;
-		assert_int_equal(copies_find(&k.copies, s->time_ns, (pid_t)s->tid, &got), !!moment);
-		if (!moment)
-			continue;
-		assert_int_equal(got.size, moment->size);
-		assert_memory_equal(got.bytes, moment->bytes, got.size);
+		assert_true(c->at < c->area->written);
+		memcpy(&head, copied, sizeof(head));
+		assert_int_equal(head.tid, gettid());
+		assert_int_equal(head.size, sizeof(head) + moment->size);
+		assert_memory_equal(copied + sizeof(head), moment->bytes, moment->size);
+		c->at = behind(c->at, head.size);
 	}
-	k.page->data_tail = tail;
+	if (!moment)
+		assert_int_equal(c->at, c->area->written);
+	c->at = c->area->written;
+	k.page->data_tail = k.page->data_head;
 	return nr;
 }
 
@@ -171,7 +180,7 @@ TEST(test_kernel_copies)
 		if (!lengths[i / 2])
 			thread.current = i & 1 ? 8 : 0;
 		moment = copy_make(&maker, &plan);
-		assert_in_range(expect_copies(&plan, &moment), 5, 1000);
+		assert_in_range(expect_copies(&plan, &moment), 1, 1000);
 	}
 	link_frames(3, 0);
 	thread.current = (uintptr_t)&thread.cframe;
@@ -179,7 +188,7 @@ TEST(test_kernel_copies)
 	plan.cframe_mask = ~0ULL;
 	plan.cframe_at = 16;
 	moment = copy_make(&maker, &plan);
-	assert_in_range(expect_copies(&plan, &moment), 5, 1000);
+	assert_in_range(expect_copies(&plan, &moment), 1, 1000);
 	expect_copies(NULL, NULL);
 	/* Sizes that the program would cut. */
 	plan.state_size = COPY_STATE_MAX + 1;
