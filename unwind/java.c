@@ -248,6 +248,7 @@ static struct java_caller step_of(const struct fp_input *in, const struct codema
 		return fixed_frame(in, map, code, pc, f);
 	case CODEMAP_INTERPRETER:
 		return interpreter_frame(in, map, f);
+	case CODEMAP_DERIVED:
 	case CODEMAP_OTHER:
 		break;
 	}

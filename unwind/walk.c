@@ -1296,6 +1296,36 @@ static bool by_stub(struct walk *w)
 	return true;
 }
 
+/* Unwind in code of a JIT that was derived, from now on by a row; @code: NULL: there is none. */
+static int by_derived(struct walk *w, const struct codemap_code *code)
+{
+	struct object *object = w->mapping->object;
+	struct cfi_row row = { .kind = CFI_ROW };
+	uint64_t word;
+
+	/* Samples of code without frames request them. Relaxed: it is set once. */
+	if (!code) {
+		if (!w->in->v8 && w->word == 8 &&
+		    !atomic_load_explicit(&object->codemap_wanted, memory_order_relaxed))
+			atomic_store_explicit(&object->codemap_wanted, true, memory_order_relaxed);
+		return by_stub(w) ? WALK_ON : by_guess(w);
+	}
+	if (code->kind != CODEMAP_DERIVED || w->in->v8 || w->word != 8)
+		return by_guess(w);
+	row.cfa_is_fp = code->derived.by_fp;
+	row.cfa_off = code->derived.cfa;
+	row.ra_where = code->derived.ra ? CFI_AT_CFA : CFI_SAME;
+	row.ra_off = code->derived.ra;
+	row.fp_where = code->derived.fp ? CFI_AT_CFA : CFI_SAME;
+	row.fp_off = code->derived.fp;
+	word = row_pack(&row);
+	if (row_kind(word) != ROW_SIMPLE)
+		return by_guess(w);
+	if (w->rows)
+		rows_put(w->u->rows, w->place, word | ROW_DERIVED);
+	return by_rows(w, word | ROW_DERIVED);
+}
+
 /* Unwind in memory of a JIT: by the frame layout, if its runtime describes one. */
 static int by_codemap(struct walk *w)
 {
@@ -1309,10 +1339,10 @@ static int by_codemap(struct walk *w)
 	struct java_caller c;
 
 	w->out->new_code = !code;
-	w->out->unread_code = map && !code;
-	if (!map && by_stub(w))
-		return WALK_ON;
-	if (!map || w->word != 8 || arch->java_bcp == ARCH_NO_REG)
+	w->out->unread_code = map && !map->derived && !code;
+	if (!map || map->derived)
+		return by_derived(w, code);
+	if (w->word != 8 || arch->java_bcp == ARCH_NO_REG)
 		return by_guess(w);
 	/* Code that was made lately. The runtime uses the frame pointer for other values. */
 	if (!code)
@@ -1457,6 +1487,9 @@ static int caller_find(struct walk *w)
 {
 	uint64_t row = w->rows ? rows_get(w->u->rows, w->place) : 0;
 
+	/* Code of V8 that was read before its process was described: rows know no JavaScript. */
+	if (row & ROW_DERIVED && w->in->v8 && w->mapping->object->identity.kind == OBJECT_ANON)
+		row = 0;
 	if (w->ended)
 		return UNWIND_COMPLETE;
 	if (in_builtin(w))

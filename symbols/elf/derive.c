@@ -496,13 +496,14 @@ static bool is_loop(struct piece *p, uint32_t off)
 /*
  * Return whether the call before @off does not return: is_endless() knows only some that do not.
  * Compilers align a place of a function behind a call for the begin of a loop or of another
- * block that jumps lead to. Without any it is another function.
+ * block that jumps lead to. Without any it is another function. Code made at run time is one
+ * function, where .NET puts a nop between a call and the end of the frame.
  */
 static bool ends_at_padding(struct piece *p, uint32_t off)
 {
 	uint32_t to = behind_padding(p, off);
 
-	if (to == off || p->flags[to] & LEADER)
+	if (to == off || p->flags[to] & LEADER || (p->in->made && to == off + 1))
 		return false;
 	if (!(p->flags[to] & PADDED) && is_loop(p, to)) {
 		lead(p, to);
@@ -1555,6 +1556,126 @@ static bool same_row(const struct piece *p, uint32_t a, uint32_t b)
 		!memcmp(&p->rows[p->row_at[a] - 1], &p->rows[p->row_at[b] - 1], sizeof(*p->rows)));
 }
 
+/* Return the kind of slot that the row at @off has for the saved register @reg. */
+static enum derive_where where_saved(const struct piece *p, uint32_t off, uint8_t reg)
+{
+	for (unsigned int k = 0; p->row_at[off] && k < p->cpu->nr_saved; k++)
+		if (p->cpu->saved[k] == reg)
+			return p->rows[p->row_at[off] - 1].saved[k].where;
+	return DERIVE_LOST;
+}
+
+/* Return whether the stack and the frame pointer are at @off as at the entry of the function. */
+static bool is_balanced(const struct piece *p, uint32_t off)
+{
+	const struct derive_cpu *cpu = p->cpu;
+	const struct derive_row *row = p->row_at[off] ? &p->rows[p->row_at[off] - 1] : NULL;
+
+	return row && row->cfa == DERIVE_BY_REG && row->reg == cpu->sp_dwarf &&
+	       row->off == -cpu->sp_at_entry && where_saved(p, off, cpu->fp) == DERIVE_SAME &&
+	       (cpu->link == DERIVE_ON_STACK || where_saved(p, off, cpu->link) == DERIVE_SAME);
+}
+
+/* Return whether the row at @off is certain, and the same as the one at @from. */
+static bool is_settled(const struct piece *p, uint32_t from, uint32_t off)
+{
+	return off < p->code.size && (p->flags[off] & (NUMBERED | DOUBTED)) == NUMBERED &&
+	       same_row(p, from, off);
+}
+
+/*
+ * Return whether the row of the instruction at @off, a guess since only a table of jumps leads to
+ * it, is shown to be right by what follows: it goes on to code with the same certain frame, or to a
+ * return with the stack pointer of the entry. The stack pointer is the same in each way to a place.
+ */
+static bool leads_right(const struct piece *p, uint32_t off)
+{
+	struct derive_insn i;
+	uint32_t next;
+
+	assert(off < p->code.size);
+	p->cpu->step(&p->code, at(p, off), NULL, &i);
+	next = off + i.size;
+	if (i.flow == DERIVE_RETURN)
+		return is_balanced(p, off);
+	if ((i.flow == DERIVE_JUMP || i.flow == DERIVE_BRANCH) && inside(p, i.target) &&
+	    is_settled(p, off, (uint32_t)(i.target - p->code.vaddr)))
+		return true;
+	if (next >= p->code.size || p->flags[next] & START || i.flow == DERIVE_JUMP ||
+	    i.flow == DERIVE_JUMP_TO || i.flow == DERIVE_STOP || i.flow == DERIVE_BAD)
+		return false;
+	if (p->flags[next] & LEADER)
+		return is_settled(p, off, next);
+	return (p->flags[next] & (NUMBERED | DOUBTED)) == NUMBERED;
+}
+
+/* Make rows certain that are guesses, and right by what follows. */
+static void settle_doubted(struct piece *p)
+{
+	bool more = true;
+
+	for (int round = 0; round < ROUNDS_MAX && more; round++) {
+		more = false;
+		for (uint32_t off = (uint32_t)p->code.size; off-- > 0;) {
+			uint32_t end = off + 1;
+
+			if ((p->flags[off] & (NUMBERED | DOUBTED)) != (NUMBERED | DOUBTED) ||
+			    !p->row_at[off] || !leads_right(p, off))
+				continue;
+			while (end < p->code.size && p->row_at[end] == p->row_at[off] &&
+			       p->flags[end] & DOUBTED && !(p->flags[end] & NUMBERED))
+				end++;
+			for (uint32_t i = off; i < end; i++)
+				p->flags[i] &= (uint16_t)~DOUBTED;
+			more = true;
+		}
+	}
+}
+
+/*
+ * Return whether the code in [@off, @end), from the begin of a function on, shows that a call has
+ * entered it: it returns with the stack pointer and frame pointer of its begin, and never with
+ * others; or it leaves with them for another function, and had saved the frame pointer before.
+ */
+static bool is_called(const struct piece *p, uint32_t off, uint32_t end)
+{
+	bool balanced = false, saved = false, leaves = false;
+
+	assert(off < end && end <= p->code.size);
+	for (; off < end; off++) {
+		struct derive_insn i;
+
+		if ((p->flags[off] & (NUMBERED | DOUBTED)) != NUMBERED)
+			continue;
+		p->cpu->step(&p->code, at(p, off), NULL, &i);
+		saved |= where_saved(p, off, p->cpu->fp) == DERIVE_AT_CFA;
+		if (i.flow == DERIVE_JUMP_TO || (i.flow == DERIVE_JUMP && !inside(p, i.target)))
+			leaves |= is_balanced(p, off);
+		if (i.flow != DERIVE_RETURN)
+			continue;
+		if (!is_balanced(p, off))
+			return false;
+		balanced = true;
+	}
+	return balanced || (leaves && saved);
+}
+
+/*
+ * Make all rows of a function guesses of which nothing shows that a call enters it: it goes on in
+ * the frame of other code, as functions of .NET do that replace a running one, or is no function.
+ */
+static void doubt_uncalled(struct piece *p)
+{
+	settle_doubted(p);
+	for (uint32_t off = 0, end; off < p->code.size; off = end) {
+		end = off + 1;
+		while (end < p->code.size && !(p->flags[end] & START))
+			end++;
+		for (uint32_t i = is_called(p, off, end) ? end : off; i < end; i++)
+			p->flags[i] |= DOUBTED;
+	}
+}
+
 static void emit(struct piece *p)
 {
 	uint32_t off = 0;
@@ -1562,6 +1683,8 @@ static void emit(struct piece *p)
 	for (uint32_t i = 0; i < p->code.size && !p->failed; i++)
 		if (p->state_at[i])
 			number_block(p, i);
+	if (p->in->made && !p->failed)
+		doubt_uncalled(p);
 	while (off < p->code.size && !p->failed) {
 		uint32_t begin = off;
 		bool doubted = p->flags[off] & DOUBTED;

@@ -1396,6 +1396,74 @@ static int derive_all(struct derive_elf *d)
 	return (d->sure.index.nr || d->guessed.index.nr) && !d->failed ? join_records(d) : 0;
 }
 
+struct frames {
+	const struct derive_cpu *cpu;
+	struct derive_frame *out;
+	uint64_t vaddr;
+	uint32_t nr, max;
+};
+
+/* Set *@off to the slot of the caller's @reg, 0: it is in the register. False: not known. */
+static bool find_slot(const struct derive_cpu *cpu, const struct derive_row *row, uint8_t reg,
+		      int32_t *off)
+{
+	for (unsigned int k = 0; k < cpu->nr_saved; k++)
+		if (cpu->saved[k] == reg) {
+			*off = row->saved[k].where == DERIVE_AT_CFA ? row->saved[k].off : 0;
+			return row->saved[k].where == DERIVE_SAME ||
+			       row->saved[k].where == DERIVE_AT_CFA;
+		}
+	return false;
+}
+
+static void take_frame(void *ctx, uint64_t start, uint64_t end, const struct derive_row *row,
+		       bool guessed)
+{
+	struct frames *f = ctx;
+	const struct derive_cpu *cpu = f->cpu;
+	const uint8_t fp = cpu->dwarf ? cpu->dwarf[cpu->fp] : cpu->fp;
+	struct derive_frame frame = {
+		.start = (uint32_t)(start - f->vaddr),
+		.size = (uint32_t)(end - start),
+		.cfa = row->off,
+		.ra = cpu->sp_at_entry,
+		.by_fp = row->reg == fp,
+	};
+
+	if (guessed || f->nr == f->max || row->cfa != DERIVE_BY_REG ||
+	    (row->reg != fp && row->reg != cpu->sp_dwarf) ||
+	    !find_slot(cpu, row, cpu->fp, &frame.fp) ||
+	    (cpu->link != DERIVE_ON_STACK && !find_slot(cpu, row, cpu->link, &frame.ra)))
+		return;
+	f->out[f->nr++] = frame;
+}
+
+uint32_t derive_function(uint16_t machine, uint64_t vaddr, const uint8_t *bytes, size_t size,
+			 struct derive_frame *out, uint32_t max)
+{
+	struct frames f = { .out = out, .vaddr = vaddr, .max = max };
+	struct derive_input in = {
+		.code = { bytes, vaddr, size },
+		.visits_max = VISITS_MAX,
+		.starts = &vaddr,
+		.nr_starts = 1,
+		.text = &in.code,
+		.nr_text = 1,
+		.made = true,
+	};
+
+	if (machine == EM_X86_64)
+		f.cpu = &derive_x86;
+	else if (machine == EM_AARCH64 && vaddr % 4 == 0)
+		f.cpu = &derive_arm64;
+	if (!f.cpu || size > UINT32_MAX || vaddr + size < vaddr)
+		return 0;
+	in.cpu = f.cpu;
+	assert(bytes || !size);
+	derive_rows(&in, &(struct derive_sink){ take_frame, &f });
+	return f.nr;
+}
+
 static bool read_code(const struct derive_file *f, uint64_t vaddr, uint8_t *buf, size_t size,
 		      struct derive_code *out)
 {

@@ -713,6 +713,21 @@ struct derive_choice {
  */
 int derive_image(struct image *image, const struct elffile *f, const struct derive_choice *choice);
 
+/* A part of a function that was made at run time, and the frame that its code has there. */
+struct derive_frame {
+	uint32_t start, size; /* bytes from the begin of the function */
+	int32_t cfa;	      /* from the stack pointer, or the frame pointer */
+	int32_t ra, fp;	      /* their slots, from the CFA; 0: in their registers */
+	uint8_t by_fp;	      /* 0, 1: the CFA is from the frame pointer */
+};
+
+/*
+ * Find the frames of the function with @size @bytes at @vaddr, code of @machine: at most @max, in
+ * order, no guess. Return how many there are.
+ */
+uint32_t derive_function(uint16_t machine, uint64_t vaddr, const uint8_t *bytes, size_t size,
+			 struct derive_frame *out, uint32_t max);
+
 /* Code in a file: @bias is its address less its place there. */
 struct derive_file {
 	int fd;

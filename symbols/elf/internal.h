@@ -232,6 +232,11 @@ struct derive_input {
 	const struct derive_code *data, *text; /* with tables of jumps */
 	size_t nr_data, nr_text;
 	uint64_t entry; /* of the program: it has no caller; 0: none */
+	/*
+	 * Code that was made at run time, which may be entered otherwise than by a call: without a
+	 * proof of that, no row of a function is certain.
+	 */
+	bool made;
 };
 
 struct derive_sink {

@@ -139,7 +139,8 @@ struct object {
 	 * loader.
 	 */
 	_Atomic(const struct codemap *) codemap;
-	atomic_int state; /* enum object_state */
+	atomic_bool codemap_wanted; /* set by sampler threads, relaxed: callers are guesses */
+	atomic_int state;	    /* enum object_state */
 	/* Shown to the user; static texts, may be NULL; written by the loader, relaxed. */
 	_Atomic(const char *) reason; /* why there is no image or no names */
 	_Atomic(const char *) fix;    /* how to get names */

@@ -34,9 +34,9 @@
 /*
  * The table of objects, in chunks that never move.
  *
- * Writers hold the mutex; readers look up by id without a lock. The path and the
- * name shown are fixed when an object is added; the sighting (the path by
- * which the loader finds the file) changes under the mutex.
+ * Writers hold the mutex; readers look up by id without a lock. The path and the name shown are
+ * fixed when an object is added; the sighting (the path by which the loader finds the file) changes
+ * under the mutex.
  *
  * An object leaves under the mutex when it has no reference and was never sampled: then
  * no place, no image and no list but that of free ids has its id. References of mappings
@@ -70,9 +70,8 @@ struct entry {
 };
 
 /*
- * A file is found by its inode with the generation, and without it: then the
- * latest generation. So a file system that gives an inode number again and
- * again makes no run of equal hashes.
+ * A file is found by its inode with the generation, and without it: then the latest generation. So
+ * a file system that gives an inode number again and again makes no run of equal hashes.
  */
 struct objects {
 	pthread_mutex_t lock;
@@ -318,6 +317,7 @@ static int entry_init(struct objects *d, struct entry *entry, uint32_t id,
 	/* Zero already, and of a free id read by all who look through the table. */
 	assert(!atomic_load_explicit(&entry->object.image, memory_order_relaxed));
 	atomic_init(&entry->object.codemap, NULL);
+	atomic_init(&entry->object.codemap_wanted, false);
 	/* Without a file there is no image to wait for: unwinders guess. */
 	atomic_init(&entry->object.state, imageless ? OBJECT_FAILED
 					  : script  ? OBJECT_READY

@@ -135,6 +135,17 @@ const char *runtime_fix_of(enum runtime_problem problem, int dir_fd);
  * One process with JIT code. One thread: the loader.
  */
 
+/* Frames of the code in one layer of its memory that samples are in. */
+struct jitdump_frames {
+	struct object *object;	    /* with a reference */
+	const struct codemap *map;  /* the one that it has; NULL: none */
+	struct codemap_code *codes; /* sorted by start */
+	uint32_t nr, room;
+	uint32_t published; /* codes in the map */
+	bool closed;	    /* a JVM describes them */
+	uint64_t due_ns;    /* publish codes then; 0: none are left */
+};
+
 struct jitdumps_entry {
 	struct jitdump_job *r; /* the job's while it runs */
 	uint32_t object;       /* the memory, layer 0 */
@@ -152,6 +163,9 @@ struct jitdumps_entry {
 	bool wanted;  /* addresses are missing */
 	bool news;    /* sampled code is not in the jitdump */
 	struct jitreads_end end;
+	struct jitdump_frames *frames;
+	uint32_t nr_frames;
+	uint32_t nr_failed; /* functions of which no frames could be read */
 };
 
 #endif

@@ -46,12 +46,6 @@ struct codemap *codemap_new(uint32_t nr_codes, uint32_t nr_methods, uint32_t nr_
 	return m;
 }
 
-size_t codemap_memory(const struct codemap *map)
-{
-	return sizeof(*map) + map->nr_codes * sizeof(*map->codes) +
-	       map->nr_methods * sizeof(*map->methods) + map->nr_calls * sizeof(*map->calls);
-}
-
 const struct codemap *codemap_publish(struct object *object, const struct codemap *map)
 {
 	/* Release: the table is complete. Pairs with the acquire in the unwinder's walk. */

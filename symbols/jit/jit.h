@@ -39,6 +39,7 @@ struct sandbox_reader;
 enum codemap_kind {
 	CODEMAP_FIXED,	     /* a frame of frame_words once it is complete */
 	CODEMAP_INTERPRETER, /* frame pointer, method and bytecode pointer in slots */
+	CODEMAP_DERIVED,     /* a part of a function: its frame is derived from its code */
 	CODEMAP_OTHER,	     /* adapters and stubs: nothing is known of their frames */
 };
 
@@ -53,8 +54,18 @@ struct codemap_code {
 	bool inlines;	/* may have inlined methods */
 	bool blind;	/* its loops may have inlined methods that no description has */
 	uint64_t deopt; /* return address of deoptimised frames; 0: none */
-	/* Four offsets of 16 bits from which the frame is removed, to the return; 0: not known. */
-	uint64_t exits;
+	union {
+		/*
+		 * Four offsets of 16 bits from which the frame is removed, to the return; 0: not
+		 * known.
+		 */
+		uint64_t exits;
+		/* In bytes: the CFA from sp, or the frame pointer; slots from the CFA. */
+		struct {
+			int16_t cfa, ra, fp; /* 0: no slot, but in its register */
+			bool by_fp;
+		} derived;
+	};
 };
 
 /* A method with interpreted frames. */
@@ -69,6 +80,7 @@ struct codemap {
 	uint32_t nr_codes, nr_methods, nr_calls;
 	uint32_t methods_object; /* its offsets are addresses of methods */
 	uint32_t nr_retired;
+	bool derived;	      /* by a jitdump, of functions with samples alone */
 	bool untried;	      /* all frames are guesses: the runtime's version is untested */
 	uint64_t call_return; /* the return address in the stub that calls Java; 0: not known */
 	const struct codemap_method *methods; /* behind codes; sorted by method */
@@ -78,7 +90,11 @@ struct codemap {
 
 /* Allocate a map of @nr_codes, @nr_methods and @nr_calls, to be filled in; NULL: no memory. */
 struct codemap *codemap_new(uint32_t nr_codes, uint32_t nr_methods, uint32_t nr_calls);
-size_t codemap_memory(const struct codemap *map);
+static inline size_t codemap_memory(const struct codemap *map)
+{
+	return sizeof(*map) + map->nr_codes * sizeof(*map->codes) +
+	       map->nr_methods * sizeof(*map->methods) + map->nr_calls * sizeof(*map->calls);
+}
 /* Publish @map (NULL: none) on @object; *old, if not shared with others, is to be freed. */
 const struct codemap *codemap_publish(struct object *object, const struct codemap *map);
 /* Free @map, which was published, once no reader can hold it. */

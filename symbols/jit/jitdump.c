@@ -20,6 +20,7 @@
 #include "symbols/base/file.h"
 #include "symbols/base/table.h"
 #include "symbols/base/thread.h"
+#include "symbols/elf/elf.h"
 #include "symbols/image/image.h"
 #include "symbols/process/process.h"
 #include "symbols/sandbox/sandbox.h"
@@ -401,6 +402,40 @@ static void keep_lines(struct scan *s)
 		s->state.at = s->lines_at;
 }
 
+#define FRAMES_CODE_MAX (64U << 10) /* bytes of a function of which frames are derived */
+#define FRAMES_EACH	1024U	    /* of one function */
+
+/* Derive the frames of one function: the descriptor of the call has its code. */
+struct frames_request {
+	uint64_t vaddr;
+	uint32_t size;
+	uint16_t machine, unused;
+};
+
+/* The answer: frames as derive_function() has them. */
+static int serve_frames(struct sandbox_call *c)
+{
+	struct derive_frame *out;
+	struct frames_request r;
+	uint8_t *bytes;
+	int rc;
+
+	memcpy(&r, c->request, sizeof(r));
+	if (r.size > FRAMES_CODE_MAX)
+		return -EINVAL;
+	rc = sandbox_take(c, 0, r.size, &bytes);
+	if (rc)
+		return rc;
+	out = calloc(FRAMES_EACH, sizeof(*out));
+	if (out)
+		sandbox_put(&c->reply, out,
+			    derive_function(r.machine, r.vaddr, bytes, r.size, out, FRAMES_EACH) *
+				    sizeof(*out));
+	free(out);
+	free(bytes);
+	return out ? 0 : -ENOMEM;
+}
+
 static int serve(struct sandbox_call *c)
 {
 	struct jitdump_answer a = { .rc = 0 };
@@ -409,6 +444,9 @@ static int serve(struct sandbox_call *c)
 	uint8_t *part;
 	int rc;
 
+	static_assert(sizeof(struct frames_request) != sizeof(r), "two kinds of requests");
+	if (c->size == sizeof(struct frames_request) && c->fds[0] >= 0)
+		return serve_frames(c);
 	if (c->size != sizeof(r) || c->fds[0] < 0)
 		return -EINVAL;
 	memcpy(&r, c->request, sizeof(r));
@@ -929,6 +967,8 @@ struct code_reading {
 	uint64_t at;
 	uint8_t *bytes; /* owned */
 	uint32_t want, got;
+	struct frames_request request; /* size 0: the code alone */
+	struct sandbox_answer frames;  /* owned */
 };
 
 static void run_code(struct job *job)
@@ -945,6 +985,15 @@ static void run_code(struct job *job)
 			break;
 		c->got += (uint32_t)nr;
 	}
+	if (c->request.size && c->got == c->request.size) {
+		const int fds[SANDBOX_FDS_MAX] = { sandbox_wrap(c->bytes, c->got), -1 };
+
+		if (fds[0] >= 0 && sandbox_call(&jitdump_reader, &c->request, sizeof(c->request),
+						fds, 0, TIMEOUT_NS, &c->frames))
+			memset(&c->frames, 0, sizeof(c->frames));
+		if (fds[0] >= 0)
+			close(fds[0]);
+	}
 }
 
 static void drop_code(struct job *job)
@@ -953,15 +1002,16 @@ static void drop_code(struct job *job)
 
 	close(c->fd);
 	free(c->bytes);
+	free(c->frames.bytes);
 	free(c);
 }
 
 /*
- * Read @want bytes of @f from the jitdump @fd, within 300 ms, into *@bytes (malloc'ed). Return
- * their number, or -errno.
+ * Make and do a job for @want bytes of @f from the jitdump @fd, within 300 ms. @request: for its
+ * frames; may be NULL. 0, then the caller drops *@out; or -errno.
  */
-static int jitdump_job_code(struct helpers *helpers, int fd, const struct jitcode_function *f,
-			    uint32_t want, uint8_t **bytes)
+static int do_code(struct helpers *helpers, int fd, const struct jitcode_function *f, uint32_t want,
+		   const struct frames_request *request, struct code_reading **out)
 {
 	struct code_reading *c = calloc(1, sizeof(*c));
 	int rc;
@@ -975,7 +1025,24 @@ static int jitdump_job_code(struct helpers *helpers, int fd, const struct jitcod
 	c->bytes = malloc(MAX(want, 1U));
 	c->at = f->bytes_at;
 	c->want = c->bytes ? want : 0;
+	if (request)
+		c->request = *request;
 	rc = helpers_call(helpers, &c->job, time_now_ns() + CODE_WAIT_NS);
+	if (!rc)
+		*out = c;
+	return rc;
+}
+
+/*
+ * Read @want bytes of @f from the jitdump @fd, within 300 ms, into *@bytes (malloc'ed). Return
+ * their number, or -errno.
+ */
+static int jitdump_job_code(struct helpers *helpers, int fd, const struct jitcode_function *f,
+			    uint32_t want, uint8_t **bytes)
+{
+	struct code_reading *c;
+	int rc = do_code(helpers, fd, f, want, NULL, &c);
+
 	if (rc)
 		return rc;
 	rc = c->bytes ? (int)c->got : -ENOMEM;
@@ -991,15 +1058,18 @@ static int jitdump_job_code(struct helpers *helpers, int fd, const struct jitcod
  * Runs on: the loader; the files are read by helpers.
  */
 
-#define FILES_MAX   4096U
-#define FILES_EACH  16U /* of one process: older ones are forgotten */
-#define POLL_NS	    25000000ULL
-#define COST_FACTOR 10ULL	   /* reading takes at most a tenth of the time */
-#define RETRY_NS    1000000000ULL  /* while its device does not answer */
-#define SETTLE_NS   300000000ULL   /* a listing waits for a job */
-#define TELL_NS	    1000000000ULL  /* at least between two reports of better names */
-#define ASK_NS	    10000000000ULL /* whether a process has ended */
-#define KEEP_NS	    60000000000ULL /* the file of an ended one, for its instructions */
+#define FILES_MAX     4096U
+#define FILES_EACH    16U /* of one process: older ones are forgotten */
+#define POLL_NS	      25000000ULL
+#define COST_FACTOR   10ULL	     /* reading takes at most a tenth of the time */
+#define RETRY_NS      1000000000ULL  /* while its device does not answer */
+#define SETTLE_NS     300000000ULL   /* a listing waits for a job */
+#define TELL_NS	      1000000000ULL  /* at least between two reports of better names */
+#define ASK_NS	      10000000000ULL /* whether a process has ended */
+#define FRAMES_MAX    8192U	     /* of one layer of a memory */
+#define FRAMES_FAILED 8U	     /* functions without an answer: then no more of this process */
+#define FRAMES_DUE_NS 50000000ULL    /* frames wait to be published together */
+#define KEEP_NS	      60000000000ULL /* the file of an ended one, for its instructions */
 
 void jitdumps_init(struct jitdumps *j, struct objects *objects, struct maps *maps,
 		   struct jitreads *reads, const atomic_bool *stop)
@@ -1012,6 +1082,26 @@ void jitdumps_init(struct jitdumps *j, struct objects *objects, struct maps *map
 	objects_list_new(objects);
 }
 
+/* Free the frames of @e. */
+static void drop_frames(struct jitdumps_entry *e)
+{
+	for (uint32_t i = 0; i < e->nr_frames; i++) {
+		struct jitdump_frames *x = &e->frames[i];
+
+		/* A JVM may have put its map there. */
+		if (x->map &&
+		    atomic_load_explicit(&x->object->codemap, memory_order_relaxed) == x->map) {
+			codemap_publish(x->object, NULL);
+			codemap_reclaim(x->map);
+		}
+		object_put(x->object);
+		free(x->codes);
+	}
+	free(e->frames);
+	e->frames = NULL;
+	e->nr_frames = 0;
+}
+
 void jitdumps_fini(struct jitdumps *j)
 {
 	for (uint32_t i = 0; i < j->nr_entries; i++) {
@@ -1021,6 +1111,7 @@ void jitdumps_fini(struct jitdumps *j)
 			jitreads_leave(j->reads, &e->r->read);
 		else
 			jitdump_job_drop(&e->r->read.job);
+		drop_frames(e);
 		free(e);
 	}
 	free(j->entries);
@@ -1029,6 +1120,159 @@ void jitdumps_fini(struct jitdumps *j)
 	free(j->files);
 	free(j->by_object);
 	memset(j, 0, sizeof(*j));
+}
+
+static size_t frames_memory(const struct jitdumps_entry *e)
+{
+	size_t sum = 0;
+
+	for (uint32_t i = 0; i < e->nr_frames; i++)
+		sum += 2UL * e->frames[i].room * sizeof(*e->frames[i].codes);
+	return sum;
+}
+
+/* Publish the frames of @x that were added. */
+static void publish_frames(struct jitdump_frames *x)
+{
+	struct codemap *map = codemap_new(x->nr, 0, 0);
+
+	assert(x->published <= x->nr);
+	x->due_ns = 0;
+	if (!map)
+		return;
+	memcpy(map->codes, x->codes, x->nr * sizeof(*x->codes));
+	map->derived = true;
+	if (atomic_load_explicit(&x->object->codemap, memory_order_relaxed) != x->map) {
+		free(map); /* that of a JVM is there: it has taken care of the one before */
+		x->map = NULL;
+		x->closed = true;
+		return;
+	}
+	codemap_publish(x->object, map);
+	codemap_reclaim(x->map);
+	x->map = map;
+	x->published = x->nr;
+}
+
+/* Return the frames of @object, a layer of the memory of @e; NULL: there are none, nor will be. */
+static struct jitdump_frames *frames_of(struct jitdumps_entry *e, struct object *object)
+{
+	struct jitdump_frames *x;
+	uint32_t i = 0;
+
+	while (i < e->nr_frames && e->frames[i].object != object)
+		i++;
+	if (i < e->nr_frames)
+		return e->frames[i].closed ? NULL : &e->frames[i];
+	/* The last layer forgets code that was replaced; a JVM describes such code. */
+	if (object->identity.layer + 1U >= JITCODE_LAYERS ||
+	    atomic_load_explicit(&object->codemap, memory_order_relaxed))
+		return NULL;
+	x = realloc(e->frames, (e->nr_frames + 1UL) * sizeof(*x));
+	if (!x)
+		return NULL;
+	e->frames = x;
+	x = &x[e->nr_frames++];
+	*x = (struct jitdump_frames){ .object = object };
+	object_get(object);
+	return x;
+}
+
+/* Set @c to the frame @d of @f; false: it is impossible, or its numbers do not fit. */
+static bool set_code(struct codemap_code *c, const struct derive_frame *d,
+		     const struct jitcode_function *f, uint32_t from)
+{
+	const int32_t numbers[] = { d->cfa, d->ra, d->fp };
+
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		if (numbers[i] % 4 || numbers[i] != (int16_t)numbers[i])
+			return false;
+	if (d->start < from || d->start >= f->size || !d->size || d->size > f->size - d->start)
+		return false;
+	*c = (struct codemap_code){ .start = f->start + d->start,
+				    .size = d->size,
+				    .kind = CODEMAP_DERIVED,
+				    .derived = { (int16_t)d->cfa, (int16_t)d->ra, (int16_t)d->fp,
+						 d->by_fp == 1 } };
+	return true;
+}
+
+/* Add the frames of @f that a worker has found, or a code of the other kind if there are none. */
+static void insert_frames(struct jitdump_frames *x, const struct jitcode_function *f,
+			  const struct sandbox_answer *a)
+{
+	const uint32_t nr = (uint32_t)MIN(a->size / sizeof(struct derive_frame), FRAMES_EACH);
+	uint32_t at = search_split(x->nr, i, x->codes[i].start < f->start), from = 0, put = 0;
+	const uint32_t behind = x->nr - at;
+	struct codemap_code *codes;
+
+	if (!array_reserve(&x->codes, &x->room, x->nr + nr + 1u))
+		return;
+	assert(at <= x->nr && x->nr < x->room);
+	codes = x->codes + at;
+	memmove(codes + nr + 1, codes, behind * sizeof(*codes));
+	for (uint32_t i = 0; i < nr; i++) {
+		struct derive_frame d;
+
+		memcpy(&d, a->bytes + i * sizeof(d), sizeof(d));
+		if (!set_code(&codes[put], &d, f, from))
+			continue;
+		from = d.start + d.size;
+		put++;
+	}
+	if (!put)
+		codes[put++] = (struct codemap_code){ .start = f->start,
+						      .size = f->size,
+						      .kind = CODEMAP_OTHER };
+	assert(put <= nr + 1);
+	memmove(codes + put, codes + nr + 1, behind * sizeof(*codes));
+	x->nr += put;
+}
+
+/*
+ * Derive the frames of @f once samples of its callers are guesses, and publish them: a few
+ * functions at a time, or all after a while.
+ */
+static void add_frames(struct jitdumps *j, struct jitdumps_entry *e, struct object *object,
+		       const struct jitcode_function *f)
+{
+	const struct frames_request request = { f->start, f->size, e->r->dump.state.machine, 0 };
+	struct jitdump_frames *x;
+	struct code_reading *c;
+	uint32_t at;
+
+	if (j->no_proc || !e->held || !f->size || f->size > FRAMES_CODE_MAX ||
+	    e->nr_failed >= FRAMES_FAILED ||
+	    !atomic_load_explicit(&object->codemap_wanted, memory_order_relaxed))
+		return;
+	x = frames_of(e, object);
+	if (!x || x->nr >= FRAMES_MAX)
+		return;
+	at = search_split(x->nr, i, x->codes[i].start < f->start);
+	if (at < x->nr && x->codes[at].start < f->start + f->size)
+		return;
+	if (do_code(j->reads->helpers, e->r->fd, f, f->size, &request, &c)) {
+		e->nr_failed++;
+		return;
+	}
+	insert_frames(x, f, &c->frames);
+	drop_code(&c->job);
+	if (x->nr - x->published > x->published / 8)
+		publish_frames(x);
+	else if (!x->due_ns)
+		x->due_ns = time_now_ns() + FRAMES_DUE_NS;
+}
+
+/* Publish frames that have waited. */
+static void publish_due(struct jitdumps *j, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < j->nr_entries; i++)
+		for (uint32_t k = 0; k < j->entries[i]->nr_frames; k++) {
+			struct jitdump_frames *x = &j->entries[i]->frames[k];
+
+			if (x->due_ns && x->due_ns <= now_ns)
+				publish_frames(x);
+		}
 }
 
 static bool is_stopping(const struct jitdumps *j)
@@ -1328,7 +1572,7 @@ static void jitdumps_take(struct jitdumps *j, struct jitdumps_entry *e, uint64_t
 {
 	struct jitdump_job *r = e->r;
 	bool held = r->fd >= 0, opened = held || r->closed;
-	size_t memory = opened ? jitcode_memory(r->dump.code) : 0;
+	size_t memory = (opened ? jitcode_memory(r->dump.code) : 0) + frames_memory(e);
 
 	e->runs = false;
 	e->looked = true;
@@ -1454,6 +1698,7 @@ int jitdumps_find(struct jitdumps *j, struct object *object, uint64_t addr,
 		e->wanted = true;
 		return -ENOENT;
 	}
+	add_frames(j, e, object, f);
 	*out = (struct jitdumps_symbol){
 		.start = f->start,
 		.size = f->size,
@@ -1552,6 +1797,7 @@ static void jitdumps_remove(struct jitdumps *j, uint32_t i)
 	j->by_object[j->entries[i]->object] = i + 1;
 	j->by_object[e->object] = 0;
 	jitdump_job_drop(&e->r->read.job);
+	drop_frames(e);
 	free(e);
 }
 
@@ -1574,6 +1820,7 @@ uint32_t jitdumps_refresh(struct jitdumps *j, uint64_t now_ns)
 	assert(j->nr_open <= j->nr_entries);
 	collect(j);
 	drop_expired(j, now_ns);
+	publish_due(j, now_ns);
 	for (uint32_t i = 0; i < j->nr_entries; i++) {
 		uint32_t at = (j->next + i) % j->nr_entries;
 		struct jitdumps_entry *e = j->entries[at];

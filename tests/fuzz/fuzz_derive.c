@@ -6,7 +6,10 @@
  */
 #include "symbols/elf/internal.h"
 
+#include <elf.h>
 #include <stdlib.h>
+
+#include "symbols/elf/elf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -24,6 +27,22 @@ static void take(void *ctx, uint64_t start, uint64_t end, const struct derive_ro
 	if (start < r->at || end <= start || end > r->end || !row->cfa || row->cfa > DERIVE_END)
 		abort();
 	r->at = end;
+}
+
+/* Frames of code made at run time are in order, and inside it. */
+static void check_made(const uint8_t *data, size_t size, uint16_t machine)
+{
+	struct derive_frame frames[64];
+	uint32_t nr = derive_function(machine, VADDR, data, size, frames, 64), end = 0;
+
+	if (nr > 64)
+		abort();
+	for (uint32_t i = 0; i < nr; i++) {
+		if (frames[i].start < end || !frames[i].size ||
+		    frames[i].size > size - frames[i].start || frames[i].by_fp > 1)
+			abort();
+		end = frames[i].start + frames[i].size;
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -59,5 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	rows.at = VADDR;
 	if (derive_rows(&in, &sink) > 48 * size + 4100)
 		abort();
+	check_made(data, size, EM_X86_64);
+	check_made(data, size, EM_AARCH64);
 	return 0;
 }

@@ -26,6 +26,7 @@
 
 #include "unwind/internal.h"
 #include "symbols/elf/elf.h"
+#include "symbols/jit/jit.h"
 #include "symbols/symbols.h"
 #include "tests/unwind/shot.h"
 #include "tests/unwind/world.h"
@@ -1144,6 +1145,40 @@ NOINLINE static uint64_t take_in_stub(const char *stub, size_t size)
 	call(0, 0, 0, take);
 	world_load(&world, getpid());
 	return (uint64_t)(uintptr_t)(made + 11);
+}
+
+/*
+ * Code of a JIT has the frames that were derived from it, once there are some: of a process with
+ * V8, a guess.
+ */
+TEST(test_derived_code, set_up)
+{
+	static const char stub[] = "\x48\x83\xec\x18\xff\xd1\x48\x83\xc4\x18\xc3";
+	const struct unwind_config config = { .ask_calls = true };
+	const uint64_t at = take_in_stub(stub, 11);
+	struct unwind_input in = input();
+	struct codemap *map = codemap_new(1, 0, 0);
+	struct object *object;
+	struct unwinder *u;
+
+	map->derived = true;
+	map->codes[0] = (struct codemap_code){
+		.start = at + 4, .size = 6, .kind = CODEMAP_DERIVED, .derived = { 32, -8, 0, false }
+	};
+	object = space_find(in.space, at, in.time_ns)->object;
+	world_must(unwind_new_with(&u, world.places, world.objects, &config, NULL));
+	in.pid = (uint32_t)getpid();
+	for (int round = 0; round < 4; round++) {
+		unwind_sample(u, &in, &result);
+		calls_serve();
+		assert_int_equal(result.stop == UNWIND_COMPLETE && !result.nr_guessed, round == 3);
+		assert_true(atomic_load(&object->codemap_wanted));
+		if (round == 1)
+			codemap_publish(object, map);
+	}
+	assert_true(result.ip[1] == at + 5);
+	codemap_reclaim(codemap_publish(object, NULL));
+	unwind_free(u);
 }
 
 /* A stub of AArch64, read on this machine. */

@@ -211,6 +211,31 @@ FUNCTION(d_thunk_abort,
 	"ret\n 3: call 1b\n .p2align 4" LABEL(d_thunk_abort_next) "mov %rdi, %rax\n ret");
 /* clang-format on */
 
+/* clang-format off */
+/* Code as JIT compilers make it. */
+FUNCTION(m_plain,
+	"push %rbp\n push %rbx\n push %rax\n lea 16(%rsp), %rbp" LABEL(m_plain_body)
+	".rept 5\n clc\n .endr\n call *%rsi\n nop"
+	LABEL(m_plain_nop) "add $8, %rsp\n pop %rbx\n pop %rbp" LABEL(m_plain_left) "ret");
+/* .NET: it goes on in the frame of the function that it replaces. */
+FUNCTION(m_replaces,
+	"mov (%rbp), %rax\n push %rax\n mov %rsp, %rbp\n mov 36(%rbp), %ecx" LABEL(m_replaces_body)
+	"add $0x50, %rsp\n pop %rbp\n ret");
+FUNCTION(m_loop, "push %rbp\n mov %rsp, %rbp" LABEL(m_loop_body) "1: inc %eax\n jmp 1b");
+FUNCTION(m_leaves,
+	"push %rbp\n sub $16, %rsp" LABEL(m_leaves_body) "call *%rsi\n add $16, %rsp\n pop %rbp"
+	LABEL(m_leaves_left) "jmp *0x100000(%rip)");
+/* PHP: in the frame of the interpreter, which it leaves for. */
+FUNCTION(m_inside,
+	"sub $16, %rsp" LABEL(m_inside_body) "call *%rsi\n add $16, %rsp\n jmp *(%r15)");
+/* The table of jumps is not in the code. */
+FUNCTION(m_switch,
+	"push %rbp\n sub $32, %rsp\n lea 0x100000(%rip), %rcx\n mov (%rcx,%rdi,4), %ecx\n"
+	"lea m_switch(%rip), %rdx\n add %rdx, %rcx\n jmp *%rcx" LABEL(m_switch_one)
+	"call *%rsi\n jmp 1f" LABEL(m_switch_two) "call *%rdx\n 1: nop\n add $32, %rsp\n pop %rbp\n"
+	"ret" LABEL(m_switch_other) "call *%rsi\n ud2");
+/* clang-format on */
+
 struct rows {
 	struct {
 		uint64_t start, end;
@@ -416,6 +441,60 @@ static bool is_certain(const struct rows *r, uint64_t pc)
 	bool guessed;
 
 	return row_at(r, pc, &guessed).cfa != DERIVE_NO_CFA && !guessed;
+}
+
+/* Find the frame at @pc in the code at @code; false: it is a guess. */
+static bool frame_at(const uint8_t *code, const uint8_t *end, uint64_t pc, struct derive_frame *out)
+{
+	const uint64_t start = (uint64_t)(uintptr_t)code;
+	struct derive_frame frames[64];
+	const uint32_t nr = derive_function(EM_X86_64, start, code, (size_t)(end - code), frames,
+					    ARRAY_SIZE(frames));
+
+	for (uint32_t i = 0; i < nr; i++)
+		if (pc - start - frames[i].start < frames[i].size) {
+			*out = frames[i];
+			return true;
+		}
+	return false;
+}
+
+#define FRAME_AT(name, label) frame_at(name, name##_end, AT(label), &f)
+
+/* Code made at run time is certain where it shows that a call has entered it. */
+TEST(test_made)
+{
+	struct derive_frame f, one;
+
+	assert_true(FRAME_AT(m_plain, m_plain_body));
+	assert_int_equal(f.cfa, 32);
+	assert_int_equal(f.ra, -8);
+	assert_int_equal(f.fp, -16);
+	assert_false(f.by_fp);
+	/* A nop behind a call, and the end of the frame at a multiple of 16, are no new function.
+	 */
+	assert_int_equal(AT(m_plain_nop) % 16, 0);
+	assert_true(FRAME_AT(m_plain, m_plain_nop));
+	assert_true(FRAME_AT(m_plain, m_plain_left));
+	assert_int_equal(f.cfa, 8);
+	assert_int_equal(f.fp, 0);
+	assert_false(FRAME_AT(m_replaces, m_replaces_body));
+	assert_false(FRAME_AT(m_loop, m_loop_body));
+	assert_true(FRAME_AT(m_leaves, m_leaves_body));
+	assert_int_equal(f.cfa, 32);
+	assert_true(FRAME_AT(m_leaves, m_leaves_left));
+	assert_false(FRAME_AT(m_inside, m_inside_body));
+	assert_true(FRAME_AT(m_switch, m_switch_one));
+	assert_int_equal(f.cfa, 48);
+	assert_true(FRAME_AT(m_switch, m_switch_two));
+	assert_false(FRAME_AT(m_switch, m_switch_other));
+	/* Of other machines, and no more than are wanted. */
+	assert_int_equal(derive_function(EM_PPC64, 0, m_plain, 16, &f, 1), 0);
+	assert_int_equal(derive_function(EM_X86_64, UINT64_MAX, m_plain, 16, &f, 1), 0);
+	assert_int_equal(derive_function(EM_X86_64, 4096, m_plain, (size_t)(m_plain_end - m_plain),
+					 &one, 1),
+			 1);
+	assert_int_equal(one.start, 0);
 }
 
 /* A function that never returns may be long, and end by a call of another one. */

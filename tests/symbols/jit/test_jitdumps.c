@@ -215,6 +215,120 @@ TEST(test_layers, setup, teardown)
 	assert_int_equal(object_at(f, CODE + 32, 700)->identity.kind, OBJECT_FILE);
 }
 
+/* Load @size bytes of @code. */
+static void load_code(const char *name, uint64_t addr, const char *code, uint32_t size,
+		      uint64_t time_ns)
+{
+	jit_load(&made, name, addr, size, time_ns);
+	memcpy(made.bytes + made.size - size, code, size);
+}
+
+/* Return the derived frame at @addr; NULL: there is none. */
+static const struct codemap_code *frame_at(const struct object *object, uint64_t addr)
+{
+	const struct codemap *map = atomic_load(&object->codemap);
+	const struct codemap_code *code = map && map->derived ? codemap_find(map, addr) : NULL;
+
+	return code && code->kind == CODEMAP_DERIVED ? code : NULL;
+}
+
+/* Frames are derived from the code of functions with samples, in each layer. */
+TEST(test_frames, setup, teardown)
+{
+	/* push %rbp; sub $16,%rsp; call *%rsi; add $16,%rsp; pop %rbp; ret */
+	static const char small[] = "\x55\x48\x83\xec\x10\xff\xd6\x48\x83\xc4\x10\x5d\xc3";
+	static const char large[] = "\x55\x48\x83\xec\x20\xff\xd6\x48\x83\xc4\x20\x5d\xc3";
+	/* It has no return: push %rbp; jmp. */
+	static const char endless[] = "\x55\xeb\xfe";
+	struct fixture *f = *state;
+	struct object *later;
+	const struct codemap *map;
+
+	jit_header(&made, 0);
+	load_code("one", CODE, small, 13, 100);
+	load_code("endless", CODE + 64, endless, 3, 150);
+	load_code("two", CODE, large, 13, 300);
+	write_file(f, O_APPEND);
+	assert_at(f, f->memory, CODE + 7, "one");
+	assert_null(frame_at(f->memory, CODE + 7)); /* not wanted */
+	later = object_at(f, CODE, 300);
+	atomic_store(&f->memory->codemap_wanted, true);
+	assert_at(f, f->memory, CODE + 7, "one");
+	assert_non_null(frame_at(f->memory, CODE + 7));
+	assert_int_equal(frame_at(f->memory, CODE + 7)->derived.cfa, 32);
+	assert_int_equal(frame_at(f->memory, CODE + 7)->derived.ra, -8);
+	assert_int_equal(frame_at(f->memory, CODE + 7)->derived.fp, -16);
+	assert_int_equal(frame_at(f->memory, CODE)->derived.fp, 0);
+	/* The same again has no new map. */
+	map = atomic_load(&f->memory->codemap);
+	assert_at(f, f->memory, CODE + 6, "one");
+	assert_ptr_equal(atomic_load(&f->memory->codemap), map);
+	/* Code without a proof is known, as a guess; after a while it is published. */
+	assert_at(f, f->memory, CODE + 65, "endless");
+	jitdumps_refresh(&f->dumps, time_now_ns() + SECOND);
+	assert_null(frame_at(f->memory, CODE + 65));
+	assert_non_null(codemap_find(atomic_load(&f->memory->codemap), CODE + 65));
+	assert_non_null(frame_at(f->memory, CODE + 7));
+	/* Code that took its place has other frames. */
+	assert_at(f, later, CODE + 7, "two");
+	assert_null(frame_at(later, CODE + 7));
+	atomic_store(&later->codemap_wanted, true);
+	assert_at(f, later, CODE + 7, "two");
+	assert_int_equal(frame_at(later, CODE + 7)->derived.cfa, 48);
+	assert_int_equal(frame_at(f->memory, CODE + 7)->derived.cfa, 32);
+}
+
+/* The map of a JVM is not replaced, nor is there room in the last layer, which forgets code. */
+TEST(test_frames_of_others, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct codemap *map = codemap_new(0, 0, 0);
+
+	jit_header(&made, 0);
+	load_code("one", CODE, "\xc3", 1, 100);
+	load_code("two", CODE + 64, "\xc3", 1, 100);
+	write_file(f, O_APPEND);
+	atomic_store(&f->memory->codemap_wanted, true);
+	assert_at(f, f->memory, CODE, "one");
+	assert_non_null(frame_at(f->memory, CODE));
+	codemap_reclaim(codemap_publish(f->memory, map));
+	assert_at(f, f->memory, CODE + 64, "two");
+	jitdumps_refresh(&f->dumps, time_now_ns() + SECOND);
+	assert_ptr_equal(atomic_load(&f->memory->codemap), map);
+	assert_at(f, f->memory, CODE, "one");
+	assert_ptr_equal(atomic_load(&f->memory->codemap), map);
+	codemap_publish(f->memory, NULL);
+	codemap_reclaim(map);
+}
+
+/* An answer of a worker is foreign: frames outside the function, or in disorder, are left out. */
+TEST(test_wrong_frames)
+{
+	const struct derive_frame answer[] = {
+		{ .start = 0, .size = 4, .cfa = 8, .ra = -8 },
+		{ .start = 2, .size = 4, .cfa = 8, .ra = -8 }, /* over the one before */
+		{ .start = 8, .size = 0, .cfa = 8, .ra = -8 },
+		{ .start = 8, .size = 4, .cfa = 1 << 20, .ra = -8 },
+		{ .start = 8, .size = 4, .cfa = 9, .ra = -8 },
+		{ .start = 12, .size = UINT32_MAX, .cfa = 8, .ra = -8 },
+		{ .start = 12, .size = 4, .cfa = 16, .ra = -8, .by_fp = 1 },
+		{ .start = 64, .size = 4, .cfa = 8, .ra = -8 }, /* behind it */
+	};
+	const struct sandbox_answer a = { .bytes = (uint8_t *)(uintptr_t)answer,
+					  .size = sizeof(answer) + 5 };
+	struct jitdump_frames x = { .nr = 0 };
+
+	insert_frames(&x, &(struct jitcode_function){ .start = CODE + 64, .size = 64 }, &a);
+	insert_frames(&x, &(struct jitcode_function){ .start = CODE, .size = 64 }, &a);
+	assert_int_equal(x.nr, 4);
+	for (uint32_t i = 0; i < x.nr; i++) {
+		assert_int_equal(x.codes[i].start, CODE + 64 * (i / 2) + 12 * (i % 2));
+		assert_int_equal(x.codes[i].derived.cfa, 8 + 8 * (i % 2));
+		assert_int_equal(x.codes[i].derived.by_fp, i % 2);
+	}
+	free(x.codes);
+}
+
 TEST(test_lines_and_code, setup, teardown)
 {
 	const struct jit_line lines[] = { { CODE + 4, 3, "/src/a.js" },
