@@ -912,6 +912,14 @@ size_t stacks_used(const struct stacks *s)
 	       stacks_nr(s) * (sizeof(struct entry) + 2 * sizeof(uint64_t));
 }
 
+/* Return the minimum reserve of words: of a small table a part, which leaves entries and slots
+ * some.
+ */
+static uint64_t words_ahead(const struct stacks *s)
+{
+	return MIN((uint64_t)AHEAD_WORDS, s->max_memory / sizeof(uint32_t) / 4);
+}
+
 /* Make chunks for @nr stacks and @words words, as far as there is memory. */
 static void chunks_add(struct stacks *s, uint64_t nr, uint64_t words)
 {
@@ -971,7 +979,7 @@ bool stacks_grow(struct stacks *s)
 	if (fits(s, intern_growth(&s->intern)))
 		intern_grow(&s->intern);
 	chunks_add(s, nr + MAX((uint64_t)AHEAD_STACKS, 2 * stacks_tick),
-		   words + MAX((uint64_t)AHEAD_WORDS, 2 * words_tick));
+		   words + MAX(words_ahead(s), 2 * words_tick));
 	room_stacks = MIN((uint64_t)s->nr_entry_chunks * ENTRY_CHUNK, s->intern.max_ids) - nr;
 	room_words = (uint64_t)nr_word_chunks(s) * chunk_words(s) - words;
 	stacks_set_crowded(s, nr, words, room_stacks, room_words);

@@ -160,6 +160,30 @@ TEST(test_stacks_full_by_memory)
 	stacks_free(s);
 }
 
+/* The reserve of words leaves memory for entries and slots: short stacks fill a small table too. */
+TEST(test_stacks_short_fill_small_tables)
+{
+	static const size_t caps[] = { 1 << 20, 2 << 20, 4 << 20, 16 << 20 };
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(caps); i++) {
+		uint32_t places[2], nr = 0;
+		struct stacks *s;
+
+		assert_int_equal(stacks_new(&s, 1u << 20, caps[i]), 0);
+		assert_true((uint64_t)nr_word_chunks(s) * words_size(s) <= caps[i] / 3);
+		for (;; nr++) {
+			make_stack(places, 2, nr);
+			if (stacks_intern(s, places, 2) != nr)
+				break;
+			if (stacks_crowded(s))
+				stacks_grow(s);
+		}
+		assert_true(stacks_memory(s) <= caps[i]);
+		assert_true(stacks_used(s) > caps[i] / 2);
+		stacks_free(s);
+	}
+}
+
 /* Many stacks over many chunks of entries, words and slots; none moves, none is lost. */
 TEST(test_stacks_grow)
 {
