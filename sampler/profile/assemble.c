@@ -68,7 +68,8 @@ struct assemble_work {
 	uint32_t nr_places;
 	struct assemble_spot_frame *frames;
 	uint32_t nr_frames, max_frames;
-	bool has_scripts; /* a spot of a language */
+	uint32_t max_shown, max_shown_lines; /* p->frames, p->frame_lines */
+	bool has_scripts;		     /* a spot of a language */
 };
 
 static inline uint32_t *assemble_index_at(const struct assemble_index *index, uint32_t id)
@@ -453,21 +454,6 @@ static uint32_t first_shown(const struct assemble_work *w, const uint32_t *place
 	return 0;
 }
 
-/* How many frames a stack has to show. */
-static uint32_t stack_frames(const struct assemble_work *w, const struct shown *s)
-{
-	struct left_out out = find_left_out(w, s->places, s->nr);
-	uint32_t frames = s->wait ? assemble_spot_at(w, s->lead)->nr : 0;
-
-	for (uint32_t i = 0; i < s->nr; i++) {
-		const struct assemble_spot *spot = assemble_spot_at(w, s->places[i]);
-
-		if (!is_left_out(w, out, s, i))
-			frames += spot->nr - first_shown(w, s->places, i);
-	}
-	return frames;
-}
-
 /* Set one of @nr bytes, which are allocated for the first that is not zero. */
 static int mark(uint8_t **bytes, uint32_t nr, ptrdiff_t at, uint8_t value)
 {
@@ -481,31 +467,89 @@ static int mark(uint8_t **bytes, uint32_t nr, ptrdiff_t at, uint8_t value)
 	return 0;
 }
 
-/* Get the frames of all places of a stack, and set its number of frames. */
-static int lay_out_stack(struct assemble_work *w, struct profile_stack *stack,
-			 const uint32_t *places, uint32_t nr)
+/* Get the frames of all places of a stack, and @most that it may show. 0 or -ENOMEM. */
+static int add_spots(struct assemble_work *w, const uint32_t *places, uint32_t nr, uint64_t *most)
 {
-	struct shown s;
+	*most = 0;
+	for (uint32_t i = 0; i < nr; i++) {
+		struct assemble_spot *spot = assemble_spot_at(w, places[i]);
 
-	for (uint32_t i = 0; i < nr; i++)
-		if (!assemble_spot_at(w, places[i])->first &&
-		    assemble_spot(w, assemble_spot_at(w, places[i]), places[i]))
+		if (!spot->first && assemble_spot(w, spot, places[i]))
 			return -ENOMEM;
-	s = shown_of(w, places, nr);
-	if (s.wait && !assemble_spot_at(w, s.lead)->first &&
-	    assemble_spot(w, assemble_spot_at(w, s.lead), s.lead))
-		return -ENOMEM;
-	if (mark(&w->p->stack_waits, w->p->nr_stacks, stack - w->p->stacks, (uint8_t)s.wait) ||
-	    mark(&w->p->stack_idle, w->p->nr_stacks, stack - w->p->stacks, s.idle))
-		return -ENOMEM;
-	stack->nr = stack_frames(w, &s);
+		*most += spot->nr;
+	}
 	return 0;
 }
 
-/* Set the first frame of each stack, and the number of all frames. */
-static int lay_out_stacks(struct assemble_work *w, uint64_t *nr_frames)
+/* Make room for @nr frames more; their lines are written from the first line of the profile on. */
+static bool reserve_frames(struct assemble_work *w, uint64_t nr)
 {
-	*nr_frames = 0;
+	struct profile *p = w->p;
+	bool first = p->nr_lines && !p->frame_lines;
+
+	nr += p->nr_frames;
+	if (!array_reserve(&p->frames, &w->max_shown, nr))
+		return false;
+	if (p->nr_lines && !array_reserve(&p->frame_lines, &w->max_shown_lines, w->max_shown))
+		return false;
+	for (uint32_t i = 0; first && i < p->nr_frames; i++)
+		p->frame_lines[i] = PROFILE_NO_LINE;
+	return true;
+}
+
+/* Append the frames of one place from @first on. */
+static void put_spot(struct assemble_work *w, const struct assemble_spot *spot, uint32_t first)
+{
+	struct profile *p = w->p;
+
+	for (uint32_t k = first; k < spot->nr; k++, p->nr_frames++) {
+		p->frames[p->nr_frames] = w->frames[spot->first - 1 + k].function;
+		if (p->frame_lines)
+			p->frame_lines[p->nr_frames] = w->frames[spot->first - 1 + k].line;
+	}
+}
+
+/* Append the frames of a stack. 0 or -ENOMEM. */
+static int put_stack(struct assemble_work *w, uint32_t stack, const uint32_t *places, uint32_t nr)
+{
+	struct assemble_spot *lead = NULL;
+	struct left_out out;
+	struct shown s;
+	uint64_t most;
+
+	if (add_spots(w, places, nr, &most))
+		return -ENOMEM;
+	s = shown_of(w, places, nr);
+	if (s.wait) {
+		lead = assemble_spot_at(w, s.lead);
+		if (!lead->first && assemble_spot(w, lead, s.lead))
+			return -ENOMEM;
+		most += lead->nr;
+	}
+	if (mark(&w->p->stack_waits, w->p->nr_stacks, stack, (uint8_t)s.wait) ||
+	    mark(&w->p->stack_idle, w->p->nr_stacks, stack, s.idle) || !reserve_frames(w, most))
+		return -ENOMEM;
+	if (lead)
+		put_spot(w, lead, 0);
+	out = find_left_out(w, s.places, s.nr);
+	for (uint32_t i = 0; i < s.nr; i++)
+		if (!is_left_out(w, out, &s, i))
+			put_spot(w, assemble_spot_at(w, s.places[i]), first_shown(w, s.places, i));
+	return 0;
+}
+
+/*
+ * Fill in the stacks: all in one array of frames, in one pass, as to find the places of a stack
+ * costs more than to write its frames. 0 or -ENOMEM.
+ */
+static int assemble_stacks(struct assemble_work *w)
+{
+	struct profile *p = w->p;
+	uint64_t last = w->in->sizes ? w->in->sizes->shown * 9ULL / 8 : 0;
+
+	p->stacks = calloc(MAX(p->nr_stacks, 1u), sizeof(*p->stacks));
+	if (!p->stacks || !reserve_frames(w, MAX(last, 1ULL)))
+		return -ENOMEM;
 	for (uint64_t id = 0; id <= w->stacks.nr; id++) {
 		struct profile_stack *stack;
 		struct stacks_room room;
@@ -514,72 +558,13 @@ static int lay_out_stacks(struct assemble_work *w, uint64_t *nr_frames)
 
 		if (!w->stacks.of[id])
 			continue;
-		stack = &w->p->stacks[w->stacks.of[id] - 1];
-		stack->first = (uint32_t)*nr_frames;
-		places = places_of(w, id, &room, &nr);
-		if (places && lay_out_stack(w, stack, places, nr))
-			return -ENOMEM;
-		*nr_frames += stack->nr;
-	}
-	return *nr_frames > UINT32_MAX ? -ENOMEM : 0;
-}
-
-/* Write the frames of one place from @first on; return the position after them. */
-static uint32_t put_spot(const struct assemble_work *w, uint32_t at,
-			 const struct assemble_spot *spot, uint32_t first)
-{
-	for (uint32_t k = first; k < spot->nr; k++, at++) {
-		w->p->frames[at] = w->frames[spot->first - 1 + k].function;
-		if (w->p->frame_lines)
-			w->p->frame_lines[at] = w->frames[spot->first - 1 + k].line;
-	}
-	return at;
-}
-
-/* Write the frames of the @nr @places of a stack, from frame @at on. */
-static void put_stack(const struct assemble_work *w, uint32_t at, const uint32_t *places,
-		      uint32_t nr)
-{
-	const struct shown s = shown_of(w, places, nr);
-	struct left_out out = find_left_out(w, s.places, s.nr);
-
-	if (s.wait)
-		at = put_spot(w, at, assemble_spot_at(w, s.lead), 0);
-	for (uint32_t i = 0; i < s.nr; i++)
-		if (!is_left_out(w, out, &s, i))
-			at = put_spot(w, at, assemble_spot_at(w, s.places[i]),
-				      first_shown(w, s.places, i));
-}
-
-/* Fill in the stacks: all in one array of frames. 0 or -ENOMEM. */
-static int assemble_stacks(struct assemble_work *w)
-{
-	struct profile *p = w->p;
-	uint64_t nr_frames;
-
-	p->stacks = calloc(MAX(p->nr_stacks, 1u), sizeof(*p->stacks));
-	if (!p->stacks || lay_out_stacks(w, &nr_frames))
-		return -ENOMEM;
-	p->frames = malloc(MAX(nr_frames, 1ULL) * sizeof(*p->frames));
-	if (p->nr_lines)
-		p->frame_lines = malloc(MAX(nr_frames, 1ULL) * sizeof(*p->frame_lines));
-	if (!p->frames || (p->nr_lines && !p->frame_lines))
-		return -ENOMEM;
-	for (uint64_t id = 0; id <= w->stacks.nr; id++) {
-		const struct profile_stack *stack;
-		struct stacks_room room;
-		const uint32_t *places;
-		uint32_t nr;
-
-		if (!w->stacks.of[id])
-			continue;
 		stack = &p->stacks[w->stacks.of[id] - 1];
+		stack->first = p->nr_frames;
 		places = places_of(w, id, &room, &nr);
-		/* A stack completed after the frames were counted has none. */
-		if (places && stack->nr)
-			put_stack(w, stack->first, places, nr);
+		if (places && put_stack(w, w->stacks.of[id] - 1, places, nr))
+			return -ENOMEM;
+		stack->nr = p->nr_frames - stack->first;
 	}
-	p->nr_frames = (uint32_t)nr_frames;
 	return 0;
 }
 
@@ -1062,8 +1047,8 @@ static void note_sizes(const struct assemble_work *w)
 	const struct profile *p = w->p;
 
 	if (w->in->sizes)
-		*w->in->sizes =
-			(struct assemble_sizes){ p->nr_functions, p->nr_lines, w->nr_frames };
+		*w->in->sizes = (struct assemble_sizes){ p->nr_functions, p->nr_lines, w->nr_frames,
+							 p->nr_frames };
 }
 
 /* Give the marked ids indices in order; returns how many there are. */

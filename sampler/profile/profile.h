@@ -709,6 +709,7 @@ bool strip_same_query(const struct strip_query *a, const struct strip_query *b);
 /* Elements of the last profile, that the next one starts with: arrays that grow leave holes. */
 struct assemble_sizes {
 	uint32_t functions, lines, frames; /* frames of places */
+	uint32_t shown;			   /* frames of stacks */
 };
 
 struct assemble_input { /* all borrowed */

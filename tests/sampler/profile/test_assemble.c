@@ -123,10 +123,14 @@ TEST(test_sizes_of_last)
 			assert_int_equal(p->functions[p->frames[k]].id, ASSEMBLE_PLACE | places[k]);
 		assert_int_equal(sizes.functions, nr[i]);
 		assert_int_equal(sizes.frames, nr[i]);
+		assert_int_equal(sizes.shown, nr[i]);
 		/* The third has the room of the second. */
-		if (i == 2)
+		if (i == 2) {
 			assert_in_range(malloc_usable_size(p->functions),
 					300 * sizeof(*p->functions), SIZE_MAX);
+			assert_in_range(malloc_usable_size(p->frames), 300 * sizeof(*p->frames),
+					SIZE_MAX);
+		}
 		profile_free(p);
 	}
 	tables_fini(&t);
@@ -929,6 +933,41 @@ TEST(test_inlined)
 	assert_int_equal(p->lines[p->frame_lines[0]].address, line->address);
 	assert_int_equal(p->lines[p->frame_lines[2]].address, function_at(p, 0, 2)->start);
 	assert_in_range(line->address, p->modules[0].code[0].start, p->modules[0].code[0].end);
+	profile_free(p);
+}
+
+/* Frames before the first one with a line have none; each stack has the frames of its places. */
+TEST(test_lines_of_later_stacks)
+{
+	struct tables t;
+	uint32_t places[41];
+	struct history_cell cells[2] = { { .count = 1 }, { .count = 1 } };
+	const struct profile_stack *first, *second;
+	struct profile *p;
+
+	tables_init(&t);
+	assert_int_equal(maps_load(t.maps, getpid()), 0);
+	maps_publish(t.maps, time_now_ns(), UINT64_MAX);
+	for (uint32_t i = 0; i < 40; i++)
+		places[i + 1] = places_intern(t.places, OBJECT_ID_UNKNOWN, 16ULL * i);
+	places[0] = place_of_code(&t, test_assemble_spot);
+	symbols_run(t.symbols);
+	cells[0].stack = stack_of(&t, 40, places + 1);
+	cells[1].stack = stack_of(&t, 41, places);
+	p = assembled(&t, cells, 2);
+	tables_fini(&t);
+	first = &p->stacks[p->counts[0].stack];
+	second = &p->stacks[p->counts[1].stack];
+	assert_int_equal(first->first, 0);
+	assert_int_equal(first->nr, 40);
+	assert_int_equal(second->first, 40);
+	assert_int_equal(second->nr, 42);
+	assert_int_equal(p->nr_frames, 82);
+	assert_non_null(p->frame_lines);
+	for (uint32_t i = 0; i < p->nr_frames; i++)
+		assert_int_equal(p->frame_lines[i] == PROFILE_NO_LINE, i != 40 && i != 41);
+	for (uint32_t i = 0; i < 40; i++)
+		assert_int_equal(p->frames[i], p->frames[42 + i]);
 	profile_free(p);
 }
 
