@@ -68,7 +68,7 @@
 
 /*
  * So long after a new interpreter each sample wakes the readers: the next one may be brief, and its
- * first samples are read at once or never.
+ * first samples are read soon or never.
  */
 #define NEW_NS 2000000000ULL
 
