@@ -86,9 +86,9 @@ grep -q '^none: .*user code only' "$TMP/table" || wrong "the table for none"
 [ "$(grep -c 'every process, user and kernel code' "$TMP/table")" = 4 ] || wrong "the table for the others"
 
 # Unused capabilities are given up, by every thread; a command that root starts has all of root's
-# again. CAPS: PERFMON 38, CHECKPOINT_RESTORE 40; SYS_PTRACE 19, SYS_RAWIO 17, SYS_ADMIN 21,
+# again. CAPS: PERFMON 38, BPF 39, CHECKPOINT_RESTORE 40; SYS_PTRACE 19, SYS_RAWIO 17, SYS_ADMIN 21,
 # SYS_NICE 23, IPC_LOCK 14, KILL 5, DAC 1 2; SYSLOG 34
-most=$(((1 << 38) | (1 << 40) | (1 << 34) | (1 << 23) | (1 << 21) | (1 << 19) | (1 << 17) | (1 << 14) | (1 << 5) | 6))
+most=$(((1 << 38) | (1 << 39) | (1 << 40) | (1 << 34) | (1 << 23) | (1 << 21) | (1 << 19) | (1 << 17) | (1 << 14) | (1 << 5) | 6))
 held() {
 	sed -n "s/^Cap$2:[[:space:]]*//p" "/proc/$1/status"
 }
