@@ -109,8 +109,11 @@ static void choose_event(struct sampler *s)
 
 static int open_counters(struct sampler *s, struct err *e)
 {
-	/* Where the kernel copies no frames, readers do. */
-	if (s->config.languages & ~CONFIG_JAVA && !s->config.sys &&
+	/*
+	 * Where the kernel copies no frames, readers do. It may copy the memory of any process:
+	 * that is for readers alone that may read it.
+	 */
+	if (s->config.languages & ~CONFIG_JAVA && !s->config.sys && sandbox_memory_is_on() &&
 	    s->live.copier.program_fd <= 0 && !copier_load(&s->live.copier))
 		s->config.program_fd = s->live.copier.program_fd;
 	return live_open_counters(&s->config, &s->target, &s->live.counters, e);
