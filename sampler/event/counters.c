@@ -706,7 +706,7 @@ static int connect_fd(const struct slot *s, struct slot_env *env, int fd, int ri
 				  (uint64_t)(uintptr_t)s->event.filter);
 		env->refusal.filter = code;
 	}
-	/* Not every kind of event takes one. */
+	/* Not every kind of event takes a program. */
 	if (!code && env->program_fd && !s->side)
 		sys->ioctl(sys->ctx, fd, PERF_EVENT_IOC_SET_BPF, (uint64_t)env->program_fd);
 	return code;

@@ -178,7 +178,7 @@ static void pass_piece(struct program *p, int32_t size, int size_at, int32_t mas
 	add(p, AT, BPF_REG_2);
 }
 
-/* Read the word at the address in register 3 into @dst; 0: it cannot be read. */
+/* Read the word at the address in register 3 into @dst, or 0 if that fails. */
 static void read_word(struct program *p, uint8_t dst)
 {
 	move(p, BPF_REG_1, BPF_REG_10);
