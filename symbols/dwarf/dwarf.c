@@ -51,10 +51,8 @@ static struct dwarf_inflate_functions {
 } lib;
 static bool loaded;
 
-/*
- * Load libdeflate, which takes two fifths of the time of zlib, which libdw uses: the worker cannot
- * open it.
- */
+/* Load libdeflate, which takes two fifths of the time of zlib, which libdw uses: the worker cannot
+ * open it. */
 static void dwarf_inflate_prepare(void)
 {
 	static const struct library_function list[] = {
@@ -107,7 +105,7 @@ static bool inflate_into(enum packing how, uint8_t *to, size_t size, const uint8
 	       (uncompress(to, &got, from, from_size) == Z_OK && got == size);
 }
 
-static const char names[][20] = {
+static const char section_names[][20] = {
 	".shstrtab",	   ".debug_line",    ".debug_info", ".debug_types",
 	".debug_abbrev",   ".debug_aranges", ".debug_str",  ".debug_line_str",
 	".debug_rnglists", ".debug_ranges",  ".debug_addr", ".debug_str_offsets",
@@ -116,7 +114,7 @@ static const char names[][20] = {
 /* ELFCOMPRESS_ZSTD, newer than some elf.h. */
 #define COMPRESSED_BY_ZSTD 2U
 
-#define NR_NAMES ARRAY_SIZE(names)
+#define NR_NAMES ARRAY_SIZE(section_names)
 
 /* Some of them, in this order. */
 enum {
@@ -142,7 +140,7 @@ struct section {
 struct head {
 	Elf64_Ehdr file;
 	Elf64_Shdr sections[NR_NAMES + 1];
-	char names[NR_NAMES][sizeof(names[0])];
+	char names[NR_NAMES][sizeof(section_names[0])];
 };
 
 /* Return the way that the compressed @scn has to be inflated; PLAIN: none here. */
@@ -189,10 +187,8 @@ static bool is_section(const char *name, const char *want, bool *old)
 	return !strcmp(name + 1 + *old, want + 1);
 }
 
-/*
- * Find the sections that are used, from name @first on; *sum: of their bytes, at most @max.
- * -ENOENT: none is compressed.
- */
+/* Find the sections that are used, from name @first on; *sum: of their bytes, at most @max.
+ * -ENOENT: none is compressed. */
 static int find_sections(Elf *elf, size_t first, struct section list[NR_NAMES], size_t max,
 			 size_t *sum)
 {
@@ -211,7 +207,7 @@ static int find_sections(Elf *elf, size_t first, struct section list[NR_NAMES], 
 			bool old;
 			int rc;
 
-			if (list[i].bytes || !*name || !is_section(name, names[i], &old))
+			if (list[i].bytes || !*name || !is_section(name, section_names[i], &old))
 				continue;
 			rc = get_section(scn, &shdr, old, &list[i]);
 			if (rc)
@@ -252,7 +248,7 @@ static int put_sections(const struct section list[NR_NAMES], uint8_t *image, int
 		if (s->mapped && !(at = map_section(s, image, at, fd)))
 			return -ENOMEM;
 		head->sections[i + 1] = (Elf64_Shdr){
-			.sh_name = (Elf64_Word)(i * sizeof(names[0])),
+			.sh_name = (Elf64_Word)(i * sizeof(section_names[0])),
 			.sh_type = s->bytes || s->mapped ? SHT_PROGBITS : SHT_NULL,
 			.sh_offset = at,
 			.sh_size = s->true_size,
@@ -286,7 +282,7 @@ static void put_head(const GElf_Ehdr *of, struct head *head)
 		.sh_size = sizeof(head->names),
 		.sh_addralign = 1,
 	};
-	memcpy(head->names, names, sizeof(names));
+	memcpy(head->names, section_names, sizeof(section_names));
 }
 
 /*
@@ -715,7 +711,7 @@ static void end_functions(struct dwarf *d, struct unit *u)
 	u->state = SPLIT_WANTED;
 }
 
-void dwarf_close(struct dwarf *d)
+static void dwarf_close(struct dwarf *d)
 {
 	if (!d)
 		return;
@@ -733,8 +729,13 @@ void dwarf_close(struct dwarf *d)
 	free(d);
 }
 
-int dwarf_open_fds(struct dwarf **out, const struct elffile *f, uint64_t bias, int alt_fd,
-		   bool no_lines)
+/*
+ * Open the DWARF of @f, with the dwz file @alt_fd (-1: none); the caller keeps both descriptors,
+ * open. @bias is added to its addresses to get the object's; @no_lines: chains have functions only.
+ * 0, -ENODATA (no DWARF), -ETIME, -EBADMSG, -ENOMEM.
+ */
+static int dwarf_open_fds(struct dwarf **out, const struct elffile *f, uint64_t bias, int alt_fd,
+			  bool no_lines)
 {
 	struct dwarf *d = calloc(1, sizeof(*d));
 	int rc;
@@ -1066,7 +1067,7 @@ static int load_unit(const struct elffile *f, const struct split_part *part,
 	bool old;
 
 	/* Types may have sections of that name. */
-	while ((s = split_section(f, names[INFO], &i, &old))) {
+	while ((s = split_section(f, section_names[INFO], &i, &old))) {
 		int rc = split_load(f, s, old, false, part, &list[INFO]);
 
 		if (rc)
@@ -1082,10 +1083,10 @@ static int load_unit(const struct elffile *f, const struct split_part *part,
 /* Take the part of a skeleton from a section of the main file: up to the one of the next unit. */
 static void take_part(const struct dwarf *d, struct section *out, unsigned int name, uint64_t base)
 {
-	const Elf_Data *data = dwarf_open_section(d->main.dw, names[name]);
+	const Elf_Data *data = dwarf_open_section(d->main.dw, section_names[name]);
 	uint64_t end = data ? data->d_size : 0;
 
-	assert(name < ARRAY_SIZE(names));
+	assert(name < ARRAY_SIZE(section_names));
 	for (uint32_t i = 0; i < d->nr_units; i++) {
 		uint64_t is = name == ADDR ? d->units[i].addr_base : d->units[i].ranges_base;
 
@@ -1178,7 +1179,7 @@ static int read_split(struct dwarf *d, struct unit *u, const struct elffile *f,
 		unsigned int name = others[k];
 		uint32_t i = 1;
 		bool old;
-		const Elf64_Shdr *s = split_section(f, names[name], &i, &old);
+		const Elf64_Shdr *s = split_section(f, section_names[name], &i, &old);
 
 		if (s && parts[name].size)
 			rc = split_load(f, s, old, name == STR, &parts[name], &list[name]);
@@ -1534,7 +1535,8 @@ static const char *file_at(struct dwarf *d, const struct unit *u, uint64_t numbe
 	size_t nr = 0;
 
 	/* A split file may have a table of its own, of files only. */
-	if (u->state != SPLIT_READ || !dwarf_open_section(functions_of(d, u), names[LINES]) ||
+	if (u->state != SPLIT_READ ||
+	    !dwarf_open_section(functions_of(d, u), section_names[LINES]) ||
 	    dwarf_next_lines(functions_of(d, u), 0, &next, &cu, &files, &nr, NULL, NULL))
 		return dwarf_rows_file(u->rows, number);
 	return number < nr ? dwarf_filesrc(files, number, NULL, NULL) : NULL;
@@ -1662,7 +1664,9 @@ static bool read_rows(struct dwarf *d, struct unit *u, Dwarf_Die *unit)
 	return u->rows;
 }
 
-int dwarf_chain(struct dwarf *d, uint64_t place, struct dwarf_frame out[DWARF_FRAMES_MAX])
+/* Get the chain at @place of the object, innermost first, the function itself last. Return its
+ * length, 0: unknown, -ETIME, -EINPROGRESS: a split file is wanted (DWARF_WIRE_SPLIT). */
+static int dwarf_chain(struct dwarf *d, uint64_t place, struct dwarf_frame out[DWARF_FRAMES_MAX])
 {
 	const uint64_t addr = (place & ~DWARF_NAMELESS) - d->bias;
 	const struct range *range = ranges_find(&d->ranges, addr);
@@ -1726,13 +1730,11 @@ static int dwarf_lines(struct dwarf *d, uint64_t vaddr, uint64_t size, dwarf_lin
 	return 0;
 }
 
-/*
- * The worker's side: files that are open, and answers.
- */
+/* ---- the worker: files that are open, and answers ---- */
 
-#define FILES_MAX 24U
-#define SLICE_NS  5000000ULL
-#define MEMORY	  (2ULL << 30)
+#define OPEN_FILES_MAX 24U
+#define SLICE_NS       5000000ULL
+#define MEMORY	       (2ULL << 30)
 
 struct open_file {
 	struct dwarf *dwarf; /* NULL: free */
@@ -1741,7 +1743,7 @@ struct open_file {
 	int alt_fd;
 };
 
-static struct open_file files[FILES_MAX];
+static struct open_file files[OPEN_FILES_MAX];
 
 /* Texts of an answer in the making: each is there once, if it is the last one of its kind. */
 struct texts {
@@ -1770,9 +1772,9 @@ static int serve_open(struct sandbox_call *c, const struct dwarf_wire_request *r
 	struct open_file *f = files;
 	int rc;
 
-	while (opened.handle < FILES_MAX && files[opened.handle].dwarf)
+	while (opened.handle < OPEN_FILES_MAX && files[opened.handle].dwarf)
 		opened.handle++;
-	if (opened.handle == FILES_MAX || c->fds[0] < 0 || r->alt != (c->fds[1] >= 0))
+	if (opened.handle == OPEN_FILES_MAX || c->fds[0] < 0 || r->alt != (c->fds[1] >= 0))
 		return -ENFILE;
 	f += opened.handle;
 	rc = elffile_open(&f->file, c->fds[0], NULL, r->size, NULL);
@@ -1907,7 +1909,7 @@ static struct open_file *oldest_read(bool copied, size_t *copies)
 	struct open_file *oldest = NULL;
 
 	*copies = 0;
-	for (struct open_file *f = files; f < files + FILES_MAX; f++) {
+	for (struct open_file *f = files; f < files + OPEN_FILES_MAX; f++) {
 		*copies += f->dwarf ? f->dwarf->rows_size : 0;
 		if (f->dwarf && (copied ? f->dwarf->rows_size : f->dwarf->lines_sum) &&
 		    (!oldest || f->used < oldest->used))
@@ -1972,7 +1974,7 @@ static int serve(struct sandbox_call *c)
 	memcpy(&r, c->request, sizeof(r));
 	if (r.kind == DWARF_WIRE_OPEN)
 		return serve_open(c, &r);
-	f = r.handle < FILES_MAX ? &files[r.handle] : NULL;
+	f = r.handle < OPEN_FILES_MAX ? &files[r.handle] : NULL;
 	if (!f || !f->dwarf || r.nr > DWARF_SANDBOX_PLACES)
 		return -EINVAL;
 	switch (r.kind) {

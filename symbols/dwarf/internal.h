@@ -36,24 +36,9 @@ struct inlines;
  * One thread: the loader.
  */
 
-/*
- * Open the DWARF of @f, with the dwz file @alt_fd (-1: none); the caller keeps both descriptors,
- * open. @bias is added to its addresses to get the object's; @no_lines: chains have functions only.
- * 0, -ENODATA (no DWARF), -ETIME, -EBADMSG, -ENOMEM.
- */
-int dwarf_open_fds(struct dwarf **out, const struct elffile *f, uint64_t bias, int alt_fd,
-		   bool no_lines);
-void dwarf_close(struct dwarf *d);
 /* Bit of a place of which no symbol is known: the function itself has its name and start as well.
  */
 #define DWARF_NAMELESS (1ULL << 63)
-/*
- * Get the chain at address @place of the object, innermost first; the last one is the
- * function itself. Return its length, 0 when unknown, -ETIME, or
- * -EINPROGRESS: a split file is wanted, DWARF_WIRE_SPLIT.
- */
-int dwarf_chain(struct dwarf *d, uint64_t place, struct dwarf_frame out[DWARF_FRAMES_MAX]);
-
 /* Return the linkage name, unique if it is external; NULL: there is none. */
 static inline const char *dwarf_linkage_name(Dwarf_Die *die)
 {

@@ -192,9 +192,9 @@ static int choose_reader(struct dwarf_sandbox *d, int fd)
 }
 
 /*
- * As dwarf_open_fds(); also -EPERM (owned by another user), -EFBIG, -ENOLINK (its dwz file is
- * missing) and the errors of sandbox_call(). @where: the object, to find its dwz file; where->fd is
- * the one that refers to it.
+ * 0, -ENODATA (no DWARF), -ETIME, -EBADMSG, -ENOMEM; -EPERM (owned by another user), -EFBIG,
+ * -ENOLINK (its dwz file is missing) and the errors of sandbox_call(). @where: the object, to find
+ * its dwz file; where->fd is the one that refers to it.
  */
 static int dwarf_sandbox_open(struct dwarf_sandbox **out, const struct untrusted_file *file,
 			      const struct elffacts *facts, const struct debugfile_where *where,
