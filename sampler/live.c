@@ -67,8 +67,8 @@
 #define STRIKES_MAX 3U
 
 /*
- * So long after a new interpreter each sample wakes the readers: the next one may be brief, and its
- * first samples are read soon or never.
+ * So long after a new interpreter samples of unknown processes wake the readers: the next one may
+ * be brief, and its first samples are read soon or never.
  */
 #define NEW_NS 2000000000ULL
 
@@ -162,16 +162,16 @@ static void start(struct langreaders *r, struct counters *c, struct sampler_thre
 	online = go_offline();
 	rc = langreader_start(&reader, r->shared, c, index, sampler_thread_kick_fd(t), &r->error);
 	go_online(online);
-	if (rc) {
+	if (rc < 0) {
 		r->next_try_ns = time_now_ns() + TRY_NS;
 		return;
 	}
 	sampler_thread_set_reader(t, reader);
 	r->nr++;
-	if (!counters_wake(c, index, true))
+	if (!counters_wake(c, index, rc ? COUNTERS_WAKE_OTHERS : COUNTERS_WAKE_ALL))
 		return;
 	/* No event wakes it: nothing is gained by it. */
-	counters_wake(c, index, false);
+	counters_wake(c, index, COUNTERS_WAKE_NONE);
 	sampler_thread_drop_reader(t);
 	r->nr--;
 	langreader_stop(reader);
@@ -186,7 +186,7 @@ static void stop(struct langreaders *r, struct counters *c, struct sampler_threa
 
 	if (!reader)
 		return;
-	counters_wake(c, index, false);
+	counters_wake(c, index, COUNTERS_WAKE_NONE);
 	sampler_thread_drop_reader(t);
 	r->nr--;
 	if (hangs) {
@@ -274,7 +274,7 @@ void langreaders_look(struct langreaders *r, struct counters *c, struct sampler_
 		      struct mailbox *mailbox)
 {
 	bool found = nr_found != r->nr_found, described = nr_described != r->nr_described;
-	bool barred = false, new, each_sample;
+	bool barred = false, new;
 
 	r->nr_found = nr_found;
 	r->nr_described = nr_described;
@@ -295,8 +295,7 @@ void langreaders_look(struct langreaders *r, struct counters *c, struct sampler_
 		r->said_error |= r->error.text[0] != '\0';
 		if (!sampler_thread_reader(threads[i]))
 			continue;
-		if (langreader_answer(sampler_thread_reader(threads[i]), new, &each_sample))
-			counters_wake(c, i, each_sample);
+		langreader_answer(sampler_thread_reader(threads[i]), new);
 		/* It tells its reader about the new one. */
 		if (described)
 			wake_send(sampler_thread_kick_fd(threads[i]));
@@ -351,6 +350,7 @@ static int open_on(const struct sampler_config *c, const struct target *t, const
 		.exclude_idle = true,
 		.data_maps = c->record,
 		.program_fd = c->program_fd,
+		.wait_program_fd = c->wait_program_fd,
 		.cores = &cores,
 	};
 

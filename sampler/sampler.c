@@ -114,8 +114,10 @@ static int open_counters(struct sampler *s, struct err *e)
 	 * that is for readers alone that may read it.
 	 */
 	if (s->config.languages & ~CONFIG_JAVA && !s->config.sys && sandbox_memory_is_on() &&
-	    s->live.copier.program_fd <= 0 && !copier_load(&s->live.copier))
+	    s->live.copier.program_fd <= 0 && !copier_load(&s->live.copier)) {
 		s->config.program_fd = s->live.copier.program_fd;
+		s->config.wait_program_fd = s->live.copier.wait_program_fd;
+	}
 	return live_open_counters(&s->config, &s->target, &s->live.counters, e);
 }
 
@@ -405,10 +407,7 @@ static void session_free(struct sampler *s)
 	config_free_spec(s->spec);
 	config_free_spec(s->focus.spec);
 	langreaders_close(&s->live.readers);
-	if (s->live.copier.program_fd > 0) {
-		close(s->live.copier.program_fd);
-		close(s->live.copier.cpus_fd);
-	}
+	copier_close(&s->live.copier);
 	store_close(&s->store);
 	free(s);
 }

@@ -377,14 +377,13 @@ static bool ask_language(struct reader *r, const struct thread *t, const uint8_t
 static void take_slot(struct reader *r, struct thread *t)
 {
 	const struct lang_slot *slot;
-	bool each_sample;
 	size_t size;
 
 	free(t->slot);
 	t->slot = NULL;
 	if (!r->langreader)
 		return;
-	langreader_answer(r->langreader, false, &each_sample);
+	langreader_answer(r->langreader, false);
 	slot = frame_channel_find(langreader_feed(r->langreader), t->time_ns,
 				  (uint32_t)r->want->pid, (uint32_t)t->tid);
 	if (!slot)

@@ -71,6 +71,7 @@ static bool slot_is_busy(const struct slot *s, pid_t tid)
 	return task_find(s->busy, s->nr_busy, tid) < s->nr_busy;
 }
 
+/* Note that the task is to be added later. Once, however often it is noted. */
 static void slot_note_busy(struct slot *s, pid_t tid)
 {
 	assert(s->nr_busy <= s->max_busy);
@@ -83,7 +84,6 @@ static void slot_note_busy(struct slot *s, pid_t tid)
 	s->busy[s->nr_busy++] = tid;
 }
 
-/* Note that the task is to be added later. Once, however often it is noted. */
 static void slot_forget_busy(struct slot *s, pid_t tid)
 {
 	uint32_t i = task_find(s->busy, s->nr_busy, tid);
@@ -157,6 +157,7 @@ static void slot_refuse(struct slot_env *env, pid_t tid, int code)
 	env->refused_code = code;
 }
 
+/* A sampling event, the one of wake-ups, of switches, a side-band event: nothing opened yet. */
 static void slot_init(struct slot *s, const struct slot_env *env, const struct event *ev, double hz)
 {
 	assert(hz >= 0);
@@ -180,9 +181,6 @@ static void slot_init_switches(struct slot *s)
 	attr_switches(&s->attr);
 }
 
-/*
- * A sampling event, the event of wake-ups, of switches, a side-band event: nothing opened yet.
- */
 static void slot_init_side(struct slot *s, const struct slot_env *env, size_t ring_size)
 {
 	*s = (struct slot){ .event = { .name = "dummy" }, .side = true, .settled = true };
@@ -191,6 +189,12 @@ static void slot_init_side(struct slot *s, const struct slot_env *env, size_t ri
 
 static void slot_close(struct slot *s, struct slot_env *env);
 
+/*
+ * Open it on @tids (NULL: on the CPUs), in the group of @leader (open; NULL: alone). Tasks that are
+ * gone or forbidden are left out: *@nr_out forbidden ones; tasks that hang in an exec are left out
+ * and noted as busy; -errno when none is left or something else fails, with env->refusal filled and
+ * nothing left open.
+ */
 static int slot_open(struct slot *s, struct slot_env *env, const struct slot *leader,
 		     const pid_t *tids, uint32_t nr_tids, uint32_t *nr_out)
 {
@@ -238,13 +242,6 @@ static void close_pair(struct slot_env *env, struct slot_fd *fd, uint64_t now_ns
 	slot_close_fd(env, &fd->wake_fd);
 }
 
-/*
- * Open it on @tids (NULL: on the CPUs), in the group of @leader (open already;
- * NULL: alone). Tasks that are gone or forbidden are left out: *@nr_out
- * forbidden ones; tasks that hang in an exec are left out and noted as busy; -errno when
- * none is left or something else fails, with env->refusal filled and nothing
- * left open.
- */
 static void slot_close(struct slot *s, struct slot_env *env)
 {
 	uint64_t now_ns = time_now_ns();
@@ -424,13 +421,18 @@ static int wanted_fd(const struct slot_env *env, const struct slot_fd *fd, uint3
 	return env->wake && env->wake[cpu] && fd->wake_fd >= 0 ? fd->wake_fd : fd->fd;
 }
 
+static bool needs_twin(const struct slot *s, uint8_t wake)
+{
+	return wake == COUNTERS_WAKE_ALL || (wake && !s->programmed);
+}
+
 static int slot_open_twin(struct slot *s, struct slot_env *env, struct slot_fd *fd, pid_t tid,
 			  const struct counters_cpu *cpu);
 
 /* Open the twins that env->wake wants. 0 or the first -errno: these wake at the watermark. */
 static int slot_open_twins(struct slot *s, struct slot_env *env)
 {
-	bool inherits = env->attr.tasks && !env->attr.no_inherit;
+	bool inherits = env->attr.tasks && !env->attr.no_inherit && !s->programmed;
 	int first = 0;
 
 	if (s->event.group || s->event.counted)
@@ -440,7 +442,7 @@ static int slot_open_twins(struct slot *s, struct slot_env *env)
 		int code = 0;
 
 		/* On all CPUs where children inherit it: later it would be too late for them. */
-		if (env->wake && (env->wake[cpu] || inherits) && s->fds[i].fd >= 0 &&
+		if (env->wake && (needs_twin(s, env->wake[cpu]) || inherits) && s->fds[i].fd >= 0 &&
 		    s->fds[i].wake_fd < 0)
 			code = slot_open_twin(s, env, &s->fds[i], s->tids[i / env->nr_cpus],
 					      &env->cpus[cpu]);
@@ -694,9 +696,10 @@ static int settle(struct slot *s, struct slot_env *env, pid_t tid, int cpu)
 }
 
 /* Connect a new fd: its ring, its id, its filter. */
-static int connect_fd(const struct slot *s, struct slot_env *env, int fd, int ring, uint64_t *id)
+static int connect_fd(struct slot *s, struct slot_env *env, int fd, int ring, uint64_t *id)
 {
 	const struct counters_sys *sys = &env->sys;
+	const int program_fd = s->event.wait ? env->wait_program_fd : env->program_fd;
 	int code = sys->ioctl(sys->ctx, fd, PERF_EVENT_IOC_SET_OUTPUT, (uint64_t)ring);
 
 	if (!code)
@@ -707,8 +710,9 @@ static int connect_fd(const struct slot *s, struct slot_env *env, int fd, int ri
 		env->refusal.filter = code;
 	}
 	/* Not every kind of event takes a program. */
-	if (!code && env->program_fd && !s->side)
-		sys->ioctl(sys->ctx, fd, PERF_EVENT_IOC_SET_BPF, (uint64_t)env->program_fd);
+	if (!code && program_fd && !s->side)
+		s->programmed =
+			!sys->ioctl(sys->ctx, fd, PERF_EVENT_IOC_SET_BPF, (uint64_t)program_fd);
 	return code;
 }
 
@@ -754,13 +758,7 @@ static int slot_open_twin(struct slot *s, struct slot_env *env, struct slot_fd *
 	return code;
 }
 
-/*
- * Which events the records in the rings belong to, for a recording's header.
- *
- * Runs on: set-up, then the builder. Events are added and closed: a recorder calls this after each
- * change.
- */
-
+/* Which events the records in the rings belong to. A recorder calls this after each change. */
 static void each_slot(const struct counters *c, const struct slot *s, counters_attr_fn fn,
 		      void *ctx)
 {
@@ -994,9 +992,7 @@ static int find_shared_slot(const struct counters *c)
 	for (uint32_t i = 0; i < c->nr_slots; i++) {
 		const struct event *ev = &c->slots[i].event;
 
-		if (ev->hardware || ev->clock)
-			continue;
-		if (ev->counted)
+		if (ev->hardware || ev->clock || ev->counted)
 			continue;
 		if (found >= 0)
 			return -1;
@@ -1109,6 +1105,7 @@ static struct counters *counters_new(const struct counters_config *config,
 		.cgroup_fd = config->cgroup ? config->cgroup_fd : -1,
 		.group_fd = -1,
 		.program_fd = config->program_fd,
+		.wait_program_fd = config->wait_program_fd,
 		.attr = {
 			.tasks = config->tids,
 			.no_inherit = config->no_inherit,
@@ -1635,17 +1632,23 @@ static int reopen_all(struct counters *c, struct err *e)
 	return code;
 }
 
-int counters_wake(struct counters *c, uint32_t cpu_index, bool each_sample)
+int counters_wake(struct counters *c, uint32_t cpu_index, enum counters_wake wake)
 {
+	bool any = false;
+
 	assert(cpu_index < c->env.nr_cpus);
-	for (uint32_t i = 0; i < c->nr_slots; i++)
+	for (uint32_t i = 0; i < c->nr_slots; i++) {
+		if (!needs_twin(&c->slots[i], (uint8_t)wake))
+			continue;
 		if (c->slots[i].event.group || c->slots[i].event.counted)
 			return -ENOTSUP;
+		any = true;
+	}
 	/* One that is enabled by the exec of a command has no twin that is. */
-	if (each_sample && !is_running(c))
+	if (any && !is_running(c))
 		return -EAGAIN;
 	/* None has a twin. */
-	if (!c->wake && !each_sample)
+	if (!c->wake && !any)
 		return 0;
 	if (!c->wake) {
 		struct err e = { .text = "" };
@@ -1656,7 +1659,7 @@ int counters_wake(struct counters *c, uint32_t cpu_index, bool each_sample)
 		c->wake = xcalloc(c->env.nr_cpus, sizeof(*c->wake));
 	}
 	c->env.wake = c->wake;
-	c->wake[cpu_index] = each_sample;
+	c->wake[cpu_index] = (uint8_t)wake;
 	return counters_apply_wake(c);
 }
 
@@ -1669,20 +1672,16 @@ int counters_set_rate(struct counters *c, uint32_t event, double hz, struct err 
 	if (c->slots[event].event.counted)
 		return err_set(e, -EINVAL,
 			       "%.100s is counted whenever its group is sampled\n"
-			       "  its rate is that of the group\n  change the rate of the member "
-			       "that "
-			       "is sampled",
+			       "  its rate is that of the group\n"
+			       "  change the rate of the member that is sampled",
 			       c->slots[event].event.name);
 	code = limits_check_rate(hz, e);
 	if (code)
 		return code;
 	/* From a fixed period there is no way back to a rate but a new event. */
 	c->env.attr.period = 0;
-	/*
-	 * A clock's samples keep the period that it was opened with: the kernel sets
-	 * hw.last_period of cpu-clock and task-clock at their start only, not in
-	 * PERF_EVENT_IOC_PERIOD.
-	 */
+	/* A clock's samples keep the period that it was opened with: the kernel sets
+	 * hw.last_period at their start only, not in PERF_EVENT_IOC_PERIOD. */
 	if (c->env.attr.tasks || !c->slots[event].attr.freq)
 		return reopen_slot(c, event, hz, 0, e);
 	code = slot_set_rate(&c->slots[event], &c->env, hz);

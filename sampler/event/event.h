@@ -473,7 +473,9 @@ struct counters_config {
 	bool exclude_idle;
 	const struct core_types *cores; /* NULL: all cores are alike; copied */
 	bool data_maps;			/* also mappings without code: perf's unwinder needs them */
-	int program_fd; /* a BPF program that runs at each sample, where it can; 0: none */
+	/* BPF programs that run at each sample, where they can: of waits, and of the others; 0:
+	 * none. */
+	int wait_program_fd, program_fd;
 };
 
 /*
@@ -579,12 +581,18 @@ typedef void (*counters_attr_fn)(void *ctx, const char *name, const struct perf_
 /* Return the events with records in the rings now, side-band events last: for a file header.
  */
 void counters_each_attr(const struct counters *c, counters_attr_fn fn, void *ctx);
+enum counters_wake {
+	COUNTERS_WAKE_NONE,
+	COUNTERS_WAKE_ALL,
+	COUNTERS_WAKE_OTHERS, /* the ones without a program at their samples */
+};
+
 /*
- * Wake the thread that polls the ring of a CPU at each sample, instead of at the watermark: each
- * event there gives way to a twin that does. Sums, ids and whatever changes later go on for both.
- * -ENOTSUP: groups of events, which are not changed.
+ * Wake the thread that polls the ring of a CPU at each sample of these events, instead of at the
+ * watermark: each one there gives way to a twin that does. Sums, ids and whatever changes later go
+ * on for both. -ENOTSUP: groups of events, which are not changed.
  */
-int counters_wake(struct counters *c, uint32_t cpu_index, bool each_sample);
+int counters_wake(struct counters *c, uint32_t cpu_index, enum counters_wake wake);
 int counters_read(struct counters *c, uint32_t cpu_index, uint32_t event, struct counters_value *v);
 /*
  * Return, once, that the events of a CPU have ended since the last call. They end when it goes

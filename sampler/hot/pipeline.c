@@ -610,6 +610,23 @@ static void ask_far(struct pipeline *p, const struct record_sample *s, const str
 				     below ? LANG_FAR_BELOW : p->user.wanted & ~7ULL);
 }
 
+/* No word that a frame needs is farther above its stack pointer, mostly. */
+#define FAR_NEAR 1024U
+
+/*
+ * Note whether the walk needed the stack beyond the copy, if that is read for it: a thread that was
+ * deep once, as each Python is at its start, is not read for ever.
+ */
+static void note_far(struct pipeline *p, const struct record_sample *s, const struct maps_hit *hit)
+{
+	bool unused = p->user.stop == UNWIND_COMPLETE && !p->user.wanted;
+
+	for (uint32_t i = 0; i < p->user.nr && unused; i++)
+		unused = p->user.sp[i] - p->user.sp[0] + FAR_NEAR < s->stack_dyn;
+	langreader_reads_far(p->reader, (pid_t)s->pid, (pid_t)s->tid, hit->process,
+			     unused ? LANGREADER_FAR_UNUSED : LANGREADER_FAR_USED);
+}
+
 /* Unwind the user part into p->user. */
 static enum unwind_stop unwind_user(struct pipeline *p, const struct record_sample *s,
 				    const struct maps_hit *hit, uint64_t regs_mask)
@@ -632,6 +649,8 @@ static enum unwind_stop unwind_user(struct pipeline *p, const struct record_samp
 	unwind_sample(p->unwinder, &in, &p->user);
 	p->other = in.interrupted;
 	p->far = in.interrupted.size && !in.interrupted.from;
+	if (p->reader)
+		note_far(p, s, hit);
 	if (p->user.stop == UNWIND_TRUNCATED || p->user.stop == UNWIND_GAP ||
 	    p->user.stop == UNWIND_SWITCHED || p->user.stop == UNWIND_BAD_FRAME)
 		ask_far(p, s, hit);

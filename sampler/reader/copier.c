@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Frames copied by the kernel: a BPF program that runs at each sample, in the sampling interrupt,
- * and copies the state of the thread and its chain of frames.
+ * copies the state of the thread and its chain of frames, and wakes the reader where that is not
+ * enough.
  *
  * Runs on: the main thread (load), the builder (areas), a reader (plans, copies). The program of a
  * CPU and the reader of that CPU never run at the same time: the reader is pinned to it.
  *
  * The reader then needs no wake-up at each sample, and no call to read the memory. It has a plan
- * for each thread that it knows; a thread without one, or frames that the copy lacks, are read as
- * without the program. Needs CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN; Linux 5.8 (5.5:
- * bpf_probe_read_user(); 5.8: the capabilities). man 2 bpf, <linux/bpf.h>.
+ * for each thread that it knows, and a table of the code that it can tell from a copy. A sample
+ * with other code, and one of an interpreter's thread without a plan, wakes it, before the thread
+ * runs on. Needs CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN; Linux 5.8 (bpf_ringbuf_output(), the
+ * capabilities). man 2 bpf, <linux/bpf.h>.
  */
 #include "sampler/reader/reader.h"
 
@@ -32,11 +34,9 @@
 /* A copy may begin at the end of the ring: bytes behind it are for that. */
 #define COPY_LIMIT (COPIES_RING + COPY_MAX - 1024)
 
-_Static_assert(sizeof(struct copy_head) == 16 && sizeof(struct lang_moment_piece) == 16, "as the "
-											 "program "
-											 "writes "
-											 "them");
+_Static_assert(sizeof(struct copy_head) % 8 == 0 && sizeof(struct lang_moment_piece) == 16, "");
 _Static_assert(COPIES_THREADS == 1ULL << (32 - COPIES_HASH_SHIFT), "copies_slot()");
+_Static_assert(COPIES_CODES == 2ULL << (32 - COPIES_CODE_SHIFT), "copies_code_slot()");
 
 /* ---- the program ---- */
 
@@ -128,8 +128,8 @@ static void link_jumps(struct program *p)
 
 /* Registers that calls keep, and words on the stack. */
 enum { AREA = BPF_REG_6, FRAME = BPF_REG_7, AT = BPF_REG_8, THREAD = BPF_REG_9 };
-enum { KEY = -8, START = -16, WORD = -24, COUNT = -32 };
-enum { OUT, DONE, LOOP, NOT_WRAPPED };
+enum { KEY = -8, START = -16, WORD = -24, COUNT = -32, UNKNOWN = -40, PROCESS = -48 };
+enum { OUT, DONE, LOOP, NOT_WRAPPED, NO_PLAN, WAKE };
 
 #define PLAN(member) ((int)(offsetof(struct copied_thread, plan.member)))
 #define BYTES	     ((int)(offsetof(struct copier_area, bytes)))
@@ -197,46 +197,58 @@ static void load_thread(struct program *p)
 	load(p, BPF_W, BPF_REG_2, THREAD, offsetof(struct copied_thread, tid));
 }
 
-/* Find the area of this CPU and the plan of this thread; else go to OUT. */
+/* Have the entry of the map (@map_fd -1: the one in register 1) with the key in register 0. */
+static void look_up(struct program *p, int map_fd)
+{
+	store(p, BPF_W, BPF_REG_10, KEY, BPF_REG_0);
+	move(p, BPF_REG_2, BPF_REG_10);
+	compute(p, BPF_ADD, BPF_REG_2, KEY);
+	if (map_fd >= 0) {
+		put(p, BPF_LD | BPF_IMM | BPF_DW, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map_fd);
+		put(p, 0, 0, 0, 0, 0);
+	}
+	call(p, BPF_FUNC_map_lookup_elem);
+	jump_if(p, BPF_JEQ, BPF_REG_0, 0, OUT);
+}
+
+/* Set @dst to 1 if @a and @b differ, else to 0, without a branch; clobbers @a. */
+static void set_if_differ(struct program *p, uint8_t dst, uint8_t a, uint8_t b)
+{
+	put(p, BPF_ALU64 | BPF_XOR | BPF_X, a, b, 0, 0);
+	move(p, dst, a);
+	put(p, BPF_ALU64 | BPF_NEG, dst, 0, 0, 0);
+	put(p, BPF_ALU64 | BPF_OR | BPF_X, dst, a, 0, 0);
+	compute(p, BPF_RSH, dst, 63);
+}
+
+/* Find the area of this CPU, and the plan of this thread; else go to NO_PLAN. */
 static void find_thread(struct program *p, int cpus_fd)
 {
 	call(p, BPF_FUNC_get_current_pid_tgid);
 	/* The lower half is the id of the thread. */
 	put(p, BPF_ALU | BPF_MOV | BPF_X, FRAME, BPF_REG_0, 0, 0);
 	jump_if(p, BPF_JEQ, FRAME, 0, OUT);
+	compute(p, BPF_RSH, BPF_REG_0, 32);
+	store(p, BPF_DW, BPF_REG_10, PROCESS, BPF_REG_0);
 	call(p, BPF_FUNC_get_smp_processor_id);
-	for (int i = 0; i < 2; i++) {
-		store(p, BPF_W, BPF_REG_10, KEY, BPF_REG_0);
-		move(p, BPF_REG_2, BPF_REG_10);
-		compute(p, BPF_ADD, BPF_REG_2, KEY);
-		if (i) {
-			move(p, BPF_REG_1, AREA);
-		} else {
-			put(p, BPF_LD | BPF_IMM | BPF_DW, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, cpus_fd);
-			put(p, 0, 0, 0, 0, 0);
-		}
-		call(p, BPF_FUNC_map_lookup_elem);
-		jump_if(p, BPF_JEQ, BPF_REG_0, 0, OUT);
-		move(p, AREA, BPF_REG_0);
-		/* The one entry of the area. */
-		set(p, BPF_REG_0, 0);
-	}
+	look_up(p, cpus_fd);
+	/* The one entry of the area. */
+	move(p, BPF_REG_1, BPF_REG_0);
+	set(p, BPF_REG_0, 0);
+	look_up(p, -1);
+	move(p, AREA, BPF_REG_0);
 	put(p, BPF_ALU | BPF_MOV | BPF_X, BPF_REG_1, FRAME, 0, 0);
 	put(p, BPF_ALU | BPF_MUL | BPF_K, BPF_REG_1, 0, 0, (int32_t)COPIES_HASH);
 	put(p, BPF_ALU | BPF_RSH | BPF_K, BPF_REG_1, 0, 0, COPIES_HASH_SHIFT);
 	compute(p, BPF_AND, BPF_REG_1, ~1);
 	compute(p, BPF_MUL, BPF_REG_1, sizeof(struct copied_thread));
 	load_thread(p);
-	/* The second one if the first is another's: 1 if any bit differs, without a branch. */
-	put(p, BPF_ALU64 | BPF_XOR | BPF_X, BPF_REG_2, FRAME, 0, 0);
-	move(p, BPF_REG_3, BPF_REG_2);
-	put(p, BPF_ALU64 | BPF_NEG, BPF_REG_3, 0, 0, 0);
-	put(p, BPF_ALU64 | BPF_OR | BPF_X, BPF_REG_2, BPF_REG_3, 0, 0);
-	compute(p, BPF_RSH, BPF_REG_2, 63);
-	compute(p, BPF_MUL, BPF_REG_2, sizeof(struct copied_thread));
-	add(p, BPF_REG_1, BPF_REG_2);
+	/* The second one if the first is another's. */
+	set_if_differ(p, BPF_REG_3, BPF_REG_2, FRAME);
+	compute(p, BPF_MUL, BPF_REG_3, sizeof(struct copied_thread));
+	add(p, BPF_REG_1, BPF_REG_3);
 	load_thread(p);
-	jump_if_differ(p, BPF_REG_2, FRAME, OUT);
+	jump_if_differ(p, BPF_REG_2, FRAME, NO_PLAN);
 }
 
 /* Begin a copy: its head, but for the size. */
@@ -278,11 +290,45 @@ static void copy_state(struct program *p)
 	read_word(p, FRAME);
 }
 
+/* Load the word of the frame, in the piece at register 4, at the offset of the plan at @offset. */
+static void load_of_frame(struct program *p, uint8_t dst, int offset)
+{
+	load(p, BPF_W, BPF_REG_5, THREAD, offset);
+	compute(p, BPF_AND, BPF_REG_5, COPY_FRAME_MAX);
+	add(p, BPF_REG_5, BPF_REG_4);
+	load(p, BPF_DW, dst, BPF_REG_5, sizeof(struct lang_moment_piece));
+}
+
+/* Look whether the code of the frame is in the table: as copies_key() and copies_code_slot(). */
+static void check_code(struct program *p)
+{
+	load_of_frame(p, BPF_REG_1, PLAN(frame_code));
+	load(p, BPF_W, BPF_REG_2, THREAD, offsetof(struct copied_thread, process));
+	compute(p, BPF_LSH, BPF_REG_2, COPIES_PROCESS_SHIFT);
+	put(p, BPF_ALU64 | BPF_XOR | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
+	move(p, BPF_REG_2, BPF_REG_1);
+	compute(p, BPF_RSH, BPF_REG_2, 4);
+	put(p, BPF_ALU | BPF_MUL | BPF_K, BPF_REG_2, 0, 0, (int32_t)COPIES_HASH);
+	put(p, BPF_ALU | BPF_RSH | BPF_K, BPF_REG_2, 0, 0, COPIES_CODE_SHIFT);
+	compute(p, BPF_LSH, BPF_REG_2, 4);
+	add(p, BPF_REG_2, AREA);
+	compute(p, BPF_ADD, BPF_REG_2, offsetof(struct copier_area, codes));
+	load(p, BPF_DW, BPF_REG_3, BPF_REG_2, 0);
+	load(p, BPF_DW, BPF_REG_2, BPF_REG_2, 8);
+	set_if_differ(p, BPF_REG_5, BPF_REG_3, BPF_REG_1);
+	set_if_differ(p, BPF_REG_3, BPF_REG_2, BPF_REG_1);
+	put(p, BPF_ALU64 | BPF_AND | BPF_X, BPF_REG_5, BPF_REG_3, 0, 0);
+	load(p, BPF_DW, BPF_REG_3, BPF_REG_10, UNKNOWN);
+	put(p, BPF_ALU64 | BPF_OR | BPF_X, BPF_REG_3, BPF_REG_5, 0, 0);
+	store(p, BPF_DW, BPF_REG_10, UNKNOWN, BPF_REG_3);
+}
+
 /* Copy the frames. The kernel clears bytes that it cannot read. */
 static void copy_frames(struct program *p)
 {
 	set(p, BPF_REG_1, 0);
 	store(p, BPF_DW, BPF_REG_10, COUNT, BPF_REG_1);
+	store(p, BPF_DW, BPF_REG_10, UNKNOWN, BPF_REG_1);
 	label(p, LOOP);
 	jump_if(p, BPF_JEQ, FRAME, 0, DONE);
 	load(p, BPF_DW, BPF_REG_1, BPF_REG_10, COUNT);
@@ -292,16 +338,14 @@ static void copy_frames(struct program *p)
 	jump_if(p, BPF_JGT, AT, COPY_LIMIT, DONE);
 	move(p, BPF_REG_3, FRAME);
 	copy_piece(p, 0, PLAN(frame_size), COPY_FRAME_MAX);
+	check_code(p);
 	/* The caller's frame. */
-	load(p, BPF_W, BPF_REG_5, THREAD, PLAN(frame_previous));
-	compute(p, BPF_AND, BPF_REG_5, COPY_FRAME_MAX);
-	add(p, BPF_REG_4, BPF_REG_5);
-	load(p, BPF_DW, FRAME, BPF_REG_4, sizeof(struct lang_moment_piece));
+	load_of_frame(p, FRAME, PLAN(frame_previous));
 	pass_piece(p, 0, PLAN(frame_size), COPY_FRAME_MAX);
 	jump_if(p, BPF_JA, 0, 0, LOOP);
 }
 
-/* End the copy: its size, and the place of the next one. */
+/* End the copy: its size, and the place of the next one. With unknown code go on to WAKE. */
 static void end_copy(struct program *p)
 {
 	label(p, DONE);
@@ -313,6 +357,8 @@ static void end_copy(struct program *p)
 	move(p, BPF_REG_3, AT);
 	put(p, BPF_ALU64 | BPF_SUB | BPF_X, BPF_REG_3, BPF_REG_2, 0, 0);
 	store(p, BPF_W, BPF_REG_1, offsetof(struct copy_head, size), BPF_REG_3);
+	load(p, BPF_DW, FRAME, BPF_REG_10, UNKNOWN);
+	store(p, BPF_DW, BPF_REG_1, offsetof(struct copy_head, unknown), FRAME);
 	load(p, BPF_DW, BPF_REG_4, AREA, offsetof(struct copier_area, written));
 	put(p, BPF_ALU64 | BPF_SUB | BPF_X, BPF_REG_4, BPF_REG_2, 0, 0);
 	jump_if(p, BPF_JLT, AT, COPIES_RING, NOT_WRAPPED);
@@ -320,13 +366,52 @@ static void end_copy(struct program *p)
 	label(p, NOT_WRAPPED);
 	add(p, BPF_REG_4, AT);
 	store(p, BPF_DW, AREA, offsetof(struct copier_area, written), BPF_REG_4);
+	jump_if(p, BPF_JNE, FRAME, 0, WAKE);
+	jump_if(p, BPF_JA, 0, 0, OUT);
+}
+
+/* A thread without a plan: go on to WAKE if its process is to be read, else to OUT. */
+static void look_at_process(struct program *p)
+{
+	label(p, NO_PLAN);
+	load(p, BPF_DW, BPF_REG_2, BPF_REG_10, PROCESS);
+	move(p, BPF_REG_1, BPF_REG_2);
+	compute(p, BPF_AND, BPF_REG_1, COPIES_PROCESSES - 1);
+	compute(p, BPF_LSH, BPF_REG_1, 2);
+	add(p, BPF_REG_1, AREA);
+	compute(p, BPF_ADD, BPF_REG_1, offsetof(struct copier_area, processes));
+	load(p, BPF_W, BPF_REG_1, BPF_REG_1, 0);
+	jump_if(p, BPF_JEQ, BPF_REG_1, COPIES_READ_ALL, WAKE);
+	compute(p, BPF_LSH, BPF_REG_2, 1);
+	put(p, BPF_ALU64 | BPF_XOR | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
+	jump_if(p, BPF_JEQ, BPF_REG_1, 0, OUT);
+	jump_if(p, BPF_JEQ, BPF_REG_1, 1, WAKE);
+	load(p, BPF_DW, BPF_REG_1, AREA, offsetof(struct copier_area, any_new));
+	jump_if(p, BPF_JEQ, BPF_REG_1, 0, OUT);
+}
+
+/* Wake the reader by a record in its ring, which the reader drops. */
+static void wake_reader(struct program *p, int rings_fd)
+{
+	label(p, WAKE);
+	if (rings_fd >= 0) {
+		call(p, BPF_FUNC_get_smp_processor_id);
+		look_up(p, rings_fd);
+		move(p, BPF_REG_1, BPF_REG_0);
+		move(p, BPF_REG_2, BPF_REG_10);
+		compute(p, BPF_ADD, BPF_REG_2, PROCESS);
+		set(p, BPF_REG_3, 8);
+		set(p, BPF_REG_4, BPF_RB_FORCE_WAKEUP);
+		call(p, BPF_FUNC_ringbuf_output);
+	}
 	label(p, OUT);
 	/* The sample is wanted. */
 	set(p, BPF_REG_0, 1);
 	put(p, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
-static void assemble(struct program *p, int cpus_fd)
+/* @rings_fd: -1: it wakes no reader. */
+static void assemble(struct program *p, int cpus_fd, int rings_fd)
 {
 	memset(p, 0, sizeof(*p));
 	find_thread(p, cpus_fd);
@@ -334,6 +419,8 @@ static void assemble(struct program *p, int cpus_fd)
 	copy_state(p);
 	copy_frames(p);
 	end_copy(p);
+	look_at_process(p);
+	wake_reader(p, rings_fd);
 	link_jumps(p);
 }
 
@@ -353,42 +440,43 @@ static int bpf(int command, union bpf_attr *attr)
 	return rc < 0 ? -errno : rc;
 }
 
-/* Make an array of one area. */
-static int new_area(void)
+/* Make an array of one area, or (@type BPF_MAP_TYPE_RINGBUF) a ring. */
+static int new_map(uint32_t type)
 {
+	const bool is_ring = type == BPF_MAP_TYPE_RINGBUF;
 	union bpf_attr attr = {
-		.map_type = BPF_MAP_TYPE_ARRAY,
-		.key_size = 4,
-		.value_size = sizeof(struct copier_area),
-		.max_entries = 1,
-		.map_flags = BPF_F_MMAPABLE,
+		.map_type = type,
+		.key_size = is_ring ? 0 : 4,
+		.value_size = is_ring ? 0 : sizeof(struct copier_area),
+		.max_entries = is_ring ? (uint32_t)sysconf(_SC_PAGESIZE) : 1,
+		.map_flags = is_ring ? 0 : BPF_F_MMAPABLE,
 		.map_name = "proftop_copies",
 	};
 
 	return bpf(BPF_MAP_CREATE, &attr);
 }
 
-/* Make the array of the areas of all CPUs, none of which has one. */
-static int new_cpus(void)
+/* Make the array of the maps of this @type of all CPUs, none of which has one. */
+static int new_cpus(uint32_t type)
 {
-	int area = new_area(), rc;
+	int one = new_map(type), rc;
 	union bpf_attr attr = {
 		.map_type = BPF_MAP_TYPE_ARRAY_OF_MAPS,
 		.key_size = 4,
 		.value_size = 4,
 		.max_entries = CPUS_MAX,
-		.inner_map_fd = (uint32_t)area,
+		.inner_map_fd = (uint32_t)one,
 		.map_name = "proftop_cpus",
 	};
 
-	if (area < 0)
-		return area;
+	if (one < 0)
+		return one;
 	rc = bpf(BPF_MAP_CREATE, &attr);
-	close(area);
+	close(one);
 	return rc;
 }
 
-static int load_program(int cpus_fd)
+static int load_program(int cpus_fd, int rings_fd)
 {
 	struct program p;
 	union bpf_attr attr = {
@@ -399,7 +487,7 @@ static int load_program(int cpus_fd)
 		.prog_name = "proftop_copy",
 	};
 
-	assemble(&p, cpus_fd);
+	assemble(&p, cpus_fd, rings_fd);
 	attr.insn_cnt = p.nr;
 	return bpf(BPF_PROG_LOAD, &attr);
 }
@@ -420,45 +508,88 @@ static bool lift_limit(void)
 	return !setrlimit(RLIMIT_MEMLOCK, &none);
 }
 
+static void close_fd(int *fd)
+{
+	if (*fd > 0)
+		close(*fd);
+	*fd = 0;
+}
+
+void copier_close(struct copier *c)
+{
+	close_fd(&c->cpus_fd);
+	close_fd(&c->rings_fd);
+	close_fd(&c->program_fd);
+	close_fd(&c->wait_program_fd);
+}
+
 int copier_load(struct copier *c)
 {
-	int cpus_fd, program_fd;
-
 	*c = (struct copier){ .cpus_fd = 0 };
 	if (!is_first_namespace())
 		return -ENOTSUP;
-	cpus_fd = new_cpus();
-	if (cpus_fd == -EPERM && lift_limit())
-		cpus_fd = new_cpus();
-	if (cpus_fd < 0)
-		return cpus_fd;
-	program_fd = load_program(cpus_fd);
-	if (program_fd < 0)
-		close(cpus_fd);
-	else
-		*c = (struct copier){ .cpus_fd = cpus_fd, .program_fd = program_fd };
-	return MIN(program_fd, 0);
+	c->cpus_fd = new_cpus(BPF_MAP_TYPE_ARRAY);
+	if (c->cpus_fd == -EPERM && lift_limit())
+		c->cpus_fd = new_cpus(BPF_MAP_TYPE_ARRAY);
+	if (c->cpus_fd > 0)
+		c->rings_fd = new_cpus(BPF_MAP_TYPE_RINGBUF);
+	if (c->rings_fd > 0)
+		c->program_fd = load_program(c->cpus_fd, c->rings_fd);
+	if (c->program_fd > 0)
+		c->wait_program_fd = load_program(c->cpus_fd, -1);
+	if (c->wait_program_fd <= 0) {
+		int rc = MIN(MIN(c->cpus_fd, c->rings_fd), MIN(c->program_fd, c->wait_program_fd));
+
+		copier_close(c);
+		return rc;
+	}
+	return 0;
 }
 
-int copier_area(const struct copier *c, int cpu, bool on)
+/* Make a map of the @type, and put it in for the CPU. */
+static int set_map(int array_fd, uint32_t cpu, uint32_t type)
 {
-	uint32_t key = (uint32_t)cpu, fd;
+	int map = new_map(type), rc;
+	uint32_t fd = (uint32_t)map;
 	union bpf_attr attr = {
-		.map_fd = (uint32_t)c->cpus_fd,
-		.key = (uintptr_t)&key,
+		.map_fd = (uint32_t)array_fd,
+		.key = (uintptr_t)&cpu,
+		.value = (uintptr_t)&fd,
 	};
-	int area, rc;
 
-	if (!on)
-		return bpf(BPF_MAP_DELETE_ELEM, &attr);
-	area = new_area();
-	if (area < 0)
-		return area;
-	fd = (uint32_t)area;
-	attr.value = (uintptr_t)&fd;
+	if (map < 0)
+		return map;
 	rc = bpf(BPF_MAP_UPDATE_ELEM, &attr);
 	if (!rc)
-		return area;
-	close(area);
+		return map;
+	close(map);
 	return rc;
+}
+
+static void drop_map(int array_fd, uint32_t cpu)
+{
+	union bpf_attr attr = { .map_fd = (uint32_t)array_fd, .key = (uintptr_t)&cpu };
+
+	bpf(BPF_MAP_DELETE_ELEM, &attr);
+}
+
+int copier_set_cpu(const struct copier *c, int cpu, int fds[2])
+{
+	int ring_fd, area_fd;
+
+	drop_map(c->cpus_fd, (uint32_t)cpu);
+	drop_map(c->rings_fd, (uint32_t)cpu);
+	if (!fds)
+		return 0;
+	ring_fd = set_map(c->rings_fd, (uint32_t)cpu, BPF_MAP_TYPE_RINGBUF);
+	if (ring_fd < 0)
+		return ring_fd;
+	area_fd = set_map(c->cpus_fd, (uint32_t)cpu, BPF_MAP_TYPE_ARRAY);
+	if (area_fd < 0) {
+		close(ring_fd);
+		return area_fd;
+	}
+	fds[0] = area_fd;
+	fds[1] = ring_fd;
+	return 0;
 }

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A reader of frames of interpreters, at each sample of one CPU: its life as a process or thread,
- * its loop, the proof that it ran before the sampled task.
- *
- * Threads: one, but for the state.
- *
- * The loop of a reader: wait for a sample, copy it, read its thread, pass on.
+ * the proof that it ran before the sampled task, its loop: wait for a sample, copy it, read its
+ * thread or take the kernel's copy of its frames, pass on.
  *
  * Runs on: reader n, a process, or a thread where proftop has no right that a process of its user
  * lacks. Invariants: data_tail is the sampler thread's; a copy is used only if the kernel has not
@@ -30,7 +27,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/types.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -46,31 +42,13 @@
 #include "symbols/script/script.h"
 #include "unwind/unwind.h"
 
-struct script_functions;
 /*
  * The descriptors it gets: the event with the ring, the share, the sampler thread's eventfd; with
- * copies of frames (copier.c) the area of its CPU, and the eventfd that wakes it.
+ * copies of frames (copier.c) the area of its CPU, the ring by which the program wakes it, and the
+ * eventfd by which the sampler thread does.
  */
-enum { LANGREADER_DATA, LANGREADER_SHARE, LANGREADER_KICK, LANGREADER_AREA, LANGREADER_WAKE };
-
-/*
- * Proof that a thread without real-time priority has preempted the CPU's task at its wake-up: the
- * scheduler's own account of how long the thread waited for its CPU, and how often it got it.
- *
- * One thread, about itself.
- */
-
-struct schedstat {
-	int fd; /* -1: closed */
-	uint64_t waited_ns, nr;
-};
-
-static inline void schedstat_close(struct schedstat *p)
-{
-	if (p->fd >= 0)
-		close(p->fd);
-	p->fd = -1;
-}
+enum { LANGREADER_DATA, LANGREADER_SHARE, LANGREADER_KICK };
+enum { LANGREADER_AREA = LANGREADER_KICK + 1, LANGREADER_RING, LANGREADER_WAKE };
 
 /*
  * Which process a reader reads, and since when: to find a read that hangs.
@@ -112,26 +90,6 @@ static inline bool reading_hangs(const struct reading *r, uint64_t now_ns, uint6
 	/* Else it has ended, and these may be of the next one. */
 	return atomic_load_explicit(&r->since_ns, memory_order_relaxed) == since_ns;
 }
-
-/*
- * A copy of one record of a ring that another thread consumes: of a large stack only the first
- * bytes, until the rest is needed. Most chains need no more of it, and 16 KiB push the memory of
- * the sampled thread out of the first cache.
- *
- * Threads: one, beside the consumer. No allocation.
- */
-
-#define RING_COPY_MAX	(64U << 10)
-#define RING_COPY_STACK 4096U /* bytes of the stack that are copied at first */
-
-struct ring_copy {
-	const struct ring *ring; /* borrowed */
-	uint64_t pos;		 /* of the record in it */
-	size_t rest_at;		 /* of the bytes left out, in the record */
-	size_t rest_size;	 /* 0: none */
-	bool overwritten;	 /* by the kernel, before the copy was whole: not to be used */
-	_Alignas(16) uint8_t bytes[RING_COPY_MAX];
-};
 
 /* The CPU time that a reader may still take; all zero at first. */
 struct langreader_allowance {
@@ -195,12 +153,13 @@ struct reader_share {
 	struct frame_channel_ring feed;
 	struct reading reading;
 	_Atomic uint64_t read_to; /* position in the ring: all samples before it were read */
-	atomic_uint lacking;	  /* the more samples had no copy, the larger; relaxed */
 	atomic_bool slow;	  /* no real-time priority; relaxed */
 	atomic_ulong memory;	  /* bytes of functions; relaxed */
 	atomic_uint nr_questions;
 	struct share_thread threads[SHARE_THREADS];
 	/* Of the owner: */
+	atomic_bool any_new;	/* processes that are not known yet wake the reader; relaxed */
+	atomic_uint nr_changes; /* of processes to be read, and of @far; release, acquire */
 	struct share_process processes[SHARE_PROCESSES];
 	_Atomic uint64_t events[SHARE_EVENTS]; /* id << 2 | enum share_event */
 	struct share_far far[SHARE_FAR];
@@ -218,14 +177,13 @@ struct share_known {
 	struct known_far {
 		uint64_t thread, at[LANG_FAR_MAX];
 		uint32_t process, next; /* of @at, which gives way */
+		uint32_t nr_unused;	/* samples in a row that did not need them */
 	} far[SHARE_FAR];
 	uint32_t next_way, next_event;
 };
 
-/*
- * Return the entry of a thread in share->far, which may be another one's. Few threads have such
- * stacks: two with one entry lose a sample each time.
- */
+/* Return the entry of a thread in share->far, which may be another one's. Few threads have such
+ * stacks: two with one entry lose a sample each time. */
 static inline uint32_t share_far_at(pid_t tid)
 {
 	return (uint32_t)hash_u64((uint32_t)tid) & (SHARE_FAR - 1);
@@ -253,15 +211,25 @@ struct langreader_start {
 };
 
 /*
- * /proc/thread-self/schedstat: time on a CPU, time of waiting for one, times switched in.
- *
- * Runs on: the thread that opened it.
+ * Proof that a thread without real-time priority has preempted the CPU's task at its wake-up: the
+ * scheduler's account, /proc/thread-self/schedstat: time on a CPU, time of waiting for one, times
+ * switched in. One thread, about itself.
  */
 
-/*
- * A wait of the switch alone. A preemption at the wake-up takes 0, as the scheduler reads its clock
- * once for both; in 12,000 wake-ups no other took less than 3 us.
- */
+struct schedstat {
+	int fd; /* -1: closed */
+	uint64_t waited_ns, nr;
+};
+
+static void schedstat_close(struct schedstat *p)
+{
+	if (p->fd >= 0)
+		close(p->fd);
+	p->fd = -1;
+}
+
+/* A wait of the switch alone. A preemption at the wake-up takes 0, as the scheduler reads its clock
+ * once for both; in 12,000 wake-ups no other took less than 3 us. */
 #define INSTANT_NS 1000U
 
 /*
@@ -290,11 +258,7 @@ static void schedstat_open(struct schedstat *p)
 	schedstat_was_instant(p);
 }
 
-/*
- * Facts from the owner to a reader, and ids of threads.
- *
- * Runs on: a reader (find), the sampler thread of its CPU (set), the builder (answer).
- */
+/* ---- facts: a reader finds, the sampler thread of its CPU sets, the builder answers ---- */
 
 #define WAYS	    8U
 #define EVENT_WAYS  8U
@@ -340,6 +304,13 @@ static uint32_t take_way(struct share_known *t, pid_t pid)
 	return first + t->next_way++ % WAYS;
 }
 
+/* Note a change of processes to be read, or of @far. Release: that; pairs with copies_read_facts().
+ */
+static void note_change(struct reader_share *s)
+{
+	atomic_fetch_add_explicit(&s->nr_changes, 1, memory_order_release);
+}
+
 /* Set the fact that incarnation @process of @pid is an interpreter to be read; NULL: it is not. */
 static void share_set_process(struct share_known *t, pid_t pid, uint32_t process,
 			      const struct lang_process *info)
@@ -347,10 +318,12 @@ static void share_set_process(struct share_known *t, pid_t pid, uint32_t process
 	uint64_t words[SHARE_WORDS] = { 0 };
 	struct share_process *p;
 	uint32_t way, sequence;
+	bool read;
 
 	if (share_knows(t, pid, process, info != NULL))
 		return;
 	way = take_way(t, pid);
+	read = t->processes[way].reads;
 	t->processes[way].pid = pid;
 	t->processes[way].process = process;
 	t->processes[way].reads = info != NULL;
@@ -370,6 +343,8 @@ static void share_set_process(struct share_known *t, pid_t pid, uint32_t process
 		atomic_store_explicit(&p->words[i], words[i], memory_order_release);
 	/* Release: all of these; pairs with copy(). */
 	atomic_store_explicit(&p->sequence, sequence + 1, memory_order_release);
+	if (read || info)
+		note_change(t->share);
 }
 
 /* Set the fact that incarnation @process is not to be read, if it is known. */
@@ -516,10 +491,8 @@ static pid_t read_inner(pid_t pid, pid_t tid)
 	return (pid_t)inner;
 }
 
-/*
- * Answer questions for threads: reads /proc. One that fails is put again by the next sample. False:
- * there are more. Any thread of the owner, one at a time.
- */
+/* Answer questions for threads: reads /proc. One that fails is put again by the next sample. False:
+ * there are more. Any thread of the owner, one at a time. */
 static bool share_answer(struct reader_share *s)
 {
 	uint32_t left = ANSWERS_MAX;
@@ -550,75 +523,7 @@ static bool share_answer(struct reader_share *s)
 	return true;
 }
 
-/*
- * Copy a record in parts; after each, look whether the kernel has come round to it.
- *
- * Runs on: a reader.
- */
-
-/* Bytes of a record among which the size of its stack is, mostly. */
-#define HEAD 1024U
-
-/* Copy @size bytes at @pos to @out. The kernel may overwrite them during it. */
-static void ring_copy_out(const struct ring *ring, uint64_t pos, void *out, size_t size)
-{
-	uint64_t at = pos & (ring->size - 1);
-	size_t first = MIN(size, ring->size - at);
-
-	assert(size <= ring->size);
-	memcpy(out, ring->data + at, first);
-	memcpy((uint8_t *)out + first, ring->data, size - first);
-}
-
-static void copy_part(struct ring_copy *c, size_t begin, size_t end)
-{
-	ring_copy_out(c->ring, c->pos + begin, c->bytes + begin, end - begin);
-	c->overwritten |= ring_written(c->ring) - c->pos > c->ring->size;
-}
-
-/* Copy the record at @pos, of @size bytes. False: it is too large, or overwritten. */
-static bool ring_copy_record(struct ring_copy *c, const struct ring *ring,
-			     const struct record_layout *layout, uint64_t pos, size_t size)
-{
-	size_t head = MIN(size, HEAD), at;
-	uint64_t stack_size = 0;
-
-	if (size > sizeof(c->bytes))
-		return false;
-	c->ring = ring;
-	c->pos = pos;
-	c->rest_size = 0;
-	c->overwritten = false;
-	copy_part(c, 0, head);
-	at = record_stack_at(layout, c->bytes, head);
-	if (at) {
-		memcpy(&stack_size, c->bytes + at, sizeof(stack_size));
-		at += sizeof(stack_size);
-	}
-	if (stack_size > RING_COPY_STACK && stack_size <= size - at) {
-		c->rest_at = at + RING_COPY_STACK;
-		c->rest_size = stack_size - RING_COPY_STACK;
-		copy_part(c, head, c->rest_at);
-		copy_part(c, c->rest_at + c->rest_size, size);
-	} else {
-		copy_part(c, head, size);
-	}
-	return !c->overwritten;
-}
-
-/* Copy the rest of the stack, once; sets overwritten. */
-static void ring_copy_rest(struct ring_copy *c)
-{
-	copy_part(c, c->rest_at, c->rest_at + c->rest_size);
-	c->rest_size = 0;
-}
-
-/*
- * Copies of frames that the kernel made (copier.c), and plans for the threads of which it makes
- * them.
- *
- * Runs on: a reader.
- */
+/* ---- a reader's end of the copies that the kernel makes (copier.c) ---- */
 
 /*
  * A copy is of a sample of the same thread that is nearer in time than this. The time of a sample
@@ -628,26 +533,51 @@ static void ring_copy_rest(struct ring_copy *c)
 
 struct copies {
 	struct copier_area *area; /* NULL: none */
-	uint64_t at;		  /* the copies before were looked at */
-	uint64_t seen, seen_ns;	  /* bytes that were written at the last copies_wait_ms() */
+	/* Of the ring that wakes: how far it is read, and written. */
+	uint64_t *ring_read;
+	const uint64_t *ring_written;
+	uint64_t at;		/* the copies before were looked at */
+	uint64_t seen, seen_ns; /* bytes that were written at the last copies_wait_ms() */
+	uint32_t nr_changes;	/* of the share, that are in the table of processes */
+	bool unknown;		/* the copy that was found last has code that is not in the table */
 };
 
-static struct copier_area *copies_map(int fd)
+/* Map @size bytes of a map at @at; NULL: that is refused. */
+static void *map_of(int fd, size_t size, int protection, size_t at)
 {
-	void *map =
-		mmap(NULL, sizeof(struct copier_area), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *map = mmap(NULL, size, protection, MAP_SHARED, fd, (off_t)at);
 
 	return map == MAP_FAILED ? NULL : map;
+}
+
+/* Map the area and the positions of the ring, each a page. False: that is refused. */
+static bool copies_map(struct copies *c, int area_fd, int ring_fd)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	c->area = map_of(area_fd, sizeof(*c->area), PROT_READ | PROT_WRITE, 0);
+	c->ring_read = map_of(ring_fd, page, PROT_READ | PROT_WRITE, 0);
+	c->ring_written = map_of(ring_fd, page, PROT_READ, page);
+	return c->area && c->ring_read && c->ring_written;
+}
+
+/* Drop the records of the ring that wakes: a wake-up is all that they are for. */
+static void copies_drop_wakes(struct copies *c)
+{
+	uint64_t written = __atomic_load_n(c->ring_written, __ATOMIC_ACQUIRE);
+
+	__atomic_store_n(c->ring_read, written, __ATOMIC_RELEASE);
 }
 
 static bool fits(const struct lang_plan *plan)
 {
 	return plan->state_size <= COPY_STATE_MAX && plan->cframe_size <= COPY_FRAME_MAX &&
-	       plan->frame_size <= COPY_FRAME_MAX && plan->frame_previous + 8 <= plan->frame_size;
+	       plan->frame_size <= COPY_FRAME_MAX && plan->frame_previous + 8 <= plan->frame_size &&
+	       plan->frame_code + 8 <= plan->frame_size;
 }
 
-/* Have the chain of thread @tid copied, as @plan says; NULL: not any more. */
-static void copies_plan(struct copies *c, pid_t tid, const struct lang_plan *plan)
+/* Have the chain of thread @tid of @process copied, as @plan says; NULL: not any more. */
+static void copies_plan(struct copies *c, pid_t tid, uint32_t process, const struct lang_plan *plan)
 {
 	struct copied_thread *pair = &c->area->threads[copies_slot((uint32_t)tid)], *t;
 	const bool second = pair[1].tid == (uint32_t)tid;
@@ -661,14 +591,98 @@ static void copies_plan(struct copies *c, pid_t tid, const struct lang_plan *pla
 		t = pair;
 	} else {
 		t = &pair[second];
-		if (plan && !memcmp(&t->plan, plan, sizeof(*plan)))
+		if (plan && t->process == process && !memcmp(&t->plan, plan, sizeof(*plan)))
 			return;
 	}
 	t->tid = 0;
 	if (!plan || !fits(plan))
 		return;
 	t->plan = *plan;
+	t->process = process;
 	t->tid = (uint32_t)tid;
+}
+
+/* Have the word of a frame in the table, or (@known false) not any more. */
+static void set_code(struct copier_area *a, uint64_t key, bool known)
+{
+	uint64_t *pair = &a->codes[copies_code_slot(key)];
+
+	if (known && pair[0] != key && pair[1] != key) {
+		/* The newer one of two others is kept. */
+		pair[1] = pair[0];
+		pair[0] = key;
+	}
+	for (int i = 0; i < 2 && !known; i++)
+		if (pair[i] == key)
+			pair[i] = 0;
+}
+
+/*
+ * The frames of thread @tid can be told from a copy such as @m, or (@known false) cannot: samples
+ * with these functions wake the reader no more, or again.
+ */
+static void copies_note_codes(struct copies *c, pid_t tid, const struct lang_moment *m, bool known)
+{
+	const struct copied_thread *t = &c->area->threads[copies_slot((uint32_t)tid)];
+	/* The state, words and the C frame are before the frames. */
+	uint32_t before = 2 + LANG_PLAN_WORDS;
+	struct lang_moment_piece p;
+
+	t += t->tid != (uint32_t)tid;
+	for (uint32_t at = 0; t->tid == (uint32_t)tid && at + sizeof(p) <= m->size;
+	     at += (uint32_t)sizeof(p) + ((p.size + 7) & ~7U)) {
+		memcpy(&p, m->bytes + at, sizeof(p));
+		if (p.size > m->size - at - sizeof(p))
+			break;
+		if (before) {
+			before--;
+			continue;
+		}
+		if (p.size < t->plan.frame_code + 8)
+			break;
+		set_code(c->area,
+			 copies_key(t->process,
+				    bytes_u64(m->bytes + at + sizeof(p) + t->plan.frame_code)),
+			 known);
+	}
+}
+
+/* Note that threads without a plan of process @pid wake the reader (@reads), or do not. */
+static void copies_set_process(struct copies *c, pid_t pid, bool reads)
+{
+	uint32_t *at = &c->area->processes[(uint32_t)pid & (COPIES_PROCESSES - 1)];
+	const uint32_t is = (uint32_t)pid << 1 | reads;
+
+	/* Another one there is to be read: both, or that one alone. */
+	if (*at & 1 && *at != is)
+		*at = reads ? COPIES_READ_ALL : *at;
+	else
+		*at = is;
+}
+
+/* Bring the table of processes in line with the share. */
+static void copies_read_facts(struct copies *c, const struct reader_share *s)
+{
+	/* Acquire: the changes; pairs with note_change(). */
+	uint32_t nr = atomic_load_explicit(&s->nr_changes, memory_order_acquire);
+
+	c->area->any_new = atomic_load_explicit(&s->any_new, memory_order_relaxed);
+	if (nr == c->nr_changes)
+		return;
+	c->nr_changes = nr;
+	memset(c->area->processes, 0, sizeof(c->area->processes));
+	for (uint32_t i = 0; i < SHARE_PROCESSES; i++)
+		if (atomic_load_explicit(&s->processes[i].reads, memory_order_relaxed))
+			copies_set_process(c,
+					   (pid_t)atomic_load_explicit(&s->processes[i].pid,
+								       memory_order_relaxed),
+					   true);
+	for (uint32_t i = 0; i < SHARE_FAR; i++) {
+		uint64_t thread = atomic_load_explicit(&s->far[i].thread, memory_order_relaxed);
+
+		if (thread)
+			copies_set_process(c, (pid_t)(thread >> 32), true);
+	}
 }
 
 /* Return the position behind the copy of @size bytes at @pos. */
@@ -706,6 +720,7 @@ static bool copies_find(struct copies *c, uint64_t time_ns, pid_t tid, struct la
 			best_ns = away_ns;
 			*out = (struct lang_moment){ bytes + sizeof(head),
 						     head.size - (uint32_t)sizeof(head), 0 };
+			c->unknown = head.unknown;
 		}
 		if (out->bytes == bytes + sizeof(head) || head.time_ns + COPY_NS <= time_ns)
 			c->at = next;
@@ -759,7 +774,6 @@ struct langreader_loop {
 	uint64_t kick_ns;	    /* no facts are requested until then */
 	struct langreader_idle idle;
 	struct copies copies;
-	uint32_t lacking; /* as in the share */
 	struct frame_channel_writer feed;
 	struct share_found found;
 	struct lang_chain chain;
@@ -888,10 +902,8 @@ static enum share_event event_at(const struct langreader_loop *r, uint64_t pos,
 	return share_event_of(r->share, id);
 }
 
-/*
- * Copy the next sample to be read: the newest of the ring, or one of a wait before it, as the
- * thread sleeps; with copies of frames each one. False: there is no new one.
- */
+/* Copy the next sample to be read: the newest of the ring, or one of a wait before it, as the
+ * thread sleeps; with copies of frames each one. False: there is no new one. */
 static bool take_sample(struct langreader_loop *r, bool *newest)
 {
 	const struct ring *ring = &r->ring;
@@ -995,47 +1007,76 @@ static bool find_thread(struct langreader_loop *r, const struct lang_sample *s)
 	return true;
 }
 
-/*
- * A sample without a copy counts as LACK_COST with one. A function that is met for the first time
- * counts as LACK_MAX, all: its texts have to be read at a sample.
- */
-#define LACK_COST 8U
-#define LACK_MAX  128U
-
-/* Note whether a sample had a copy of its frames. */
-static void note_copy(struct langreader_loop *r, bool had)
+/* Take the frames of a sample from its copy. Return whether it has all of them. */
+static bool decode_copy(struct langreader_loop *r, const struct lang_process *info,
+			const struct lang_sample *in, const struct lang_moment *m)
 {
-	const uint32_t cost = r->lang.memory.missed_code ? LACK_MAX : LACK_COST;
-
-	r->lacking = had ? r->lacking - !!r->lacking : MIN(r->lacking + cost, LACK_MAX);
-	atomic_store_explicit(&r->share->lacking, r->lacking, memory_order_relaxed);
-}
-
-/* Take the frames of the sample @s from the copy of the kernel. False: it has not all of them. */
-static bool read_copied(struct langreader_loop *r, const struct lang_process *info,
-			const struct lang_sample *in, const struct record_sample *s,
-			uint32_t process)
-{
-	struct lang_memory *m = &r->lang.memory;
+	struct lang_memory *memory = &r->lang.memory;
 	bool has;
 
-	if (!r->copies.area)
-		return false;
-	has = copies_find(&r->copies, s->time_ns, (pid_t)s->tid, &m->moment) && !in->far;
-	if (has)
-		has = lang_chain(&r->lang, info, in, &r->chain) && !m->missed &&
-		      r->chain.none != LANG_NO_THREAD;
-	m->moment = (struct lang_moment){ .bytes = NULL };
-	note_copy(r, has);
-	if (has && !r->record.overwritten)
-		put_slot(r, s, process, true);
+	memory->moment = *m;
+	has = lang_chain(&r->lang, info, in, &r->chain) && !memory->missed &&
+	      r->chain.none != LANG_NO_THREAD;
+	memory->moment = (struct lang_moment){ .bytes = NULL };
 	return has;
 }
 
 /*
- * Read the frames of the sampled thread, which this thread has preempted if all is well, and its
- * stack at @far, if that is wanted.
+ * Pass on the frames of the sample @s as the kernel copied them. False: the copy has not all of
+ * them; it is in @m if it would with functions that are not known yet, else @m->bytes is NULL.
  */
+static bool read_copied(struct langreader_loop *r, const struct lang_process *info,
+			const struct lang_sample *in, const struct record_sample *s,
+			uint32_t process, struct lang_moment *m)
+{
+	bool has;
+
+	m->bytes = NULL;
+	if (!r->copies.area || !copies_find(&r->copies, s->time_ns, (pid_t)s->tid, m))
+		return false;
+	if (in->far) {
+		m->bytes = NULL;
+		return false;
+	}
+	has = decode_copy(r, info, in, m);
+	/* It has them all with code that is not in the table, or lacks some with code that is. */
+	if (has == r->copies.unknown)
+		copies_note_codes(&r->copies, (pid_t)s->tid, m, has);
+	if (has && !r->record.overwritten)
+		put_slot(r, s, process, true);
+	if (!r->lang.memory.missed_code)
+		m->bytes = NULL;
+	return has;
+}
+
+/* Take the registers that the language keeps something in. */
+static void take_registers(const struct langreader_loop *r, const struct lang_process *info,
+			   const struct record_sample *s, struct lang_sample *in)
+{
+	const uint64_t mask = r->layout.regs_mask;
+
+	in->pc = unwind_register(s->regs, mask, X86_64_RIP);
+	in->fp = unwind_register(s->regs, mask, X86_64_RBP);
+	if (info->kind == LANG_NODE || info->kind == LANG_BEAM) {
+		in->r13 = unwind_register(s->regs, mask, X86_64_R13);
+		in->rdi = unwind_register(s->regs, mask, X86_64_RDI);
+		in->r9 = unwind_register(s->regs, mask, X86_64_R9);
+		in->r15 = unwind_register(s->regs, mask, X86_64_R15);
+	}
+	if (info->kind == LANG_PHP && lang_is_eval(info, in->pc)) {
+		in->loop[0] = unwind_register(s->regs, mask, X86_64_R14);
+		in->loop[1] = unwind_register(s->regs, mask, X86_64_R15);
+	}
+	if (info->kind == LANG_LUAJIT && lang_is_eval(info, in->pc)) {
+		in->loop[0] = unwind_register(s->regs, mask, X86_64_RDX);
+		in->loop[1] = unwind_register(s->regs, mask, X86_64_RBX);
+	}
+	if (info->kind == LANG_LUA)
+		in->loop[1] = unwind_register(s->regs, mask, info->pc_register);
+}
+
+/* Read the frames of the sampled thread, which this thread has preempted if all is well, and its
+ * stack at @far, if that is wanted. */
 static void read_thread(struct langreader_loop *r, const struct lang_process *info,
 			const struct record_sample *s, uint32_t process, const uint64_t *far,
 			bool newest)
@@ -1051,49 +1092,36 @@ static void read_thread(struct langreader_loop *r, const struct lang_process *in
 		.rest = r->record.rest_size ? &rest : NULL,
 		.far = far,
 	};
+	struct lang_moment copied;
 	bool timely;
 
 	if (!unwind_stack_pointer(s->regs, r->layout.regs_mask, &in.sp))
 		return;
-	in.pc = unwind_register(s->regs, r->layout.regs_mask, X86_64_RIP);
-	in.fp = unwind_register(s->regs, r->layout.regs_mask, X86_64_RBP);
-	if (info->kind == LANG_NODE || info->kind == LANG_BEAM) {
-		in.r13 = unwind_register(s->regs, r->layout.regs_mask, X86_64_R13);
-		in.rdi = unwind_register(s->regs, r->layout.regs_mask, X86_64_RDI);
-		in.r9 = unwind_register(s->regs, r->layout.regs_mask, X86_64_R9);
-		in.r15 = unwind_register(s->regs, r->layout.regs_mask, X86_64_R15);
-	}
-	if (info->kind == LANG_PHP && lang_is_eval(info, in.pc)) {
-		in.loop[0] = unwind_register(s->regs, r->layout.regs_mask, X86_64_R14);
-		in.loop[1] = unwind_register(s->regs, r->layout.regs_mask, X86_64_R15);
-	}
-	if (info->kind == LANG_LUAJIT && lang_is_eval(info, in.pc)) {
-		in.loop[0] = unwind_register(s->regs, r->layout.regs_mask, X86_64_RDX);
-		in.loop[1] = unwind_register(s->regs, r->layout.regs_mask, X86_64_RBX);
-	}
-	if (info->kind == LANG_LUA)
-		in.loop[1] = unwind_register(s->regs, r->layout.regs_mask, info->pc_register);
+	take_registers(r, info, s, &in);
 	if (info->nested)
 		in.tid = share_inner(r->share, (pid_t)s->pid, (pid_t)s->tid, process);
 	if (in.tid < 0) {
 		kick(r);
 		return;
 	}
-	if (read_copied(r, info, &in, s, process))
+	if (read_copied(r, info, &in, s, process, &copied))
 		return;
 	/* A new thread waits for this reader as well; after a long search the read is late. */
 	if (!lang_chain(&r->lang, info, &in, &r->chain) && find_thread(r, &in))
 		lang_chain(&r->lang, info, &in, &r->chain);
 	if (r->copies.area) {
-		bool plans = r->chain.planned && r->chain.nr < COPIED_FRAMES_MAX;
+		bool plans = r->chain.planned && r->chain.nr < COPIED_FRAMES_MAX && !far;
 
-		copies_plan(&r->copies, (pid_t)s->tid, plans ? &r->chain.plan : NULL);
+		copies_plan(&r->copies, (pid_t)s->tid, process, plans ? &r->chain.plan : NULL);
 	}
 	if (r->record.overwritten)
 		return;
 	timely = is_asked(r) || (newest && sched_getcpu() == r->cpu && (int)s->cpu == r->cpu &&
 				 time_now_ns() - s->time_ns < LATE_NS && is_first(r));
 	put_slot(r, s, process, timely);
+	/* With the functions that were new to it the copy may do: then the next ones do. */
+	if (copied.bytes && decode_copy(r, info, &in, &copied))
+		copies_note_codes(&r->copies, (pid_t)s->tid, &copied, true);
 }
 
 /*
@@ -1162,16 +1190,16 @@ static void on_sample(struct langreader_loop *r, const struct record_sample *s, 
 	if ((pid_t)s->pid <= 0 || !s->regs || !s->stack)
 		return;
 	known = share_find(r->share, (pid_t)s->pid, &r->found);
-	if (known < 0) {
+	if (known < 0)
 		want_facts(r, s->time_ns);
-		if (r->copies.area)
-			note_copy(r, false);
-	}
 	reads = known > 0 && has_decoder(&r->found.info);
 	wanted = atomic_load_explicit(&far->thread, memory_order_relaxed) ==
 		 share_far_thread((pid_t)s->pid, (pid_t)s->tid);
-	if (!reads && r->copies.area)
-		copies_plan(&r->copies, (pid_t)s->tid, NULL);
+	if (!reads && r->copies.area) {
+		copies_plan(&r->copies, (pid_t)s->tid, 0, NULL);
+		if (known >= 0)
+			copies_set_process(&r->copies, (pid_t)s->pid, false);
+	}
 	if (!reads && !wanted)
 		return;
 	process = reads ? r->found.process
@@ -1231,11 +1259,9 @@ static int open_waiting(struct langreader_loop *r, int data_fd, int stop_fd)
 
 static void langreader_loop_free(struct langreader_loop *r);
 
-/*
- * Make a reader of @ring, woken by @data_fd, until @stop_fd (-1: it is killed) is readable. It
+/* Make a reader of @ring, woken by @data_fd, until @stop_fd (-1: it is killed) is readable. It
  * writes to @kick_fd, an eventfd, when the sampler thread should look; one that reads on request is
- * woken by @kick_fd. All borrowed. 0 or -errno.
- */
+ * woken by @kick_fd. All borrowed. 0 or -errno. */
 static int langreader_loop_new(struct langreader_loop **out, const struct langreader_start *start,
 			       struct reader_share *share, const struct ring *ring, int data_fd,
 			       int kick_fd, int stop_fd)
@@ -1266,16 +1292,20 @@ static int langreader_loop_new(struct langreader_loop **out, const struct langre
 	return rc;
 }
 
-/* Use copies of frames, in the area of @area_fd; woken by @wake_fd as well. 0 or -errno. */
-static int use_copies(struct langreader_loop *r, int area_fd, int wake_fd)
+/* Use copies of frames, with the descriptors for them; woken by two of these as well. 0, -errno. */
+static int use_copies(struct langreader_loop *r, const int fds[SANDBOX_MEMORY_FDS])
 {
-	struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.fd = wake_fd };
+	const int wakes[] = { fds[LANGREADER_RING], fds[LANGREADER_WAKE] };
 
-	r->copies.area = copies_map(area_fd);
-	if (!r->copies.area)
+	if (!copies_map(&r->copies, fds[LANGREADER_AREA], fds[LANGREADER_RING]))
 		return -ENOMEM;
-	r->lacking = LACK_MAX;
-	return epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, wake_fd, &event) ? -errno : 0;
+	for (size_t i = 0; i < ARRAY_SIZE(wakes); i++) {
+		struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.fd = wakes[i] };
+
+		if (epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, wakes[i], &event))
+			return -errno;
+	}
+	return 0;
 }
 
 static void langreader_loop_free(struct langreader_loop *r)
@@ -1323,6 +1353,10 @@ static void langreader_loop_run(struct langreader_loop *r)
 	while (epoll_wait(r->epoll_fd, &event, 1, wait_ms) >= 0 || errno == EINTR) {
 		if (event.data.fd == r->stop_fd || is_left(r))
 			break;
+		if (r->copies.area) {
+			copies_drop_wakes(&r->copies);
+			copies_read_facts(&r->copies, r->share);
+		}
 		if (ring_waiting(&r->ring) > r->ring.size / 8)
 			kick(r);
 		if (!read_samples(r))
@@ -1338,11 +1372,7 @@ static void langreader_loop_run(struct langreader_loop *r)
 	}
 }
 
-/*
- * The life of a reader, and the facts that it needs.
- *
- * Runs on: the builder; facts are noted by the sampler thread of the CPU.
- */
+/* ---- the owner: the builder; facts are noted by the sampler thread of the CPU ---- */
 
 /* A read that takes longer hangs. */
 #define LANGREADER_HANG_NS 50000000ULL
@@ -1378,8 +1408,7 @@ struct langreader {
 	struct ring ring;
 	int ring_fd, wake_fd;
 	uint32_t cpu_index;
-	int copies_cpu;		 /* its frames are copied; -1: they are not */
-	atomic_bool each_sample; /* wakes it; relaxed */
+	int copies_cpu; /* its frames are copied; -1: they are not */
 	struct reader_share *share;
 	struct share_known known;
 	struct frame_channel feed;
@@ -1441,6 +1470,21 @@ void langreader_note_process(struct langreader *r, pid_t pid, uint32_t process,
 		return;
 	needed = needed && info && is_read(r, process, info);
 	share_set_process(&r->known, pid, process, needed ? info : NULL);
+	if (needed && r->copies_cpu >= 0)
+		wake_send(r->wake_fd);
+}
+
+/* After this many samples in a row that end within the copy a thread is not read beyond it. */
+#define FAR_UNUSED_MAX 256U
+
+/* Note whether a sample needed its stack beyond the copy. True: it is not read any more. */
+static bool note_use(struct known_far *known, bool used)
+{
+	known->nr_unused = used ? 0 : known->nr_unused + 1;
+	if (known->nr_unused < FAR_UNUSED_MAX)
+		return false;
+	*known = (struct known_far){ .thread = 0 };
+	return true;
 }
 
 bool langreader_reads_far(struct langreader *r, pid_t pid, pid_t tid, uint32_t process, uint64_t at)
@@ -1451,8 +1495,16 @@ bool langreader_reads_far(struct langreader *r, pid_t pid, pid_t tid, uint32_t p
 	struct known_far *known = &r->known.far[slot];
 	bool is_same = known->thread == thread && known->process == process;
 
+	if (at == LANGREADER_FAR_USED || at == LANGREADER_FAR_UNUSED) {
+		if (is_same && note_use(known, at == LANGREADER_FAR_USED)) {
+			atomic_store_explicit(&shared->thread, 0, memory_order_relaxed);
+			note_change(r->share);
+		}
+		return is_same;
+	}
 	if (!at || langreader_is_barred(r->shared, process))
 		return is_same;
+	known->nr_unused = 0;
 	if (!is_same)
 		*known = (struct known_far){ .thread = thread, .process = process };
 	/* A part that is read has the addresses near it: frames move a little. */
@@ -1464,6 +1516,8 @@ bool langreader_reads_far(struct langreader *r, pid_t pid, pid_t tid, uint32_t p
 		atomic_store_explicit(&shared->at[i], known->at[i], memory_order_relaxed);
 	atomic_store_explicit(&shared->process, process, memory_order_relaxed);
 	atomic_store_explicit(&shared->thread, thread, memory_order_relaxed);
+	if (!is_same)
+		note_change(r->share);
 	return true;
 }
 
@@ -1476,39 +1530,23 @@ void langreader_note_event(struct langreader *r, uint64_t id, int event)
 	share_set_event(&r->known, id, is);
 }
 
-/* With fewer samples that had no copy no sample wakes it; with more of them each does again. */
-#define LACK_FEW  16U
-#define LACK_MANY 64U
-
-/* Return whether each sample should wake it. */
-static bool wants_samples(const struct langreader *r)
-{
-	uint32_t lacking = atomic_load_explicit(&r->share->lacking, memory_order_relaxed);
-
-	return r->copies_cpu < 0 ||
-	       lacking >= (atomic_load_explicit(&r->each_sample, memory_order_relaxed) ? LACK_FEW
-										       : LACK_MANY);
-}
-
 bool langreader_has_questions(const struct langreader *r)
 {
 	/* Acquire: the questions; pairs with share_inner(). */
-	if (atomic_load_explicit(&r->share->nr_questions, memory_order_acquire) != r->nr_answered)
-		return true;
-	return !atomic_load_explicit(&r->each_sample, memory_order_relaxed) && wants_samples(r);
+	return atomic_load_explicit(&r->share->nr_questions, memory_order_acquire) !=
+	       r->nr_answered;
 }
 
-bool langreader_answer(struct langreader *r, bool any_new, bool *each_sample)
+void langreader_answer(struct langreader *r, bool any_new)
 {
 	uint32_t nr = atomic_load_explicit(&r->share->nr_questions, memory_order_acquire);
-	bool was = atomic_load_explicit(&r->each_sample, memory_order_relaxed);
 
 	/* The rest at the next look. */
 	if (nr != r->nr_answered && share_answer(r->share))
 		r->nr_answered = nr;
-	*each_sample = any_new || wants_samples(r);
-	atomic_store_explicit(&r->each_sample, *each_sample, memory_order_relaxed);
-	return *each_sample != was;
+	if (r->copies_cpu >= 0 &&
+	    atomic_exchange_explicit(&r->share->any_new, any_new, memory_order_relaxed) != any_new)
+		wake_send(r->wake_fd);
 }
 
 static void unmap(struct reader_share *share)
@@ -1551,7 +1589,7 @@ static int start_thread(struct langreader *r, const struct langreader_start *sta
 	rc = langreader_loop_new(&r->loop, start, r->share, ring, fds[LANGREADER_DATA],
 				 fds[LANGREADER_KICK], r->stop_fd);
 	if (!rc && start->copies)
-		rc = use_copies(r->loop, fds[LANGREADER_AREA], fds[LANGREADER_WAKE]);
+		rc = use_copies(r->loop, fds);
 	if (!rc)
 		rc = thread_start(&r->thread, 0, langreader_main, r->loop);
 	if (rc && r->loop) {
@@ -1572,31 +1610,27 @@ static void free_owner(struct langreader *r)
 	if (r->wake_fd >= 0 && !r->loop)
 		close(r->wake_fd);
 	if (r->copies_cpu >= 0)
-		copier_area(&r->shared->copier, r->copies_cpu, false);
+		copier_set_cpu(&r->shared->copier, r->copies_cpu, NULL);
 	frame_channel_fini(&r->feed);
 	free(r);
 }
 
-/* Have the frames of threads of this CPU copied, if the kernel does. Its area goes to the reader.
- */
+/* Have the frames of threads of this CPU copied, if the kernel does. */
 static bool begin_copies(struct langreader *r, int cpu, int fds[SANDBOX_MEMORY_FDS])
 {
-	int wake_fd, area_fd;
+	int wake_fd;
 
 	if (cpu < 0 || r->shared->copier.program_fd <= 0)
 		return false;
 	wake_fd = wake_new();
-	area_fd = wake_fd < 0 ? wake_fd : copier_area(&r->shared->copier, cpu, true);
-	if (area_fd < 0) {
-		if (wake_fd >= 0)
-			close(wake_fd);
+	if (wake_fd < 0)
+		return false;
+	if (copier_set_cpu(&r->shared->copier, cpu, fds + LANGREADER_AREA)) {
+		close(wake_fd);
 		return false;
 	}
 	r->wake_fd = fds[LANGREADER_WAKE] = wake_fd;
-	fds[LANGREADER_AREA] = area_fd;
 	r->copies_cpu = cpu;
-	/* Until it has shown that it takes them. */
-	atomic_store_explicit(&r->share->lacking, LACK_MAX, memory_order_relaxed);
 	return true;
 }
 
@@ -1606,7 +1640,7 @@ static int start(struct langreader *r, struct langreader_start *start, const str
 {
 	int fds[SANDBOX_MEMORY_FDS] = {
 		[LANGREADER_DATA] = data_fd, [LANGREADER_SHARE] = -1, [LANGREADER_KICK] = kick_fd,
-		[LANGREADER_AREA] = -1,	     [LANGREADER_WAKE] = -1,
+		[LANGREADER_AREA] = -1,	     [LANGREADER_RING] = -1,  [LANGREADER_WAKE] = -1,
 	};
 	int rc = -ENOMEM;
 
@@ -1620,10 +1654,9 @@ static int start(struct langreader *r, struct langreader_start *start, const str
 		rc = -EAGAIN;
 	else if (!rc)
 		rc = start_thread(r, start, ring, fds);
-	if (fds[LANGREADER_SHARE] >= 0)
-		close(fds[LANGREADER_SHARE]);
-	if (fds[LANGREADER_AREA] >= 0)
-		close(fds[LANGREADER_AREA]);
+	for (int i = LANGREADER_SHARE; i < LANGREADER_WAKE; i++)
+		if (i != LANGREADER_KICK && fds[i] >= 0)
+			close(fds[i]);
 	return rc;
 }
 
@@ -1638,7 +1671,6 @@ static struct langreader *new_owner(struct langreader_shared *shared)
 	r->nr_barred = atomic_load_explicit(&shared->nr_barred, memory_order_relaxed);
 	r->since_ns = time_now_ns();
 	r->stop_fd = r->ring_fd = r->wake_fd = r->copies_cpu = -1;
-	atomic_init(&r->each_sample, true);
 	return r;
 }
 
@@ -1672,7 +1704,7 @@ int langreader_start(struct langreader **out, struct langreader_shared *shared,
 	if (rc)
 		return fail(r, rc, e);
 	*out = r;
-	return 0;
+	return r->copies_cpu >= 0;
 }
 
 /* Make the ring of a reader that reads on request: a page with its head, then records. */
@@ -1875,10 +1907,8 @@ bool langreader_hangs(const struct langreader *r, uint64_t now_ns, pid_t *pid, u
 	return reading_hangs(&r->share->reading, now_ns, LANGREADER_HANG_NS, pid, process);
 }
 
-/*
- * Charge the CPU time of a reader since the last call, in which its CPU had @nr_samples. False:
- * more than half of the time, and more than an honest one needs for them. Pure.
- */
+/* Charge the CPU time of a reader since the last call, in which its CPU had @nr_samples. False:
+ * more than half of the time, and more than an honest one needs for them. Pure. */
 static bool langreader_allow(struct langreader_allowance *a, uint64_t time_ns, uint64_t cpu_ns,
 			     uint64_t nr_samples)
 {
@@ -1962,7 +1992,7 @@ void langreader_process(const void *bytes, size_t size, const int fds[SANDBOX_ME
 	    langreader_loop_new(&loop, &start, share, &ring, fds[LANGREADER_DATA],
 				fds[LANGREADER_KICK], -1))
 		return;
-	if (start.copies && use_copies(loop, fds[LANGREADER_AREA], fds[LANGREADER_WAKE]))
+	if (start.copies && use_copies(loop, fds))
 		return;
 	langreader_loop_go_first(loop);
 	if (!sandbox_memory_lock(MEMORY_MAX))

@@ -80,19 +80,26 @@ const struct lang_slot *frame_channel_find(struct frame_channel *f, uint64_t tim
 
 /*
  * Copies of the frames of threads, made by a BPF program at each sample (copier.c): the program of
- * a CPU and its reader, which is pinned to it, never run at the same time. The owner's side. Not
- * above 0: there is none.
+ * a CPU and its reader, which is pinned to it, never run at the same time. The owner's side.
  */
 struct copier {
-	int cpus_fd, program_fd;
+	int cpus_fd, rings_fd; /* 0: none */
+	/* The program of events; of waits, which wakes no reader: the thread sleeps. */
+	int program_fd, wait_program_fd;
 };
 
 /* Load it; main thread, before capabilities are dropped. 0 or -errno: readers do without it. */
 int copier_load(struct copier *c);
-/* Make the area of a CPU, empty, or (@on false) drop it. Return its descriptor, 0, or -errno. */
-int copier_area(const struct copier *c, int cpu, bool on);
+void copier_close(struct copier *c);
+/*
+ * Make the area of a CPU, and the ring that wakes its reader, both empty: descriptors in this
+ * order. NULL: there are no copies any more. 0 or -errno.
+ */
+int copier_set_cpu(const struct copier *c, int cpu, int fds[2]);
 
 #define COPIES_THREADS	  1024U	       /* a power of two; in pairs */
+#define COPIES_PROCESSES  4096U	       /* a power of two */
+#define COPIES_CODES	  8192U	       /* a power of two; in pairs */
 #define COPIES_RING	  (512U << 10) /* a power of two */
 #define COPY_MAX	  (32U << 10)  /* bytes of one copy */
 #define COPY_STATE_MAX	  511U	       /* bytes of a state */
@@ -101,15 +108,22 @@ int copier_area(const struct copier *c, int cpu, bool on);
 
 /* One thread of which the program copies the frames. */
 struct copied_thread {
-	uint32_t tid; /* 0: none */
-	uint32_t none;
+	uint32_t tid;	  /* 0: none */
+	uint32_t process; /* incarnation */
 	struct lang_plan plan;
 };
+
+/* In a place of more than one process that is read: each one there wakes the reader. */
+#define COPIES_READ_ALL 1U
 
 /* The value of the one entry of a BPF array, mapped by the reader. */
 struct copier_area {
 	uint64_t written; /* bytes, since the start: of the program */
+	uint64_t any_new; /* not 0: a process that is not in the table wakes the reader */
 	struct copied_thread threads[COPIES_THREADS];
+	uint64_t codes[COPIES_CODES]; /* copies_key() of code that copies are enough for */
+	/* At the lower bits of a pid: pid << 1, and 1 if threads without a plan wake the reader. */
+	uint32_t processes[COPIES_PROCESSES];
 	/* Copies, each as struct copy_head and pieces (struct lang_moment). The next one begins at
 	 * the start when this one ends behind the ring. */
 	_Alignas(8) uint8_t bytes[COPIES_RING + COPY_MAX];
@@ -118,16 +132,33 @@ struct copier_area {
 struct copy_head {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint32_t tid, size;
+	uint64_t unknown; /* not 0: it has code that is not in the table */
 };
 
 /* The multiplier of Fibonacci hashing: 2^32 by the golden ratio. */
 #define COPIES_HASH	  0x9E3779B1U
 #define COPIES_HASH_SHIFT 22
+#define COPIES_CODE_SHIFT 20
+
+/* Addresses of user space are below it. */
+#define COPIES_PROCESS_SHIFT 47
 
 /* The first one of the two in which the plan of a thread may be. */
 static inline uint32_t copies_slot(uint32_t tid)
 {
 	return tid * COPIES_HASH >> COPIES_HASH_SHIFT & ~1U;
+}
+
+/* The word of a frame that tells its code, in this process. */
+static inline uint64_t copies_key(uint32_t process, uint64_t word)
+{
+	return word ^ (uint64_t)process << COPIES_PROCESS_SHIFT;
+}
+
+/* The first one of the two in which it may be. */
+static inline uint32_t copies_code_slot(uint64_t key)
+{
+	return ((uint32_t)(key >> 4) * COPIES_HASH >> COPIES_CODE_SHIFT) * 2;
 }
 
 /* Read with the struct langreader_start in @bytes, until it is killed; returns if it cannot. */
@@ -166,7 +197,8 @@ struct langreader_shared {
 
 /*
  * For the CPU with @index. @kick_fd: an eventfd of its sampler thread, which does not look at the
- * ring during the read: written to when that fills, or facts are needed.
+ * ring during the read: written to when that fills, or facts are needed. 0; 1: the program wakes
+ * it, no sample of an event with the program has to; or -errno.
  */
 int langreader_start(struct langreader **out, struct langreader_shared *shared,
 		     struct counters *counters, uint32_t index, int kick_fd, struct err *e);
@@ -195,9 +227,13 @@ struct frame_channel *langreader_feed(struct langreader *r);
  */
 void langreader_note_process(struct langreader *r, pid_t pid, uint32_t process,
 			     const struct lang_process *info, bool needed);
+/* No address: a walk used the stack beyond the copy, or did not. */
+#define LANGREADER_FAR_USED   2ULL
+#define LANGREADER_FAR_UNUSED 3ULL
 /*
  * The sampler thread: have the stack of a thread of incarnation @process read up to @at, beyond the
- * kernel's copy, from the next sample on; 0: no change. Return whether it is.
+ * kernel's copy, from the next sample on, until many samples in a row did not use it; 0: no change.
+ * Return whether it is.
  */
 bool langreader_reads_far(struct langreader *r, pid_t pid, pid_t tid, uint32_t process,
 			  uint64_t at);
@@ -205,16 +241,13 @@ bool langreader_reads_far(struct langreader *r, pid_t pid, pid_t tid, uint32_t p
 void langreader_refuse_barred(struct langreader *r);
 /* The sampler thread: samples with @id are of @event, as counters_event_of(). */
 void langreader_note_event(struct langreader *r, uint64_t id, int event);
-/*
- * Return whether it has questions, which langreader_answer() answers, or has to be woken by each
- * sample again. Any thread.
- */
+/* Return whether it has questions, which langreader_answer() answers. Any thread. */
 bool langreader_has_questions(const struct langreader *r);
 /*
- * Answer them. Return whether each sample should wake it from now on (*@each_sample), or not any
- * more, as the kernel copies the frames; @any_new: there are interpreters that it may not know yet.
+ * Answer them. With @any_new, as there are new interpreters, samples of processes that it does not
+ * know wake it.
  */
-bool langreader_answer(struct langreader *r, bool any_new, bool *each_sample);
+void langreader_answer(struct langreader *r, bool any_new);
 /* Since when has it been reading, if that is longer ago than LANGREADER_HANG_NS? Which process? */
 bool langreader_hangs(const struct langreader *r, uint64_t now_ns, pid_t *pid, uint32_t *process);
 /* Note how many samples its CPU had since the last call. The builder, once a tick. */

@@ -3,7 +3,8 @@
  * The consumer's side of one perf ring, read in place; a record: bytes → fields.
  *
  * Runs on: a ring: its consumer (its CPU's sampler thread, or the holder of the drain lock);
- * ring_waiting(), ring_written() any. A record: any thread, pure.
+ * ring_waiting(), ring_written() any; ring_copy_...(): a thread beside the consumer. A record: any
+ * thread, pure.
  */
 #include "sampler/ring/ring.h"
 
@@ -87,14 +88,14 @@ bool ring_begin(struct ring *r)
 	return r->head != r->tail;
 }
 
-/* Copy @size bytes at position @pos out of the ring, across its end if need be. */
-static void ring_copy(const struct ring *r, uint64_t pos, void *dst, size_t size)
+void ring_copy_out(const struct ring *r, uint64_t pos, void *out, size_t size)
 {
-	uint64_t offset = pos & (r->size - 1);
-	size_t first = MIN(size, r->size - offset);
+	uint64_t at = pos & (r->size - 1);
+	size_t first = MIN(size, r->size - at);
 
-	memcpy(dst, r->data + offset, first);
-	memcpy((uint8_t *)dst + first, r->data, size - first);
+	assert(size <= r->size);
+	memcpy(out, r->data + at, first);
+	memcpy((uint8_t *)out + first, r->data, size - first);
 }
 
 /* Return the next whole record: in place, or in scratch if it wraps or is not aligned. */
@@ -111,7 +112,7 @@ const struct perf_event_header *ring_next(struct ring *r)
 		ring_resync(r);
 		return NULL;
 	}
-	ring_copy(r, r->tail, &header, sizeof(header));
+	ring_copy_out(r, r->tail, &header, sizeof(header));
 	if (header.size < sizeof(header) || header.size > left) {
 		ring_resync(r);
 		return NULL;
@@ -124,7 +125,7 @@ const struct perf_event_header *ring_next(struct ring *r)
 		return (const struct perf_event_header *)in_place;
 	_Static_assert(UINT16_MAX <= RING_SCRATCH, "a record fits: its size has 16 bits");
 	assert(r->tail - r->last == header.size);
-	ring_copy(r, r->last, r->scratch, header.size);
+	ring_copy_out(r, r->last, r->scratch, header.size);
 	/* Whatever the ring says by now: the size that was checked goes with the copy. */
 	memcpy(r->scratch, &header, sizeof(header));
 	return (const struct perf_event_header *)r->scratch;
@@ -869,4 +870,52 @@ const char *access_level_name(enum access_level level)
 	};
 
 	return level < ARRAY_SIZE(names) ? names[level] : names[ACCESS_ANYWHERE];
+}
+
+/*
+ * Copy a record in parts; after each, look whether the kernel has come round to it.
+ */
+
+/* Bytes of a record among which the size of its stack is, mostly. */
+#define COPY_HEAD 1024U
+
+static void copy_part(struct ring_copy *c, size_t begin, size_t end)
+{
+	ring_copy_out(c->ring, c->pos + begin, c->bytes + begin, end - begin);
+	c->overwritten |= ring_written(c->ring) - c->pos > c->ring->size;
+}
+
+bool ring_copy_record(struct ring_copy *c, const struct ring *ring,
+		      const struct record_layout *layout, uint64_t pos, size_t size)
+{
+	size_t head = MIN(size, COPY_HEAD), at;
+	uint64_t stack_size = 0;
+
+	if (size > sizeof(c->bytes))
+		return false;
+	c->ring = ring;
+	c->pos = pos;
+	c->rest_size = 0;
+	c->overwritten = false;
+	copy_part(c, 0, head);
+	at = record_stack_at(layout, c->bytes, head);
+	if (at) {
+		memcpy(&stack_size, c->bytes + at, sizeof(stack_size));
+		at += sizeof(stack_size);
+	}
+	if (stack_size > RING_COPY_STACK && stack_size <= size - at) {
+		c->rest_at = at + RING_COPY_STACK;
+		c->rest_size = stack_size - RING_COPY_STACK;
+		copy_part(c, head, c->rest_at);
+		copy_part(c, c->rest_at + c->rest_size, size);
+	} else {
+		copy_part(c, head, size);
+	}
+	return !c->overwritten;
+}
+
+void ring_copy_rest(struct ring_copy *c)
+{
+	copy_part(c, c->rest_at, c->rest_at + c->rest_size);
+	c->rest_size = 0;
 }

@@ -42,7 +42,7 @@ sandbox_server_main(int sock, pid_t parent,
 #define SANDBOX_MESSAGE_FDS SANDBOX_MEMORY_FDS
 #define SANDBOX_NO_FDS                                                                             \
 	{                                                                                          \
-		-1, -1, -1, -1, -1                                                                 \
+		[0 ... SANDBOX_MESSAGE_FDS - 1] = -1                                               \
 	}
 #define SANDBOX_ASKS 1 /* code of an answer that is a question, sandbox_ask() */
 

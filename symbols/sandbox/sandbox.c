@@ -478,6 +478,7 @@ static int exchange(struct worker *w, const struct sandbox_reader *reader, const
 		    int *code, struct sandbox_answer *out)
 {
 	struct sandbox_head head = { .size = size };
+	int sent[SANDBOX_MESSAGE_FDS] = SANDBOX_NO_FDS;
 	uint64_t cpu_ns = time_clock_ns(w->clock);
 	int rc;
 
@@ -487,9 +488,9 @@ static int exchange(struct worker *w, const struct sandbox_reader *reader, const
 	w->nr_calls++;
 	for (unsigned int i = 0; i < SANDBOX_FDS_MAX; i++)
 		w->held += sandbox_file_copied(fds[i]);
-	rc = sandbox_message_send(w->sock, &head, request, size,
-				  (const int[SANDBOX_MESSAGE_FDS]){ w->file, fds[0], fds[1], -1,
-								    -1 });
+	sent[0] = w->file;
+	memcpy(sent + 1, fds, SANDBOX_FDS_MAX * sizeof(*fds));
+	rc = sandbox_message_send(w->sock, &head, request, size, sent);
 	if (!rc)
 		rc = wait_answer(w, wait, cpu_ns);
 	if (rc)

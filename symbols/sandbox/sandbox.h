@@ -49,7 +49,7 @@ void sandbox_fix_size(int fd);
  */
 
 #define SANDBOX_MEMORY_START 256U /* bytes that a reader gets */
-#define SANDBOX_MEMORY_FDS   5U	  /* descriptors */
+#define SANDBOX_MEMORY_FDS   6U	  /* descriptors */
 
 /* In the new process: open and map all that is needed, lock it up, and read. It ends on return. */
 typedef void (*sandbox_memory_fn)(const void *start, size_t size,

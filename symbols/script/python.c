@@ -1549,6 +1549,7 @@ static bool plan(const struct lang_process *p, const struct lang_thread *t, stru
 		.cframe_at = l->cframe_size ? l->cframe_current : current,
 		.frame_size = l->frame_size,
 		.frame_previous = l->frame_previous,
+		.frame_code = l->frame_code,
 	};
 	for (uint32_t i = 0; i < t->nr_watched; i++)
 		out->words[i] = t->watched[i].addr;

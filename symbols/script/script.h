@@ -748,6 +748,8 @@ struct lang_plan {
 	uint64_t cframe_mask, cframe_at;
 	uint32_t state_size, cframe_size;
 	uint32_t frame_size, frame_previous;
+	uint32_t frame_code; /* the word that tells its function */
+	uint32_t none;
 };
 
 struct lang_thread {

@@ -24,7 +24,8 @@ struct fake_fd {
 	struct perf_event_attr attr;
 	pid_t tid;
 	int cpu, output;
-	int leader; /* fd of its group's; -1: alone */
+	int leader;  /* fd of its group's; -1: alone */
+	int program; /* a BPF program; 0: none */
 	uint64_t period;
 	uint64_t on_ns; /* of a side-band event */
 };
@@ -175,6 +176,11 @@ static inline int fake_ioctl(void *ctx, int fd, unsigned long request, uint64_t 
 		ff->period = *(uint64_t *)(uintptr_t)arg;
 	} else if (request == PERF_EVENT_IOC_ENABLE || request == PERF_EVENT_IOC_DISABLE) {
 		ff->enabled = request == PERF_EVENT_IOC_ENABLE;
+	} else if (request == PERF_EVENT_IOC_SET_BPF) {
+		/* A tracepoint takes programs of another kind. */
+		if (ff->attr.type == PERF_TYPE_TRACEPOINT)
+			return -EINVAL;
+		ff->program = (int)arg;
 	} else {
 		fail_msg("ioctl %lx", request);
 	}

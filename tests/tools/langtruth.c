@@ -81,7 +81,6 @@ struct tool {
 	uint64_t *chains; /* places */
 	size_t nr_chains, max_chains;
 	bool java;
-	uint32_t nr_calm;    /* times that readers were left to copies of the kernel */
 	uint32_t nr_pending; /* samples before all objects were loaded, which are not judged */
 	struct truth *truth;
 };
@@ -132,6 +131,7 @@ static void open_all(struct tool *t, pid_t pid, double hz)
 	c.cpus = cpus;
 	if (!getenv("NO_COPIES") && !copier_load(&t->shared.copier))
 		c.program_fd = t->shared.copier.program_fd;
+	c.wait_program_fd = t->shared.copier.wait_program_fd;
 	if (counters_open(&t->counters, &c, &sys, &e))
 		die(e.text, -EINVAL);
 	if (sideband_new(&t->sideband, t->counters, t->maps, t->symbols, NULL))
@@ -161,14 +161,17 @@ static void start_all(struct tool *t, pid_t pid)
 	usleep(400000);
 	t->shared.codes = symbols_codes(t->symbols);
 	t->shared.languages = UINT32_MAX & ~lang_bit(LANG_JAVA);
-	for (uint32_t i = 0; i < counters_nr_cpus(t->counters); i++)
-		if (langreader_start(&t->readers[i], &t->shared, t->counters, i,
-				     eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), &e))
-			die(e.text, -EINVAL);
 	counters_enable(t->counters, true);
-	for (uint32_t i = 0; i < counters_nr_cpus(t->counters); i++)
-		if (counters_wake(t->counters, i, true))
+	for (uint32_t i = 0; i < counters_nr_cpus(t->counters); i++) {
+		int copies = langreader_start(&t->readers[i], &t->shared, t->counters, i,
+					      eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), &e);
+
+		if (copies < 0)
+			die(e.text, copies);
+		if (counters_wake(t->counters, i,
+				  copies ? COUNTERS_WAKE_OTHERS : COUNTERS_WAKE_ALL))
 			die("events that wake", -EINVAL);
+	}
 }
 
 static uint64_t user_register(const struct tool *t, const struct record_sample *s, unsigned int nr)
@@ -219,7 +222,6 @@ static void take(struct tool *t, uint32_t cpu)
 	struct ring *ring = &counters_cpu(t->counters, cpu)->data;
 	const struct perf_event_header *h;
 	struct record r;
-	bool each_sample;
 
 	if (!ring_begin(ring))
 		return;
@@ -228,10 +230,7 @@ static void take(struct tool *t, uint32_t cpu)
 	rcu_thread_online();
 	pipeline_set_reader(t->pipeline, t->readers[cpu]);
 	langreader_catch_up(t->readers[cpu], ring);
-	if (langreader_answer(t->readers[cpu], false, &each_sample)) {
-		counters_wake(t->counters, cpu, each_sample);
-		t->nr_calm += !each_sample;
-	}
+	langreader_answer(t->readers[cpu], false);
 	while ((h = ring_next(ring))) {
 		if (record_decode(&r, counters_layout(t->counters), h, h->size) ||
 		    r.type != PERF_RECORD_SAMPLE)
@@ -450,10 +449,10 @@ static int judge(struct tool *t)
 			nones++;
 		}
 	}
-	printf("samples %u pending %u calm %u signals %u matched %u elsewhere %u certain %u wrong "
+	printf("samples %u pending %u signals %u matched %u elsewhere %u certain %u wrong "
 	       "%u "
 	       "wrong_line %u guessed %u guessed_right %u entering %u none %u",
-	       t->nr_samples, t->nr_pending, t->nr_calm, nr, matched, elsewhere,
+	       t->nr_samples, t->nr_pending, nr, matched, elsewhere,
 	       certain[0] + certain[1] + certain[2], certain[1], certain[2],
 	       guessed[0] + guessed[1] + guessed[2], guessed[0] + guessed[2], entering, nones);
 	for (int i = 0; i < LANG_OK; i++)

@@ -165,10 +165,10 @@ TEST(test_of_one_pmu)
 	assert_int_equal(counters_enable_event(c, 2, false), 0);
 	assert_int_equal(counters_set_rate(c, 2, 99, &e), 0);
 	assert_int_equal(counters_set_period(c, 0, 5000, &e), 0);
-	assert_int_equal(counters_wake(c, 0, true), -ENOTSUP);
+	assert_int_equal(counters_wake(c, 0, COUNTERS_WAKE_ALL), -ENOTSUP);
 	assert_int_equal(counters_set_events(c, &events[2], 1, 99, &e), 0);
-	assert_int_equal(counters_wake(c, 0, true), 0);
-	assert_int_equal(counters_wake(c, 3, true), 0);
+	assert_int_equal(counters_wake(c, 0, COUNTERS_WAKE_ALL), 0);
+	assert_int_equal(counters_wake(c, 3, COUNTERS_WAKE_ALL), 0);
 	assert_int_equal(count(f, 10, 0x3c, 3), 2);
 	counters_close(c);
 	assert_int_equal(f->nr_open, 0);

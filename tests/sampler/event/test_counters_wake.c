@@ -53,7 +53,7 @@ TEST(test_after_exec)
 	f->busy = busy;
 	c = open_fake(f, &config);
 	assert_int_equal(find_open(f, &events[0], fds), 2);
-	assert_int_equal(counters_wake(c, 0, true), -EAGAIN);
+	assert_int_equal(counters_wake(c, 0, COUNTERS_WAKE_ALL), -EAGAIN);
 	/* The exec: the kernel forgets it as well. */
 	for (int i = 0; i < 2; i++) {
 		fds[i]->enabled = true;
@@ -64,7 +64,7 @@ TEST(test_after_exec)
 	assert_int_equal(nr_open(f, &events[0], busy, true), 2);
 	expect_no_exec(f, &events[0]);
 	f->tree[f->nr_tree++] = 501;
-	assert_int_equal(counters_wake(c, 0, true), 0);
+	assert_int_equal(counters_wake(c, 0, COUNTERS_WAKE_ALL), 0);
 	assert_int_equal(nr_open(f, &events[0], 501, false), 4);
 	assert_int_equal(nr_open(f, &events[0], 501, true), 2);
 	expect_no_exec(f, &events[0]);
@@ -93,18 +93,64 @@ TEST(test_wake_after_failure)
 	f->tree[0] = 501;
 	f->tree[1] = 700;
 	f->nr_tree = 2;
-	assert_int_equal(counters_wake(c, 0, true), -EAGAIN);
-	assert_int_equal(counters_wake(c, 0, false), 0);
+	assert_int_equal(counters_wake(c, 0, COUNTERS_WAKE_ALL), -EAGAIN);
+	assert_int_equal(counters_wake(c, 0, COUNTERS_WAKE_NONE), 0);
 	counters_enable(c, true);
 	f->fail_at = f->nr_calls + 1;
 	f->fail_code = -EMFILE;
-	assert_int_equal(counters_wake(c, 0, true), -EMFILE);
-	assert_int_equal(counters_wake(c, 0, false), 0);
+	assert_int_equal(counters_wake(c, 0, COUNTERS_WAKE_ALL), -EMFILE);
+	assert_int_equal(counters_wake(c, 0, COUNTERS_WAKE_NONE), 0);
 	assert_int_equal(nr_open(f, &event, 501, true), 2);
 	assert_int_equal(nr_open(f, &event, 700, false), 0);
-	assert_int_equal(counters_wake(c, 0, true), 0);
+	assert_int_equal(counters_wake(c, 0, COUNTERS_WAKE_ALL), 0);
 	assert_int_equal(nr_open(f, &event, 700, false), 4);
 	assert_int_equal(nr_open(f, &event, 700, true), 2);
+	counters_close(c);
+	assert_int_equal(f->nr_open, 0);
+	free(f);
+}
+
+/*
+ * Events with a program at their samples need no twin, and are not opened again for them: the
+ * program wakes. Others do. The event of waits has another program.
+ */
+TEST(test_programs_wake)
+{
+	struct event events[] = { parse("cpu-clock"), parse("page-faults"),
+				  parse("context-switches") };
+	struct counters_config config = tasks_config(events, 3);
+	struct fake *f = fake_new();
+	struct fake_fd *fds[MAX_FDS];
+	struct counters *c;
+	int nr;
+
+	events[1].type = PERF_TYPE_TRACEPOINT;
+	events[2].wait = true;
+	config.nr_tids = 1;
+	config.program_fd = 1000;
+	config.wait_program_fd = 1001;
+	c = open_fake(f, &config);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(find_open(f, &events[i], fds), 2);
+		assert_int_equal(fds[0]->program, i ? (i == 1 ? 0 : 1001) : 1000);
+	}
+	/* Nothing runs, but nothing is opened for an event with a program. */
+	assert_int_equal(counters_wake(c, 0, COUNTERS_WAKE_OTHERS), -EAGAIN);
+	counters_enable(c, true);
+	assert_int_equal(counters_wake(c, 0, COUNTERS_WAKE_OTHERS), 0);
+	assert_int_equal(nr_open(f, &events[0], 501, false), 2);
+	assert_int_equal(nr_open(f, &events[1], 501, false), 4);
+	assert_int_equal(nr_open(f, &events[1], 501, true), 2);
+	assert_int_equal(nr_open(f, &events[2], 501, false), 2);
+	/* Where no copies are made all need one. */
+	assert_int_equal(counters_wake(c, 1, COUNTERS_WAKE_ALL), 0);
+	assert_int_equal(nr_open(f, &events[0], 501, false), 3);
+	assert_int_equal(counters_set_events(c, events, 1, 100, NULL), 0);
+	assert_int_equal(counters_wake(c, 1, COUNTERS_WAKE_NONE), 0);
+	nr = f->nr_open;
+	assert_int_equal(counters_wake(c, 1, COUNTERS_WAKE_OTHERS), 0);
+	assert_int_equal(nr_open(f, &events[0], 501, true), 2);
+	assert_int_equal(f->nr_open, nr);
 	counters_close(c);
 	assert_int_equal(f->nr_open, 0);
 	free(f);

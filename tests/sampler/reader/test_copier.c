@@ -9,6 +9,7 @@
 #include "tests/prelude.h"
 
 #include <linux/perf_event.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/uio.h>
@@ -36,7 +37,7 @@ static void link_frames(uint32_t nr, uint64_t last)
 {
 	for (uint32_t i = 0; i < nr; i++)
 		frames[i] = (struct frame){
-			.code = 7 * i,
+			.code = 64 * i,
 			.previous = i + 1 < nr ? (uintptr_t)&frames[i + 1] : last,
 			.words = { i, i * i },
 		};
@@ -55,6 +56,7 @@ static struct lang_plan plan_of(void)
 		.cframe_at = (uintptr_t)&thread.current,
 		.frame_size = sizeof(frames[0]),
 		.frame_previous = offsetof(struct frame, previous),
+		.frame_code = offsetof(struct frame, code),
 	};
 }
 
@@ -68,12 +70,14 @@ static bool read_own(void *ctx, uint64_t addr, void *out, size_t size)
 static struct {
 	struct copier copier;
 	struct copies copies;
-	int cpu, event;
+	int cpu, event, ring;
 	struct perf_event_mmap_page *page;
 } k;
 
-/* Load the program, for an event of this thread on its CPU. False: that is not permitted. */
-static bool begin_sampling(void)
+#define PROCESS 7U /* an incarnation */
+
+/* Load the programs, one for an event of this thread on its CPU. False: that is not permitted. */
+static bool begin_sampling(bool wait)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -86,7 +90,7 @@ static bool begin_sampling(void)
 		.disabled = 1,
 	};
 	cpu_set_t cpus;
-	int rc = copier_load(&k.copier), area;
+	int rc = copier_load(&k.copier), fds[2];
 
 	if (rc == -EPERM || rc == -ENOTSUP || rc == -ENOSYS)
 		return false;
@@ -97,14 +101,16 @@ static bool begin_sampling(void)
 	assert_int_equal(sched_setaffinity(0, sizeof(cpus), &cpus), 0);
 	k.event = (int)syscall(SYS_perf_event_open, &attr, 0, k.cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	assert_true(k.event >= 0);
-	assert_int_equal(ioctl(k.event, PERF_EVENT_IOC_SET_BPF, k.copier.program_fd), 0);
+	assert_int_equal(ioctl(k.event, PERF_EVENT_IOC_SET_BPF,
+			       wait ? k.copier.wait_program_fd : k.copier.program_fd),
+			 0);
 	k.page = mmap(NULL, 17 * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, k.event, 0);
 	assert_ptr_not_equal(k.page, MAP_FAILED);
-	area = copier_area(&k.copier, k.cpu, true);
-	assert_true(area >= 0);
-	k.copies = (struct copies){ .area = copies_map(area) };
-	assert_non_null(k.copies.area);
-	close(area);
+	assert_int_equal(copier_set_cpu(&k.copier, k.cpu, fds), 0);
+	k.copies = (struct copies){ .area = NULL };
+	assert_true(copies_map(&k.copies, fds[0], fds[1]));
+	close(fds[0]);
+	k.ring = fds[1];
 	return true;
 }
 
@@ -113,9 +119,11 @@ static void end_sampling(void)
 	close(k.event);
 	munmap(k.page, 17 * 4096);
 	munmap(k.copies.area, sizeof(*k.copies.area));
-	assert_int_equal(copier_area(&k.copier, k.cpu, false), 0);
-	close(k.copier.program_fd);
-	close(k.copier.cpus_fd);
+	munmap(k.copies.ring_read, 4096);
+	munmap((void *)(uintptr_t)k.copies.ring_written, 4096);
+	close(k.ring);
+	assert_int_equal(copier_set_cpu(&k.copier, k.cpu, NULL), 0);
+	copier_close(&k.copier);
 }
 
 struct sample {
@@ -135,7 +143,7 @@ static uint32_t expect_copies(const struct lang_plan *plan, const struct lang_mo
 	struct copies *c = &k.copies;
 	uint32_t nr = 0;
 
-	copies_plan(c, gettid(), plan);
+	copies_plan(c, gettid(), PROCESS, plan);
 	ioctl(k.event, PERF_EVENT_IOC_ENABLE, 0);
 	while (time_thread_ns() < end_ns)
 		;
@@ -172,7 +180,7 @@ TEST(test_kernel_copies)
 	struct lang_plan plan = plan_of();
 	struct lang_moment moment;
 
-	if (!begin_sampling())
+	if (!begin_sampling(false))
 		skip();
 	maker = (struct copy_maker){ .read = read_own, .frames_max = COPIED_FRAMES_MAX };
 	for (size_t i = 0; i < 2 * ARRAY_SIZE(lengths); i++) {
@@ -196,12 +204,120 @@ TEST(test_kernel_copies)
 	end_sampling();
 }
 
+/* Return how many samples of this thread woke the reader, of *@nr. The ring is empty after it. */
+static uint64_t count_wakes(uint32_t *nr)
+{
+	const uint64_t end_ns = time_thread_ns() + 8000000, before = *k.copies.ring_written;
+	struct pollfd wake = { .fd = k.ring, .events = POLLIN };
+	uint64_t wakes;
+
+	*nr = 0;
+	ioctl(k.event, PERF_EVENT_IOC_ENABLE, 0);
+	while (time_thread_ns() < end_ns)
+		;
+	ioctl(k.event, PERF_EVENT_IOC_DISABLE, 0);
+	for (uint64_t at = k.page->data_tail; at < k.page->data_head; (*nr)++)
+		at += ((const struct perf_event_header *)((uint8_t *)k.page + 4096 +
+							  (at & (16 * 4096 - 1))))
+			      ->size;
+	k.page->data_tail = k.page->data_head;
+	k.copies.at = k.copies.area->written;
+	/* Records of the ring: a head of 8 bytes, and the 8 bytes that are put in. */
+	wakes = (*k.copies.ring_written - before) / 16;
+	assert_int_equal(poll(&wake, 1, 0), wakes > 0);
+	copies_drop_wakes(&k.copies);
+	assert_int_equal(poll(&wake, 1, 0), 0);
+	return wakes;
+}
+
+/* All samples wake the reader, or none. */
+static void expect_wakes(bool all)
+{
+	uint32_t nr;
+	uint64_t wakes = count_wakes(&nr);
+
+	assert_in_range(nr, 1, 200);
+	assert_int_equal(wakes, all ? nr : 0);
+}
+
+/* Note the frames of the next copy as known, or not. */
+static void note_frames(bool known)
+{
+	struct lang_moment m = { maker.bytes, maker.size, 0 };
+
+	copies_note_codes(&k.copies, gettid(), &m, known);
+}
+
+/*
+ * The reader is woken by code that is not in the table, and by threads without a plan of a process
+ * that is to be read, or, if there are new ones, of one that is not in the table.
+ */
+TEST(test_kernel_wakes)
+{
+	struct lang_plan plan = plan_of();
+
+	if (!begin_sampling(false))
+		skip();
+	maker = (struct copy_maker){ .read = read_own, .frames_max = COPIED_FRAMES_MAX };
+	link_frames(20, 0);
+	copy_make(&maker, &plan);
+	/* No plan: nothing is known of the process. */
+	expect_wakes(false);
+	k.copies.area->any_new = 1;
+	expect_wakes(true);
+	copies_set_process(&k.copies, getpid(), false);
+	expect_wakes(false);
+	copies_set_process(&k.copies, getpid(), true);
+	expect_wakes(true);
+	copies_set_process(&k.copies, getpid() + (int)COPIES_PROCESSES, true);
+	expect_wakes(true);
+	k.copies.area->processes[(uint32_t)getpid() & (COPIES_PROCESSES - 1)] = 0;
+	k.copies.area->any_new = 0;
+	expect_wakes(false);
+	copies_plan(&k.copies, gettid(), PROCESS, &plan);
+	expect_wakes(true);
+	note_frames(true);
+	expect_wakes(false);
+	/* Of another process. */
+	copies_plan(&k.copies, gettid(), PROCESS + 1, &plan);
+	expect_wakes(true);
+	copies_plan(&k.copies, gettid(), PROCESS, &plan);
+	expect_wakes(false);
+	frames[19].code = 12345;
+	expect_wakes(true);
+	frames[19].code = 64 * 19;
+	expect_wakes(false);
+	note_frames(false);
+	expect_wakes(true);
+	end_sampling();
+}
+
+/* Samples of waits have copies, and wake no reader. */
+TEST(test_waits_do_not_wake)
+{
+	struct lang_plan plan = plan_of();
+	struct lang_moment moment;
+
+	if (!begin_sampling(true))
+		skip();
+	maker = (struct copy_maker){ .read = read_own, .frames_max = COPIED_FRAMES_MAX };
+	link_frames(3, 0);
+	k.copies.area->any_new = 1;
+	expect_wakes(false);
+	copies_set_process(&k.copies, getpid(), true);
+	expect_wakes(false);
+	moment = copy_make(&maker, &plan);
+	assert_in_range(expect_copies(&plan, &moment), 1, 1000);
+	expect_wakes(false);
+	end_sampling();
+}
+
 /* ---- without the kernel ---- */
 
 /* Put a copy of @size bytes behind its head. */
 static void put_copy(struct copier_area *a, uint64_t time_ns, uint32_t tid, uint32_t size)
 {
-	struct copy_head head = { time_ns, tid, (uint32_t)sizeof(head) + size };
+	struct copy_head head = { time_ns, tid, (uint32_t)sizeof(head) + size, 0 };
 
 	memcpy(a->bytes + (a->written & (COPIES_RING - 1)), &head, sizeof(head));
 	a->written = behind(a->written, head.size);
@@ -251,7 +367,7 @@ TEST(test_rounds)
 		assert_int_equal(find(&c, t + 2000, 5), size);
 	}
 	for (uint32_t i = 0; i < 100; i++)
-		put_copy(a, t + i, 6, COPY_MAX - 16);
+		put_copy(a, t + i, 6, COPY_MAX - sizeof(struct copy_head));
 	t += 4 * COPY_NS;
 	put_copy(a, t, 5, 80);
 	assert_int_equal(find(&c, t, 5), 80);
@@ -295,15 +411,70 @@ TEST(test_plans)
 			tids[nr++] = tid;
 	assert_in_range(copies_slot(UINT32_MAX), 0, COPIES_THREADS - 2);
 	for (uint32_t i = 0; i < 3; i++)
-		copies_plan(&c, tids[i], &plan);
-	copies_plan(&c, tids[0], NULL);
+		copies_plan(&c, tids[i], PROCESS, &plan);
+	copies_plan(&c, tids[0], PROCESS, NULL);
 	assert_int_equal(a->threads[copies_slot(100)].tid, tids[2]);
 	assert_int_equal(a->threads[copies_slot(100) + 1].tid, tids[1]);
 	plan.state = 8;
-	copies_plan(&c, tids[1], &plan);
+	copies_plan(&c, tids[1], PROCESS, &plan);
 	assert_int_equal(a->threads[copies_slot(100) + 1].plan.state, 8);
-	copies_plan(&c, tids[2], NULL);
+	copies_plan(&c, tids[2], PROCESS, NULL);
 	assert_int_equal(a->threads[copies_slot(100)].tid, 0);
+	free(a);
+}
+
+/*
+ * The words of all frames of a copy, for its process, and no others; two of one place are kept, a
+ * third one takes the place of the older. A piece that ends behind the copy, or is too short for a
+ * frame, ends it.
+ */
+TEST(test_codes)
+{
+	struct copier_area *a = calloc(1, sizeof(*a));
+	struct copies c = { .area = a };
+	struct lang_plan plan = plan_of();
+	struct lang_moment m;
+	uint64_t same[3], key = copies_key(PROCESS, 64);
+	uint32_t nr = 0, known = 0;
+
+	maker = (struct copy_maker){ .read = read_own, .frames_max = COPIED_FRAMES_MAX };
+	link_frames(20, 0);
+	m = copy_make(&maker, &plan);
+	copies_note_codes(&c, 100, &m, true);
+	for (uint32_t i = 0; i < COPIES_CODES; i++)
+		known += a->codes[i] != 0;
+	/* The thread has no plan. */
+	assert_int_equal(known, 0);
+	copies_plan(&c, 100, PROCESS, &plan);
+	for (uint32_t cut = 0; cut <= m.size; cut += 4) {
+		struct lang_moment part = { m.bytes, cut, 0 };
+
+		copies_note_codes(&c, 100, &part, true);
+	}
+	copies_note_codes(&c, 100, &m, true);
+	for (uint32_t i = 0; i < COPIES_CODES; i++)
+		known += a->codes[i] != 0;
+	assert_int_equal(known, 20);
+	for (uint64_t i = 0; i < 20; i++) {
+		const uint64_t *pair = &a->codes[copies_code_slot(copies_key(PROCESS, 64 * i))];
+
+		assert_true(pair[0] == copies_key(PROCESS, 64 * i) ||
+			    pair[1] == copies_key(PROCESS, 64 * i));
+	}
+	copies_note_codes(&c, 100, &m, false);
+	for (uint32_t i = 0; i < COPIES_CODES; i++)
+		assert_int_equal(a->codes[i], 0);
+	for (uint64_t i = 16; nr < 3; i += 16)
+		if (copies_code_slot(i) == copies_code_slot(key))
+			same[nr++] = i;
+	for (uint32_t i = 0; i < 3; i++)
+		set_code(a, same[i], true);
+	set_code(a, same[1], true);
+	assert_int_equal(a->codes[copies_code_slot(key)], same[2]);
+	assert_int_equal(a->codes[copies_code_slot(key) + 1], same[1]);
+	set_code(a, same[0], false);
+	set_code(a, same[2], false);
+	assert_int_equal(a->codes[copies_code_slot(key)], 0);
 	free(a);
 }
 

@@ -249,6 +249,81 @@ TEST(test_far, .setup_func = set_up, .teardown_func = tear_down)
 	assert_int_equal(nr_far(5, 6), 1);
 }
 
+/*
+ * Beyond its copy the stack of a thread is read until many samples in a row end within it; the
+ * copier learns of each change.
+ */
+TEST(test_far_ends, .setup_func = set_up, .teardown_func = tear_down)
+{
+	static struct langreader_shared shared;
+	struct langreader r = { .share = share, .known = known, .shared = &shared };
+	const uint64_t sp = 0x7ffc00000000;
+
+	assert_false(langreader_reads_far(&r, 5, 6, 70, LANGREADER_FAR_UNUSED));
+	assert_true(langreader_reads_far(&r, 5, 6, 70, sp));
+	assert_int_equal(share->nr_changes, 1);
+	for (uint32_t i = 1; i < FAR_UNUSED_MAX; i++)
+		assert_true(langreader_reads_far(&r, 5, 6, 70, LANGREADER_FAR_UNUSED));
+	assert_true(langreader_reads_far(&r, 5, 6, 70, LANGREADER_FAR_USED));
+	for (uint32_t i = 1; i < FAR_UNUSED_MAX; i++)
+		assert_true(langreader_reads_far(&r, 5, 6, 70, LANGREADER_FAR_UNUSED));
+	assert_int_equal(nr_far(5, 6), 1);
+	assert_int_equal(share->nr_changes, 1);
+	langreader_reads_far(&r, 5, 6, 70, LANGREADER_FAR_UNUSED);
+	assert_int_equal(nr_far(5, 6), 0);
+	assert_int_equal(share->nr_changes, 2);
+	assert_false(langreader_reads_far(&r, 5, 6, 70, 0));
+	/* The same address again. */
+	assert_true(langreader_reads_far(&r, 5, 6, 70, sp));
+	assert_int_equal(nr_far(5, 6), 1);
+	assert_int_equal(share->nr_changes, 3);
+}
+
+/*
+ * The copier's table has the processes that are to be read, and the ones with a thread that is read
+ * beyond its copy, after each change; two in one place are both woken for.
+ */
+TEST(test_copier_facts, .setup_func = set_up, .teardown_func = tear_down)
+{
+	static struct langreader_shared shared;
+	struct langreader r = { .share = share, .known = known, .shared = &shared };
+	struct copier_area *area = xcalloc(1, sizeof(*area));
+	struct copies c = { .area = area };
+	struct lang_process p = made(1);
+	const uint32_t *at = area->processes;
+
+	copies_read_facts(&c, share);
+	assert_int_equal(at[10], 0);
+	share_set_process(&r.known, 10, 70, &p);
+	share_set_process(&r.known, 11, 71, NULL);
+	share_set_process(&r.known, 12, 72, &p);
+	share_set_process(&r.known, 12 + (int)COPIES_PROCESSES, 73, &p);
+	langreader_reads_far(&r, 5, 6, 70, 0x7ffc00000000);
+	assert_int_equal(at[10], 0);
+	copies_read_facts(&c, share);
+	assert_int_equal(at[10], 10 << 1 | 1);
+	assert_int_equal(at[11], 0);
+	assert_int_equal(at[12], COPIES_READ_ALL);
+	assert_int_equal(at[5], 5 << 1 | 1);
+	/* A process that is found not to be read does not hide one that is. */
+	copies_set_process(&c, 11, false);
+	copies_set_process(&c, 10 + (int)COPIES_PROCESSES, false);
+	copies_set_process(&c, 12, false);
+	assert_int_equal(at[11], 11 << 1);
+	assert_int_equal(at[10], 10 << 1 | 1);
+	assert_int_equal(at[12], COPIES_READ_ALL);
+	/* They end: so does the table's entry, at the next change. */
+	share_set_process(&r.known, 10, 80, NULL);
+	share_set_process(&r.known, 12, 82, NULL);
+	share->any_new = true;
+	copies_read_facts(&c, share);
+	assert_int_equal(at[10], 0);
+	assert_int_equal(at[11], 0);
+	assert_int_equal(at[12], (12 + COPIES_PROCESSES) << 1 | 1);
+	assert_int_equal(area->any_new, 1);
+	free(area);
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);
