@@ -497,10 +497,14 @@ static bool align(struct interleave *m, const struct lang_process *p, bool *begi
 	return true;
 }
 
-/* Return whether the chain is that of the thread: PHP and Perl have one for their process. */
+/*
+ * Return whether the chain is that of the thread: PHP without a table of threads, and Perl, have
+ * one for their process.
+ */
 static bool is_of_thread(const struct interleave *m, const struct lang_process *p)
 {
-	return (p->kind != LANG_PHP && p->kind != LANG_PERL) || m->slot->tid == m->slot->pid;
+	return (p->kind != LANG_PHP && p->kind != LANG_PERL) || m->slot->tid == m->slot->pid ||
+	       (p->kind == LANG_PHP && p->code_type);
 }
 
 /*

@@ -110,6 +110,29 @@ static inline bool lang_memory_is_pointer(uint64_t addr)
 }
 
 /*
+ * Return the id of the thread with this pthread_self(), by struct pthread, which begins with a
+ * pointer to itself: at 16 in glibc, at 0 in musl, for x86-64. -1: it is none.
+ */
+static inline pid_t lang_tid_of_pthread(struct lang_reader *r, uint64_t self)
+{
+	static const struct {
+		uint16_t self, tid;
+	} pthreads[] = { { 16, 0x2d0 }, { 0, 0x30 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(pthreads); i++) {
+		const uint8_t *bytes;
+
+		lang_memory_begin(&r->memory);
+		bytes = lang_memory_is_pointer(self)
+				? lang_memory_read(&r->memory, self, pthreads[i].tid + 4U)
+				: NULL;
+		if (bytes && bytes_u64(bytes + pthreads[i].self) == self)
+			return (pid_t)bytes_u32(bytes + pthreads[i].tid);
+	}
+	return -1;
+}
+
+/*
  * CPython's layout of frames, threads and code: byte offsets for each minor
  * version, x86-64 and other 64-bit CPUs with the same alignment.
  *
@@ -234,7 +257,7 @@ struct ruby_version {
 struct php_version {
 	const char *api; /* which extensions are checked against, in the file */
 	uint32_t version;
-	bool compared;
+	uint8_t compared; /* PHP_NTS, PHP_ZTS: builds that were compared with the truth */
 	struct php_layout layout;
 };
 

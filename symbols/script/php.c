@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * PHP without threads (NTS): execute_data of the thread, along its callers.
+ * PHP: execute_data of the thread, along its callers.
  *
- * Runs on: a reader. execute_ex() runs frames up to the first one that
+ * Runs on: a reader. With threads (ZTS) each thread has its globals, by an entry in a table of
+ * TSRM; without (NTS) the process has one. execute_ex() runs frames up to the first one that
  * was entered from C (CALL_TOP). Functions in C have frames, but no file and no
  * lines. Offsets are from the headers, for 64-bit CPUs.
  */
@@ -11,6 +12,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,6 +55,17 @@
 #define STRING_HEAD	24
 #define STRING_HASH	8
 #define STRING_SIZE	16
+
+/*
+ * An entry for a thread: its pthread_self(), and the next one in its slot of the table; bounds of
+ * the slots, of entries that are gone through, and of the globals behind the beginning of an entry.
+ */
+#define ENTRY_THREAD   16
+#define ENTRY_NEXT     24
+#define ENTRY_SIZE     32
+#define SLOTS_MAX      4096U
+#define TS_ENTRIES_MAX 1024U
+#define GLOBALS_MAX    (32U << 10)
 
 static bool php_add_frame(struct lang_work *k, const struct lang_sample *s, uint64_t addr,
 			  const uint8_t *f)
@@ -148,7 +161,9 @@ static enum lang_status php_chain(struct lang_reader *r, const struct lang_proce
 {
 	struct lang_memory *m = &r->memory;
 	struct lang_work *k = &r->work;
-	int current = lang_memory_want(m, p->runtime + p->php.current, 8);
+	const uint64_t globals = t->state + p->php.current;
+	int current = lang_memory_want(m, globals, 8);
+	int self = t->id ? lang_memory_want(m, t->state + ENTRY_THREAD, 8) : -1;
 	uint64_t addr, caller;
 	const uint8_t *f;
 	bool cut = false;
@@ -158,14 +173,17 @@ static enum lang_status php_chain(struct lang_reader *r, const struct lang_proce
 	k->settled = true;
 	if (!lang_memory_fetch(m) || !(f = lang_memory_piece(m, current)))
 		return LANG_NO_THREAD;
-	k->again[0] = (struct lang_ahead){ p->runtime + p->php.current, 8 };
+	if (t->id &&
+	    (!lang_memory_piece(m, self) || bytes_u64(lang_memory_piece(m, self)) != t->id))
+		return LANG_NO_THREAD;
+	k->again[0] = (struct lang_ahead){ globals, 8 };
 	k->first_read[0] = f;
 	addr = bytes_u64(f);
 	for (uint32_t passed = 0; addr && passed < PASSED_MAX; passed++) {
 		if (cut && m->calls >= LANG_OUTER_CALLS_MAX)
 			break;
 		if (k->nr == LANG_FRAMES_MAX) {
-			caller = cut ? 0 : outer_caller(r, t, p->runtime + p->php.stack, addr);
+			caller = cut ? 0 : outer_caller(r, t, t->state + p->php.stack, addr);
 			cut = true;
 			lang_leave_out(k, caller ? 0 : LANG_OUTER_LEAST);
 			addr = caller ? caller : addr;
@@ -181,6 +199,58 @@ static enum lang_status php_chain(struct lang_reader *r, const struct lang_proce
 	}
 	end_chain(k, !addr, cut);
 	return k->nr ? LANG_OK : k->deep ? LANG_NO_ROOM : LANG_NO_FRAMES;
+}
+
+/*
+ * Keep the entries of a slot that belong to threads. True: that of the sample is among them.
+ * @nr: entries that were looked at.
+ */
+static bool look_at_slot(struct lang_reader *r, const struct lang_sample *s, uint64_t entry,
+			 uint32_t *nr)
+{
+	while (lang_memory_is_pointer(entry) && (*nr)++ < TS_ENTRIES_MAX) {
+		const uint8_t *bytes;
+		uint64_t at = entry, self;
+		pid_t tid;
+
+		lang_memory_begin(&r->memory);
+		bytes = lang_memory_read(&r->memory, entry, ENTRY_SIZE);
+		if (!bytes)
+			return false;
+		self = bytes_u64(bytes + ENTRY_THREAD);
+		entry = bytes_u64(bytes + ENTRY_NEXT);
+		tid = lang_tid_of_pthread(r, self);
+		if (tid > 0)
+			lang_chain_keep_thread(r, s->process, tid, at, self);
+		if (tid == s->tid)
+			return true;
+	}
+	return false;
+}
+
+/* Find the entry of the thread in the table; without threads the process has one state. */
+static void php_find_thread(struct lang_reader *r, const struct lang_process *p,
+			    const struct lang_sample *s)
+{
+	uint32_t slots, nr = 0;
+	const uint8_t *bytes;
+	uint64_t table;
+
+	if (!p->code_type) {
+		lang_chain_keep_thread(r, s->process, s->tid, p->runtime, 0);
+		return;
+	}
+	lang_memory_begin(&r->memory);
+	bytes = lang_memory_read(&r->memory, p->runtime, 4);
+	slots = bytes ? MIN(bytes_u32(bytes), SLOTS_MAX) : 0;
+	bytes = lang_memory_read(&r->memory, p->code_type, 8);
+	table = bytes ? bytes_u64(bytes) : 0;
+	for (uint32_t i = 0; i < slots && nr < TS_ENTRIES_MAX; i++) {
+		lang_memory_begin(&r->memory);
+		bytes = lang_memory_read(&r->memory, table + 8ULL * i, 8);
+		if (!bytes || look_at_slot(r, s, bytes_u64(bytes), &nr))
+			return;
+	}
 }
 
 static void want_string(struct lang_memory *m, struct lang_text *t, uint64_t addr)
@@ -349,6 +419,10 @@ static enum lang_status php_functions(struct lang_reader *r, const struct lang_p
 
 #define RODATA_MAX (32U << 20)
 
+/* Builds in which a version was compared with the frames of the interpreter. */
+#define PHP_NTS 1U
+#define PHP_ZTS 2U
+
 static const struct php_version phps[] = {
 #define PHP_FIELD(name, member)
 #define PHP_LAYOUT(api, major, minor, compared, ...)                                               \
@@ -364,6 +438,19 @@ static const struct php_version *php_version(size_t i)
 	return i < ARRAY_SIZE(phps) ? &phps[i] : NULL;
 }
 
+/* Bytes of "API420220829,NTS" up to what differs with threads: "API420220829,TS". */
+#define API_DATE 13U
+
+/* Return whether the bytes have the API of a row, with threads or without. */
+static bool has_api(const char *bytes, size_t size, const char *row, bool threads)
+{
+	char api[32];
+
+	assert(strlen(row) < sizeof(api) && row[API_DATE] == 'N');
+	snprintf(api, sizeof(api), "%.*s%s", (int)API_DATE, row, row + API_DATE + threads);
+	return memmem(bytes, size, api, strlen(api) + 1);
+}
+
 /* Find the versions in @size bytes of constants, which end with a NUL. */
 static void find_versions(struct detect_file *out, const char *bytes, size_t size)
 {
@@ -375,11 +462,57 @@ static void find_versions(struct detect_file *out, const char *bytes, size_t siz
 		out->version = (uint32_t)(said[18] - '0') << 24 |
 			       (uint32_t)(strtoul(said + 20, NULL, 10) & 255) << 16;
 	for (size_t i = 0; (row = php_version(i)); i++) {
-		if (!memmem(bytes, size, row->api, strlen(row->api) + 1))
+		if (!has_api(bytes, size, row->api, out->version_at))
 			continue;
 		out->version = row->version;
 		out->php = (uint32_t)i + 1;
 	}
+}
+
+/*
+ * With threads PHP has a variable for the offset of the globals in an entry, and ts_free_thread(),
+ * which takes an entry from the table: by the rest of a division by the size of the table.
+ */
+static void php_on_symbol(struct detect_search *search, const Elf64_Sym *s, const char *name)
+{
+	if (!strcmp(name, "executor_globals_offset"))
+		search->out->version_at = s->st_value;
+	else if (!strcmp(name, "ts_free_thread"))
+		search->entry = s->st_value;
+}
+
+#define TS_CODE_SIZE 192U /* bytes of ts_free_thread() that are looked through */
+#define TS_CODE_INSN 7U	  /* of an instruction with an address, which is relative to its end */
+
+/* Return the address of the first REX.W @opcode in code at @vaddr, from @*at on; 0: none. */
+static uint64_t next_address(const uint8_t code[static TS_CODE_SIZE], uint64_t vaddr,
+			     uint8_t opcode, uint32_t *at)
+{
+	for (; *at + TS_CODE_INSN <= TS_CODE_SIZE; ++*at) {
+		const uint8_t *c = code + *at;
+
+		if ((c[0] & 0xfb) != 0x48 || c[1] != opcode || (c[2] & 0xc7) != 0x05)
+			continue;
+		*at += TS_CODE_INSN;
+		return vaddr + *at + (uint64_t)(int32_t)bytes_u32(c + 3);
+	}
+	return 0;
+}
+
+/* Find the table of threads and its size: "movslq size(%rip), reg", then "mov table(%rip), reg". */
+static void find_table(struct detect_search *search, const struct elffile *f)
+{
+	struct detect_file *out = search->out;
+	uint8_t code[TS_CODE_SIZE];
+	uint32_t at = 0;
+	uint64_t size;
+
+	if (f->machine != EM_X86_64 || !search->entry ||
+	    !elffile_read_at(f, search->entry, code, sizeof(code)))
+		return;
+	size = next_address(code, search->entry, 0x63, &at);
+	out->code_type = size ? next_address(code, search->entry, 0x8b, &at) : 0;
+	out->version_at = out->code_type ? size : out->version_at;
 }
 
 /* Find the version of PHP, and the one that extensions are checked against: "API420220829,NTS". */
@@ -389,6 +522,10 @@ static int php_on_file(struct detect_search *search, const struct elffile *f)
 	Elf64_Shdr s;
 	void *bytes;
 
+	if (!out->runtime && out->version_at) {
+		out->runtime = out->version_at;
+		find_table(search, f);
+	}
 	if (!out->runtime || !out->nr_eval)
 		return -ENOENT;
 	for (uint32_t i = 0; elffile_constants(f, i, &s); i++) {
@@ -512,6 +649,71 @@ static bool php_seek_func(pid_t pid, struct php_layout *l, uint64_t globals)
 	return true;
 }
 
+/* Return whether the layout has the stack of frames: its last page has its end. */
+static bool has_stack(pid_t pid, const struct php_layout *l, uint64_t globals)
+{
+	uint64_t words[3]; /* end, page, size of pages */
+
+	return lang_memory_copy(pid, globals + l->stack - 8, words, sizeof(words)) &&
+	       words[2] >= 4096 && words[0] > words[1] && !((words[0] - words[1]) % words[2]) &&
+	       lang_memory_word(pid, words[1] + 8) == words[0];
+}
+
+/*
+ * Find the globals of a thread of the table that prove the layout, @offset behind its entry; 0:
+ * none do. The members of a later version are sought there.
+ */
+static uint64_t find_globals(pid_t pid, struct lang_process *p, uint64_t offset, bool later)
+{
+	uint32_t slots = 0, nr = 0;
+	uint64_t table = lang_memory_word(pid, p->code_type);
+
+	if (!lang_memory_copy(pid, p->runtime, &slots, sizeof(slots)))
+		return 0;
+	for (uint32_t i = 0; i < MIN(slots, SLOTS_MAX); i++) {
+		uint64_t entry = lang_memory_word(pid, table + 8ULL * i);
+
+		for (; entry && nr++ < TS_ENTRIES_MAX;
+		     entry = lang_memory_word(pid, entry + ENTRY_NEXT)) {
+			if (lang_memory_word(pid, entry + ENTRY_THREAD) % slots != i)
+				return 0;
+			if (later ? php_seek_stack(pid, &p->php, entry + offset)
+				  : has_stack(pid, &p->php, entry + offset))
+				return entry + offset;
+		}
+	}
+	return 0;
+}
+
+/* The rest of php_detect() with threads: offsets are from the entry of a thread. */
+static bool detect_threads(struct lang_process *p, const struct detect_file *d, pid_t pid,
+			   bool later)
+{
+	uint64_t offset, globals;
+	bool again = false;
+
+	if (!d->code_type) {
+		p->reason = "not supported with threads: the table of these is not found";
+		return false;
+	}
+	if (!lang_memory_copy(pid, p->runtime, &offset, sizeof(offset))) {
+		lang_memory_refused(p);
+		return false;
+	}
+	p->runtime = d->version_at + d->bias;
+	p->code_type = d->code_type + d->bias;
+	globals = offset < GLOBALS_MAX ? find_globals(pid, p, offset, later) : 0;
+	if (!globals) {
+		p->reason = "no thread runs a script, or its structures differ";
+		return true;
+	}
+	if (later)
+		again = !php_seek_func(pid, &p->php, globals);
+	p->php.current = (uint16_t)(p->php.current + offset);
+	p->php.stack = (uint16_t)(p->php.stack + offset);
+	return again;
+}
+
 /*
  * PHP's layout is that of its version. A later one is as the newest known one, but for members that
  * are sought in the process. True: no script runs yet to find them.
@@ -523,12 +725,15 @@ static bool php_detect(struct lang_process *p, const struct detect_file *d, pid_
 	bool later = !row && d->version > newest->version;
 
 	row = later ? newest : row;
+	p->code_type = 0;
 	if (!row) {
 		p->reason = "not supported (" PHP_READ " are)";
 		return false;
 	}
 	p->php = row->layout;
-	p->untried |= later || !row->compared;
+	p->untried |= later || !(row->compared & (d->version_at ? PHP_ZTS : PHP_NTS));
+	if (d->version_at)
+		return detect_threads(p, d, pid, later);
 	if (!later)
 		return false;
 	if (!php_seek_stack(pid, &p->php, p->runtime)) {
@@ -548,8 +753,10 @@ const struct language language_php = {
 	.shown = "execute_ex",
 	.runtime = "executor_globals",
 	.eval = "execute_ex",
+	.on_symbol = php_on_symbol,
 	.on_file = php_on_file,
 	.detect = php_detect,
 	.stack = php_chain,
 	.functions = php_functions,
+	.find_thread = php_find_thread,
 };

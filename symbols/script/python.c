@@ -408,11 +408,6 @@ static enum lang_status pychain_read(struct lang_reader *r, const struct lang_pr
 /* Frames of a state that are gone through for the one that is on the C stack. */
 #define INNER_MAX 64
 
-/* In struct pthread, which begins with a pointer to itself: at 16 in glibc, at 0 in musl. */
-static const struct {
-	uint16_t self, tid;
-} pthreads[] = { { 16, 0x2d0 }, { 0, 0x30 } };
-
 /* Each state takes a call: more than the bound of one sample. */
 static const uint8_t *read_state(struct lang_reader *r, uint64_t addr, uint32_t size)
 {
@@ -425,17 +420,6 @@ static uint64_t read_word(struct lang_reader *r, uint64_t addr)
 	const uint8_t *bytes = read_state(r, addr, 8);
 
 	return bytes ? bytes_u64(bytes) : 0;
-}
-
-static pid_t tid_of_pthread(struct lang_reader *r, uint64_t self)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(pthreads); i++) {
-		const uint8_t *bytes = read_state(r, self, pthreads[i].tid + 4U);
-
-		if (bytes && bytes_u64(bytes + pthreads[i].self) == self)
-			return (pid_t)bytes_u32(bytes + pthreads[i].tid);
-	}
-	return -1;
 }
 
 /*
@@ -468,8 +452,9 @@ static uint64_t look_at(struct lang_reader *r, const struct lang_process *p,
 	*current = bytes_u64(ts + l->ts_current);
 	self = bytes_u64(ts + l->ts_thread_id);
 	*id = l->ts_native_id ? bytes_u64(ts + l->ts_native_id) : self;
-	*tid = l->ts_native_id ? (pid_t)*id : tid_of_pthread(r, self);
-	if (l->ts_native_id && *tid != s->tid && s->is_main && tid_of_pthread(r, self) == s->tid)
+	*tid = l->ts_native_id ? (pid_t)*id : lang_tid_of_pthread(r, self);
+	if (l->ts_native_id && *tid != s->tid && s->is_main &&
+	    lang_tid_of_pthread(r, self) == s->tid)
 		*tid = s->tid;
 	if (*tid > 0 && *tid != s->tid && !many)
 		lang_chain_keep_thread(r, s->process, *tid, addr, *id);

@@ -399,7 +399,7 @@ char lang_letter(enum lang_kind kind);
 /* Bytes of the name of an interpreter's file, with its NUL; a longer one is cut. */
 #define LANG_FILE_MAX 64U
 
-/* The offsets that differ by version of PHP, without threads. */
+/* The offsets that differ by version of PHP. */
 struct php_layout {
 #define PHP_FIELD(name, member) uint16_t name;
 #define PHP_LAYOUT(...)
@@ -478,9 +478,11 @@ struct lang_process {
 	struct lang_range main[LANG_MAIN_MAX];
 	uint32_t nr_main; /* 0: unknown */
 	bool program;	  /* the process executes the program of the interpreter */
-	/* address of _PyRuntime; executor_globals of PHP; ruby_current_vm_ptr; Go: cgocallback() */
+	/* address of _PyRuntime; executor_globals of PHP, with threads the size of the table of
+	   these; ruby_current_vm_ptr; Go: cgocallback() */
 	uint64_t runtime;
-	uint64_t code_type; /* address of PyCode_Type; Go: goexit(); Ruby: an address in the loop;
+	uint64_t code_type; /* address of PyCode_Type; PHP: of a pointer to the table of threads, 0:
+			       none; Go: goexit(); Ruby: an address in the loop;
 			       V8: of a pointer to the manager of WebAssembly's code, 0: unknown */
 	struct py_layout py;
 	struct v8_layout v8;

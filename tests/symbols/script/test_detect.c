@@ -365,6 +365,93 @@ TEST(test_php)
 	}
 }
 
+/* With threads the table of these is known by the code of ts_free_thread(). */
+TEST(test_php_threads_file)
+{
+	static const struct made_symbol symbols[] = {
+		{ "executor_globals_offset", BASE + 448, 8 },
+		{ "ts_free_thread", BASE + 64, 64 },
+		{ "execute_ex", BASE + 320, 64 },
+	};
+	/* mov mutex, %rdi; call; movslq size, %rcx; mov, xor, div; mov table, %rax; the last one
+	 * with the table in front of the size. */
+	static const uint8_t codes[][40] = {
+		{ 0x48, 0x8b, 0x3d, 0xf9, 0,	0,    0,    0xe8, 0,	0,    0,    0,
+		  0x48, 0x63, 0x0d, 0x1d, 1,	0,    0,    0x48, 0x89, 0xe8, 0x31, 0xd2,
+		  0x48, 0xf7, 0xf1, 0x48, 0x8b, 0x05, 0x1e, 1,	  0,	0 },
+		{ 0x48, 0x8b, 0x05, 0xf9, 0, 0, 0, 0x48, 0x63, 0x0d, 0x2a, 1, 0, 0, 0xc3 },
+	};
+	static const char api[] = "API420220829,TS";
+	struct detect_file file;
+
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
+		struct lang_process p;
+
+		memset(made_code, 0x90, sizeof(made_code));
+		memcpy(made_code + 64, codes[i], sizeof(codes[i]));
+		memcpy(made_code + 464, api, sizeof(api));
+		assert_int_equal(read_made(LANG_PHP, "php", symbols, 3, &file), 0);
+		assert_int_equal(file.version, 0x08020000);
+		assert_int_equal(file.runtime, BASE + 448);
+		assert_int_equal(file.code_type, i ? 0 : BASE + 64 + 34 + 0x11e);
+		assert_int_equal(file.version_at, i ? BASE + 448 : BASE + 64 + 19 + 0x11d);
+		if (!i)
+			continue;
+		*said = (struct said){ .file = file, .size = sizeof(file) };
+		assert_int_equal(detect_as("php", &p), 0);
+		assert_non_null(strstr(p.reason, "with threads"));
+	}
+	memset(made_code, 0, sizeof(made_code));
+}
+
+/* The layout is proven on the globals of a thread that has a stack of frames. */
+TEST(test_php_threads)
+{
+	static struct {
+		uint64_t entry[16];
+		struct made_php php;
+	} threads[2];
+	static uint64_t offset = sizeof(threads[0].entry), table[3], *pointer = table;
+	static uint32_t slots = 3;
+	struct lang_process p;
+
+	*said = (struct said){ .size = sizeof(said->file) };
+	said->file.machine = EM_X86_64;
+	said->file.runtime = (uintptr_t)&offset;
+	said->file.code_type = (uintptr_t)&pointer;
+	said->file.version_at = (uintptr_t)&slots;
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct php_layout *l = &php_version(i == 2 ? 5 : i ? 3 : 1)->layout;
+
+		said->file.php = i == 2 ? 0 : i ? 4 : 2;
+		said->file.version = 0x08070000;
+		memset(threads, 0, sizeof(threads));
+		threads[0].entry[ENTRY_THREAD / 8] = 3000 + 2;
+		threads[0].entry[ENTRY_NEXT / 8] = (uintptr_t)threads[1].entry;
+		threads[1].entry[ENTRY_THREAD / 8] = 6000 + 2;
+		table[2] = (uintptr_t)threads[0].entry;
+		assert_int_equal(detect_as("php", &p), -EAGAIN);
+		make_php(&threads[1].php, l);
+		assert_int_equal(detect_as("php", &p), 0);
+		assert_null(p.reason);
+		/* Compared with the truth were threads of 8.2. */
+		assert_int_equal(p.untried, i > 0);
+		assert_int_equal(p.php.current, l->current + offset);
+		assert_int_equal(p.php.stack, l->stack + offset);
+		assert_int_equal(p.runtime, (uintptr_t)&slots);
+		assert_int_equal(p.code_type, (uintptr_t)&pointer);
+		/* An entry in the slot of another; a page with another end. */
+		threads[1].entry[ENTRY_THREAD / 8]++;
+		assert_int_equal(detect_as("php", &p), -EAGAIN);
+		threads[1].entry[ENTRY_THREAD / 8]--;
+		threads[1].php.page[1] += 8;
+		assert_int_equal(detect_as("php", &p), -EAGAIN);
+	}
+	said->file.runtime = 0;
+	assert_int_equal(detect_as("php", &p), 0);
+	assert_non_null(p.reason);
+}
+
 /* A later PHP that runs a function, with members where no version so far has them. */
 TEST(test_php_unseen)
 {

@@ -165,6 +165,52 @@ TEST(test_php, setup, teardown)
 	assert_in_range(f->m.nr_calls, 1, 5);
 }
 
+/* With threads each one has its globals behind its entry in a slot of a table. */
+TEST(test_php_threads, setup, teardown)
+{
+	struct fixture *f = *state;
+	const uint64_t offset = 64;
+	uint64_t table, size, entry[2], self[2];
+
+	php_begin(f);
+	table = pymake_take(&f->m, 8 + 2 * 8);
+	size = pymake_take(&f->m, 4);
+	for (uint32_t i = 0; i < 2; i++) {
+		entry[i] = pymake_take(&f->m, 1024);
+		self[i] = pymake_take(&f->m, 0x2e0);
+		pymake_u64(&f->m, self[i] + 16, self[i]);
+		pymake_u32(&f->m, self[i] + 0x2d0, TID + i);
+		pymake_u64(&f->m, entry[i] + ENTRY_THREAD, self[i]);
+		f->m.process.runtime = entry[i] + offset;
+		php_call(f, php_function(f, NULL, i ? "other" : "mine", "/srv/a.php", 3), 4, true);
+	}
+	/* The entry of this thread is the second one of the second slot. */
+	pymake_u64(&f->m, entry[1] + ENTRY_NEXT, entry[0]);
+	pymake_u64(&f->m, table, table + 8);
+	pymake_u64(&f->m, table + 16, entry[1]);
+	pymake_u32(&f->m, size, 2);
+	f->m.process.runtime = size;
+	f->m.process.code_type = table;
+	f->m.process.php.current += offset;
+	f->m.process.php.stack += offset;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(chain(f), LANG_OK);
+		expect_frame(f, 0, "mine", "/srv/a.php", 4, true);
+	}
+	f->sample.tid = TID + 1;
+	assert_int_equal(chain(f), LANG_OK);
+	expect_frame(f, 0, "other", "/srv/a.php", 4, true);
+	/* It has ended, and another thread has its entry. */
+	pymake_u64(&f->m, entry[1] + ENTRY_THREAD, self[0]);
+	assert_int_equal(chain(f), LANG_NO_THREAD);
+	f->sample.tid = TID + 2;
+	f->sample.time_ns += LANG_SEARCH_MAX_NS;
+	pymake_u64(&f->m, entry[0] + ENTRY_NEXT, entry[1]); /* without an end */
+	pymake_u32(&f->m, self[0] + 0x2d0, TID + 5);
+	assert_int_equal(chain(f), LANG_NO_THREAD);
+	assert_in_range(f->m.nr_calls, 1, 4 * TS_ENTRIES_MAX);
+}
+
 /* In the loop the statement is in a register; one of another function is none. */
 TEST(test_php_statement, setup, teardown)
 {
