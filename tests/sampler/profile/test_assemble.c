@@ -882,7 +882,7 @@ enum { LINE_OF_SPOT = __LINE__ + 4, LINE_OF_CALL = __LINE__ + 9 };
 
 static inline __attribute__((always_inline)) int inlined_one(int x)
 {
-	__asm__ volatile(".globl test_assemble_spot\ntest_assemble_spot: nop" : "+r"(x));
+	__asm__ volatile("nop\n.globl test_assemble_spot\ntest_assemble_spot: nop" : "+r"(x));
 	return x + 1;
 }
 __attribute__((noinline, noclone)) static int caller_of_inlined(int x)
