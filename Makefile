@@ -145,7 +145,7 @@ $(foreach r,$(ROOMS),$(eval $(call room_tests,$(r))))
 ifeq ($(SAN),)
 PLAIN   := $(filter-out $(B)/tests/unwind/% $(B)/tests/symbols/dwarf/%,$(TESTS))
 LINED   := $(patsubst %.c,$(B)/%,$(shell grep -lE '/proc/self/exe|__LINE__|[Dd]warf|DWARF|inlined' $(PLAIN:$(B)/%=%.c)))
-COMPUTE := $(filter %/test_assemble %/test_object %/test_order %/test_slices %/test_v8,$(PLAIN))
+COMPUTE := $(filter %/test_assemble %/test_order %/test_slices %/test_v8,$(PLAIN))
 BARE    := $(if $(filter 1,$(DEBUG)),,$(filter-out $(LINED),$(PLAIN)))
 $(PLAIN:%=%.o): ALL_CFLAGS += $(if $(filter $(@:.o=),$(COMPUTE)),-O1,-O0) -U_FORTIFY_SOURCE $(if $(filter $(@:.o=),$(BARE)),-g0)
 $(BARE): ALL_LDFLAGS += -Wl,-S
