@@ -50,15 +50,20 @@
 #define TYPE_USER	2
 #define TYPE_EVAL	4
 #define CLASS_NAME	8
-#define OP_LINE		24
-#define OP_SIZE		32
-#define STRING_HEAD	24
-#define STRING_HASH	8
-#define STRING_SIZE	16
+/* Of a thread among others, by the register of the loop: which proof its innermost function needs.
+ */
+enum { PROOF_NONE, PROOF_STATEMENT, PROOF_IN_C };
+
+#define OP_LINE	    24
+#define OP_SIZE	    32
+#define STRING_HEAD 24
+#define STRING_HASH 8
+#define STRING_SIZE 16
 
 /*
  * An entry for a thread: its pthread_self(), and the next one in its slot of the table; bounds of
- * the slots, of entries that are gone through, and of the globals behind the beginning of an entry.
+ * the slots, of entries that are gone through, of the globals behind the beginning of an entry, and
+ * of the kinds of globals.
  */
 #define ENTRY_THREAD   16
 #define ENTRY_NEXT     24
@@ -66,6 +71,7 @@
 #define SLOTS_MAX      4096U
 #define TS_ENTRIES_MAX 1024U
 #define GLOBALS_MAX    (32U << 10)
+#define GLOBALS_NR_MAX 128U
 
 static bool php_add_frame(struct lang_work *k, const struct lang_sample *s, uint64_t addr,
 			  const uint8_t *f)
@@ -81,6 +87,7 @@ static bool php_add_frame(struct lang_work *k, const struct lang_sample *s, uint
 		k->first_read[1] = f;
 	}
 	k->address[k->nr] = func;
+	k->function[k->nr] = k->nr ? bytes_u64(f + FRAME_OPLINE) : s->loop[1];
 	/* The loop stores its statement before calls only. */
 	k->instr[k->nr] = !k->nr && s->loop[0] == addr ? s->loop[1] : bytes_u64(f + FRAME_OPLINE);
 	/* Whether the function is in C is known later. */
@@ -148,6 +155,38 @@ static uint64_t outer_caller(struct lang_reader *r, struct lang_thread *t, uint6
 	return 0;
 }
 
+/*
+ * Return whether the registers of the loop at the sample say that the innermost frame is not at
+ * @addr any more: a thread among others may have run on, on another CPU, without a trace on its C
+ * stack. While a call is made the frame register has the new frame, in a function in C that of its
+ * caller; the caller has stored the statement. *@proof: what is left to be proven.
+ */
+static bool has_run_on(struct lang_reader *r, const struct lang_sample *s, struct lang_thread *t,
+		       uint64_t addr, uint64_t *proof)
+{
+	const uint64_t frames[] = { addr, s->loop[0] };
+	uint64_t previous[2], op[2];
+
+	*proof = s->loop[0] && s->loop[0] == addr ? PROOF_STATEMENT : PROOF_NONE;
+	if (!s->loop[0] || *proof)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(frames); i++) {
+		const uint8_t *f = lang_memory_is_pointer(frames[i])
+					   ? prefetch_frame(r, t, frames[i], FRAME_SIZE, false)
+					   : NULL;
+
+		if (!f)
+			return true;
+		previous[i] = bytes_u64(f + FRAME_PREVIOUS);
+		op[i] = bytes_u64(f + FRAME_OPLINE);
+	}
+	*proof = PROOF_IN_C;
+	if (previous[0] == s->loop[0])
+		return op[1] != s->loop[1];
+	*proof = PROOF_NONE;
+	return previous[1] != addr || op[0] != s->loop[1];
+}
+
 /* End a chain, the root of which was reached, or not: then the last ones may be of the middle. */
 static void end_chain(struct lang_work *k, bool root, bool cut)
 {
@@ -164,7 +203,7 @@ static enum lang_status php_chain(struct lang_reader *r, const struct lang_proce
 	const uint64_t globals = t->state + p->php.current;
 	int current = lang_memory_want(m, globals, 8);
 	int self = t->id ? lang_memory_want(m, t->state + ENTRY_THREAD, 8) : -1;
-	uint64_t addr, caller;
+	uint64_t addr, caller, proof = PROOF_NONE;
 	const uint8_t *f;
 	bool cut = false;
 
@@ -179,6 +218,7 @@ static enum lang_status php_chain(struct lang_reader *r, const struct lang_proce
 	k->again[0] = (struct lang_ahead){ globals, 8 };
 	k->first_read[0] = f;
 	addr = bytes_u64(f);
+	k->broken = t->id && !s->is_main && has_run_on(r, s, t, addr, &proof);
 	for (uint32_t passed = 0; addr && passed < PASSED_MAX; passed++) {
 		if (cut && m->calls >= LANG_OUTER_CALLS_MAX)
 			break;
@@ -198,6 +238,7 @@ static enum lang_status php_chain(struct lang_reader *r, const struct lang_proce
 		addr = bytes_u64(f + FRAME_PREVIOUS);
 	}
 	end_chain(k, !addr, cut);
+	k->base[0] = proof;
 	return k->nr ? LANG_OK : k->deep ? LANG_NO_ROOM : LANG_NO_FRAMES;
 }
 
@@ -336,8 +377,26 @@ static void drop_roots(const struct lang_memory *m, struct lang_work *w)
 	w->nr = nr;
 }
 
+/*
+ * Return whether the innermost function is not the one of the registers of the loop: the statement
+ * is not in it, nor the one that calls it.
+ */
+static bool is_other(const struct lang_memory *m, const struct lang_work *w,
+		     const struct php_layout *l)
+{
+	const uint8_t *func = func_of(m, w, 0);
+
+	if (!func || w->base[0] == PROOF_NONE)
+		return false;
+	if (w->base[0] == PROOF_IN_C)
+		return func[FUNC_TYPE] != TYPE_INTERNAL;
+	return !has_statement(l, func, w->function[0]) &&
+	       (w->nr < 2 || w->function[0] != w->function[1]);
+}
+
 /* Read the functions, and the lines of their frames. */
-static bool read_functions(struct lang_memory *m, struct lang_work *w, const struct php_layout *l)
+static bool read_functions(struct lang_memory *m, struct lang_work *w, const struct php_layout *l,
+			   bool threads)
 {
 	int lines[LINES_MAX];
 
@@ -350,6 +409,7 @@ static bool read_functions(struct lang_memory *m, struct lang_work *w, const str
 				   : -1;
 	if (!lang_memory_fetch(m))
 		return false;
+	w->broken |= threads && is_other(m, w, l);
 	for (uint32_t i = 0; i < w->nr; i++) {
 		const uint8_t *func =
 			lang_memory_piece(m, w->script_functions_of[w->code[i]].header);
@@ -403,7 +463,7 @@ static enum lang_status php_functions(struct lang_reader *r, const struct lang_p
 	struct lang_work *w = &r->work;
 
 	functions_number(r, process);
-	if (!read_functions(m, w, &p->php) || !php_read_strings(m, w, &p->php))
+	if (!read_functions(m, w, &p->php, p->code_type) || !php_read_strings(m, w, &p->php))
 		return LANG_BAD_CHAIN;
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		struct lang_function *f = &w->functions[i];
@@ -438,7 +498,7 @@ static const struct php_version *php_version(size_t i)
 	return i < ARRAY_SIZE(phps) ? &phps[i] : NULL;
 }
 
-/* Bytes of "API420220829,NTS" up to what differs with threads: "API420220829,TS". */
+/* Bytes of "API420220829,NTS" before the part that differs with threads: "API420220829,TS". */
 #define API_DATE 13U
 
 /* Return whether the bytes have the API of a row, with threads or without. */
@@ -537,6 +597,13 @@ static int php_on_file(struct detect_search *search, const struct elffile *f)
 	return 0;
 }
 
+/* The place of an opcode in zend_op, and the ones at the end of a function (Zend's list of
+ * opcodes). */
+#define OP_CODE		 28
+#define RETURN		 62
+#define RETURN_BY_REF	 111
+#define GENERATOR_RETURN 161
+
 /* Bytes of executor_globals and of a function in which a later version's members are sought. */
 #define SEEK_GLOBALS 1024U
 #define SEEK_FUNC    256U
@@ -546,13 +613,6 @@ static int php_on_file(struct detect_search *search, const struct elffile *f)
 #define SEEK_OPS     64U
 #define SEEK_OPS_END 160U
 #define OPS_MAX	     (1U << 20)
-
-/* The place of an opcode in zend_op, and the ones at the end of a function (Zend's list of
- * opcodes). */
-#define OP_CODE		 28
-#define RETURN		 62
-#define RETURN_BY_REF	 111
-#define GENERATOR_RETURN 161
 
 /*
  * Find the stack of frames in executor_globals: its end, its last page, which has the same end, the
@@ -659,14 +719,39 @@ static bool has_stack(pid_t pid, const struct php_layout *l, uint64_t globals)
 	       lang_memory_word(pid, words[1] + 8) == words[0];
 }
 
-/*
- * Find the globals of a thread of the table that prove the layout, @offset behind its entry; 0:
- * none do. The members of a later version are sought there.
- */
-static uint64_t find_globals(pid_t pid, struct lang_process *p, uint64_t offset, bool later)
+/* Return whether globals prove the layout. The members of a later version are sought in them. */
+static bool are_globals(pid_t pid, struct php_layout *l, uint64_t globals, bool later)
 {
-	uint32_t slots = 0, nr = 0;
+	return later ? php_seek_stack(pid, l, globals) : has_stack(pid, l, globals);
+}
+
+/*
+ * Set the offset of the globals from @entry; false: they do not prove the layout. The variable for
+ * this is 0 where a program that uses it has a copy: then they are sought among all globals.
+ */
+static bool is_entry(pid_t pid, struct php_layout *l, uint64_t entry, bool later, uint64_t *offset)
+{
+	uint64_t storage = lang_memory_word(pid, entry);
+	uint64_t nr = lang_memory_word(pid, entry + 8) & UINT32_MAX;
+
+	if (*offset)
+		return are_globals(pid, l, entry + *offset, later);
+	for (uint64_t i = 0; i < MIN(nr, (uint64_t)GLOBALS_NR_MAX); i++) {
+		uint64_t at = lang_memory_word(pid, storage + 8 * i) - entry;
+
+		if (at < GLOBALS_MAX && are_globals(pid, l, entry + at, later)) {
+			*offset = at;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Return an entry of the table with globals that prove the layout; 0: none does. */
+static uint64_t find_entry(pid_t pid, struct lang_process *p, bool later, uint64_t *offset)
+{
 	uint64_t table = lang_memory_word(pid, p->code_type);
+	uint32_t slots = 0, nr = 0;
 
 	if (!lang_memory_copy(pid, p->runtime, &slots, sizeof(slots)))
 		return 0;
@@ -677,9 +762,8 @@ static uint64_t find_globals(pid_t pid, struct lang_process *p, uint64_t offset,
 		     entry = lang_memory_word(pid, entry + ENTRY_NEXT)) {
 			if (lang_memory_word(pid, entry + ENTRY_THREAD) % slots != i)
 				return 0;
-			if (later ? php_seek_stack(pid, &p->php, entry + offset)
-				  : has_stack(pid, &p->php, entry + offset))
-				return entry + offset;
+			if (is_entry(pid, &p->php, entry, later, offset))
+				return entry;
 		}
 	}
 	return 0;
@@ -689,7 +773,7 @@ static uint64_t find_globals(pid_t pid, struct lang_process *p, uint64_t offset,
 static bool detect_threads(struct lang_process *p, const struct detect_file *d, pid_t pid,
 			   bool later)
 {
-	uint64_t offset, globals;
+	uint64_t offset, entry;
 	bool again = false;
 
 	if (!d->code_type) {
@@ -702,13 +786,13 @@ static bool detect_threads(struct lang_process *p, const struct detect_file *d, 
 	}
 	p->runtime = d->version_at + d->bias;
 	p->code_type = d->code_type + d->bias;
-	globals = offset < GLOBALS_MAX ? find_globals(pid, p, offset, later) : 0;
-	if (!globals) {
+	entry = offset < GLOBALS_MAX ? find_entry(pid, p, later, &offset) : 0;
+	if (!entry) {
 		p->reason = "no thread runs a script, or its structures differ";
 		return true;
 	}
 	if (later)
-		again = !php_seek_func(pid, &p->php, globals);
+		again = !php_seek_func(pid, &p->php, entry + offset);
 	p->php.current = (uint16_t)(p->php.current + offset);
 	p->php.stack = (uint16_t)(p->php.stack + offset);
 	return again;

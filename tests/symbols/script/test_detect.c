@@ -412,6 +412,7 @@ TEST(test_php_threads)
 		struct made_php php;
 	} threads[2];
 	static uint64_t offset = sizeof(threads[0].entry), table[3], *pointer = table;
+	static uint64_t storage[3];
 	static uint32_t slots = 3;
 	struct lang_process p;
 
@@ -440,6 +441,15 @@ TEST(test_php_threads)
 		assert_int_equal(p.php.stack, l->stack + offset);
 		assert_int_equal(p.runtime, (uintptr_t)&slots);
 		assert_int_equal(p.code_type, (uintptr_t)&pointer);
+		/* A program that uses it has a copy of the variable, which is 0 here. */
+		offset = 0;
+		assert_int_equal(detect_as("php", &p), -EAGAIN);
+		threads[1].entry[0] = (uintptr_t)storage;
+		threads[1].entry[1] = ARRAY_SIZE(storage);
+		storage[1] = (uintptr_t)threads[1].php.globals;
+		assert_int_equal(detect_as("php", &p), 0);
+		offset = sizeof(threads[0].entry);
+		assert_int_equal(p.php.current, l->current + offset);
 		/* An entry in the slot of another; a page with another end. */
 		threads[1].entry[ENTRY_THREAD / 8]++;
 		assert_int_equal(detect_as("php", &p), -EAGAIN);

@@ -211,6 +211,71 @@ TEST(test_php_threads, setup, teardown)
 	assert_in_range(f->m.nr_calls, 1, 4 * TS_ENTRIES_MAX);
 }
 
+/*
+ * A thread among others may have run on: its registers are of the sample. That they fit the
+ * innermost frame is proven, in a call that is made and in a function in C as well.
+ */
+TEST(test_php_run_on, setup, teardown)
+{
+	struct fixture *f = *state;
+	uint64_t entry, self, table, size, op, func, caller, callee;
+
+	php_begin(f);
+	table = pymake_take(&f->m, 16);
+	size = pymake_take(&f->m, 4);
+	entry = f->m.process.runtime;
+	self = pymake_take(&f->m, 0x2e0);
+	pymake_u64(&f->m, self + 16, self);
+	pymake_u32(&f->m, self + 0x2d0, TID);
+	pymake_u64(&f->m, entry + ENTRY_THREAD, self);
+	func = php_function(f, NULL, "f", "/srv/a.php", 3);
+	caller = php_call(f, func, 4, true);
+	memcpy(&op, pymake_at(&f->m, caller), 8);
+	callee = php_call(f, php_function(f, NULL, "g", "/srv/a.php", 7), 8, false);
+	pymake_u64(&f->m, table, table + 8);
+	pymake_u64(&f->m, table + 8, entry);
+	pymake_u32(&f->m, size, 1);
+	f->m.process.runtime = size;
+	f->m.process.code_type = table;
+	/* As if it were in the caller, and in it with a statement of no function. */
+	f->sample.loop[0] = caller;
+	f->sample.loop[1] = op;
+	assert_int_equal(chain(f), LANG_OK);
+	assert_true(f->chain.broken);
+	f->sample.loop[0] = callee;
+	f->sample.loop[1] = op + 4096;
+	assert_int_equal(chain(f), LANG_OK);
+	assert_true(f->chain.broken);
+	/* The callee has begun: the statement is that of the call. */
+	f->sample.loop[1] = op;
+	assert_int_equal(chain(f), LANG_OK);
+	assert_false(f->chain.broken);
+	/* The callee is about to begin. */
+	pymake_u64(&f->m, entry + PHP_CURRENT, caller);
+	assert_int_equal(chain(f), LANG_OK);
+	assert_false(f->chain.broken);
+	f->sample.loop[1] = op + 32;
+	assert_int_equal(chain(f), LANG_OK);
+	assert_true(f->chain.broken);
+	/* In a function in C. */
+	f->sample.loop[0] = caller;
+	f->sample.loop[1] = op;
+	php_call(f, php_function(f, NULL, "strlen", NULL, 0), 0, false);
+	f->m.process.runtime = size;
+	callee = f->m.frames - 112;
+	pymake_u64(&f->m, callee + 48, caller);
+	pymake_u64(&f->m, entry + PHP_CURRENT, callee);
+	assert_int_equal(chain(f), LANG_OK);
+	assert_false(f->chain.broken);
+	f->sample.loop[1] = op + 32;
+	assert_int_equal(chain(f), LANG_OK);
+	assert_true(f->chain.broken);
+	/* The first thread has none beside it, mostly. */
+	f->sample.is_main = true;
+	assert_int_equal(chain(f), LANG_OK);
+	assert_false(f->chain.broken);
+}
+
 /* In the loop the statement is in a register; one of another function is none. */
 TEST(test_php_statement, setup, teardown)
 {
