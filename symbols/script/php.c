@@ -159,7 +159,7 @@ static uint64_t outer_caller(struct lang_reader *r, struct lang_thread *t, uint6
  * Return whether the registers of the loop at the sample say that the innermost frame is not at
  * @addr any more: a thread among others may have run on, on another CPU, without a trace on its C
  * stack. While a call is made the frame register has the new frame, in a function in C that of its
- * caller; the caller has stored the statement. *@proof: what is left to be proven.
+ * caller; the caller has stored the statement. *@proof: the part that is left.
  */
 static bool has_run_on(struct lang_reader *r, const struct lang_sample *s, struct lang_thread *t,
 		       uint64_t addr, uint64_t *proof)
