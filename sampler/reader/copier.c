@@ -8,7 +8,7 @@
  * CPU and the reader of that CPU never run at the same time: the reader is pinned to it.
  *
  * The reader then needs no wake-up at each sample, and no call to read the memory. It has a plan
- * for each thread that it knows, and a table of the code that it can tell from a copy. A sample
+ * for each thread that it knows, and a table of the code that it knows from copies. A sample
  * with other code, and one of an interpreter's thread without a plan, wakes it, before the thread
  * runs on. Needs CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN; Linux 5.8 (bpf_ringbuf_output(), the
  * capabilities). man 2 bpf, <linux/bpf.h>.
@@ -129,6 +129,10 @@ static void link_jumps(struct program *p)
 /* Registers that calls keep, and words on the stack. */
 enum { AREA = BPF_REG_6, FRAME = BPF_REG_7, AT = BPF_REG_8, THREAD = BPF_REG_9 };
 enum { KEY = -8, START = -16, WORD = -24, COUNT = -32, UNKNOWN = -40, PROCESS = -48 };
+enum { CODE = -56, CODE_KEY = -64, OTHER = -72 };
+
+/* Bytes by which the name of a function is known: its length and hash. */
+#define COPY_NAME 16
 enum { OUT, DONE, LOOP, NOT_WRAPPED, NO_PLAN, WAKE };
 
 #define PLAN(member) ((int)(offsetof(struct copied_thread, plan.member)))
@@ -290,8 +294,8 @@ static void copy_state(struct program *p)
 	read_word(p, FRAME);
 }
 
-/* Load the word of the frame, in the piece at register 4, at the offset of the plan at @offset. */
-static void load_of_frame(struct program *p, uint8_t dst, int offset)
+/* Load the word of the piece at register 4 that is at the offset of the plan at @offset. */
+static void load_of_piece(struct program *p, uint8_t dst, int offset)
 {
 	load(p, BPF_W, BPF_REG_5, THREAD, offset);
 	compute(p, BPF_AND, BPF_REG_5, COPY_FRAME_MAX);
@@ -299,13 +303,12 @@ static void load_of_frame(struct program *p, uint8_t dst, int offset)
 	load(p, BPF_DW, dst, BPF_REG_5, sizeof(struct lang_moment_piece));
 }
 
-/* Look whether the code of the frame is in the table: as copies_key() and copies_code_slot(). */
-static void check_code(struct program *p)
+/*
+ * Set register 3 to 1 if the key in register 1 is not in the table, else to 0: as
+ * copies_code_slot(). Clobbers 2 and 5.
+ */
+static void look_up_code(struct program *p)
 {
-	load_of_frame(p, BPF_REG_1, PLAN(frame_code));
-	load(p, BPF_W, BPF_REG_2, THREAD, offsetof(struct copied_thread, process));
-	compute(p, BPF_LSH, BPF_REG_2, COPIES_PROCESS_SHIFT);
-	put(p, BPF_ALU64 | BPF_XOR | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
 	move(p, BPF_REG_2, BPF_REG_1);
 	compute(p, BPF_RSH, BPF_REG_2, 4);
 	put(p, BPF_ALU | BPF_MUL | BPF_K, BPF_REG_2, 0, 0, (int32_t)COPIES_HASH);
@@ -317,10 +320,98 @@ static void check_code(struct program *p)
 	load(p, BPF_DW, BPF_REG_2, BPF_REG_2, 8);
 	set_if_differ(p, BPF_REG_5, BPF_REG_3, BPF_REG_1);
 	set_if_differ(p, BPF_REG_3, BPF_REG_2, BPF_REG_1);
-	put(p, BPF_ALU64 | BPF_AND | BPF_X, BPF_REG_5, BPF_REG_3, 0, 0);
-	load(p, BPF_DW, BPF_REG_3, BPF_REG_10, UNKNOWN);
-	put(p, BPF_ALU64 | BPF_OR | BPF_X, BPF_REG_3, BPF_REG_5, 0, 0);
-	store(p, BPF_DW, BPF_REG_10, UNKNOWN, BPF_REG_3);
+	put(p, BPF_ALU64 | BPF_AND | BPF_X, BPF_REG_3, BPF_REG_5, 0, 0);
+}
+
+/* Look whether the function of the frame at register 4 is one that lasts: OTHER is 0, else 1. */
+static void check_code(struct program *p)
+{
+	load_of_piece(p, BPF_REG_1, PLAN(frame_code));
+	store(p, BPF_DW, BPF_REG_10, CODE, BPF_REG_1);
+	load(p, BPF_W, BPF_REG_2, THREAD, offsetof(struct copied_thread, process));
+	compute(p, BPF_LSH, BPF_REG_2, COPIES_PROCESS_SHIFT);
+	put(p, BPF_ALU64 | BPF_XOR | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
+	store(p, BPF_DW, BPF_REG_10, CODE_KEY, BPF_REG_1);
+	look_up_code(p);
+	store(p, BPF_DW, BPF_REG_10, OTHER, BPF_REG_3);
+}
+
+/* Go on with the key: as copies_mix(). The word is in register @word. */
+static void mix(struct program *p, uint8_t word)
+{
+	compute(p, BPF_MUL, BPF_REG_1, COPIES_MIX);
+	put(p, BPF_ALU64 | BPF_XOR | BPF_X, BPF_REG_1, word, 0, 0);
+}
+
+/* Set register 2 to @size, or to the size of a head (0), or, with OTHER 0, to none. */
+static void load_other_size(struct program *p, int32_t size)
+{
+	load_size(p, size, PLAN(head_size), COPY_FRAME_MAX);
+	load(p, BPF_DW, BPF_REG_5, BPF_REG_10, OTHER);
+	compute(p, BPF_AND, BPF_REG_5, 1);
+	put(p, BPF_ALU64 | BPF_MUL | BPF_X, BPF_REG_2, BPF_REG_5, 0, 0);
+	compute(p, BPF_AND, BPF_REG_2, COPY_FRAME_MAX);
+}
+
+/* As copy_piece() and pass_piece(), of that size: no bytes are read and copied with OTHER 0. */
+static void copy_other(struct program *p, int32_t size)
+{
+	here(p, BPF_REG_1);
+	load_other_size(p, size);
+	store(p, BPF_DW, BPF_REG_1, offsetof(struct lang_moment_piece, addr), BPF_REG_3);
+	store(p, BPF_W, BPF_REG_1, offsetof(struct lang_moment_piece, size), BPF_REG_2);
+	compute(p, BPF_ADD, BPF_REG_1, sizeof(struct lang_moment_piece));
+	call(p, BPF_FUNC_probe_read_user);
+	here(p, BPF_REG_4);
+	store(p, BPF_W, BPF_REG_4, offsetof(struct lang_moment_piece, error), BPF_REG_0);
+}
+
+static void pass_other(struct program *p, int32_t size)
+{
+	load_other_size(p, size);
+	compute(p, BPF_ADD, BPF_REG_2, sizeof(struct lang_moment_piece) + 7);
+	compute(p, BPF_AND, BPF_REG_2, ~7);
+	add(p, AT, BPF_REG_2);
+}
+
+/*
+ * Copy the head of a function that is not known to last, and its name's hash, and look for the key
+ * of both: code that was freed by the time at which the copy is decoded is known by these.
+ */
+static void copy_other_code(struct program *p)
+{
+	load(p, BPF_DW, BPF_REG_3, BPF_REG_10, CODE);
+	load(p, BPF_DW, BPF_REG_1, THREAD, PLAN(code_mask));
+	put(p, BPF_ALU64 | BPF_AND | BPF_X, BPF_REG_3, BPF_REG_1, 0, 0);
+	load(p, BPF_DW, BPF_REG_1, THREAD, PLAN(head_at));
+	add(p, BPF_REG_3, BPF_REG_1);
+	copy_other(p, 0);
+	load(p, BPF_DW, BPF_REG_1, BPF_REG_10, CODE_KEY);
+	for (uint32_t i = 0; i < LANG_PLAN_HEAD; i++) {
+		load_of_piece(p, BPF_REG_2, PLAN(head_words) + 4 * (int)i);
+		mix(p, BPF_REG_2);
+	}
+	store(p, BPF_DW, BPF_REG_10, CODE_KEY, BPF_REG_1);
+	load_of_piece(p, BPF_REG_1, PLAN(head_name));
+	store(p, BPF_DW, BPF_REG_10, CODE, BPF_REG_1);
+	pass_other(p, 0);
+	load(p, BPF_DW, BPF_REG_3, BPF_REG_10, CODE);
+	load(p, BPF_DW, BPF_REG_1, THREAD, PLAN(name_at));
+	add(p, BPF_REG_3, BPF_REG_1);
+	copy_other(p, COPY_NAME);
+	load(p, BPF_DW, BPF_REG_1, BPF_REG_10, CODE_KEY);
+	for (int i = 0; i < 2; i++) {
+		load(p, BPF_DW, BPF_REG_2, BPF_REG_4,
+		     (int)sizeof(struct lang_moment_piece) + 8 * i);
+		mix(p, BPF_REG_2);
+	}
+	look_up_code(p);
+	load(p, BPF_DW, BPF_REG_1, BPF_REG_10, OTHER);
+	put(p, BPF_ALU64 | BPF_AND | BPF_X, BPF_REG_3, BPF_REG_1, 0, 0);
+	load(p, BPF_DW, BPF_REG_1, BPF_REG_10, UNKNOWN);
+	put(p, BPF_ALU64 | BPF_OR | BPF_X, BPF_REG_1, BPF_REG_3, 0, 0);
+	store(p, BPF_DW, BPF_REG_10, UNKNOWN, BPF_REG_1);
+	pass_other(p, COPY_NAME);
 }
 
 /* Copy the frames. The kernel clears bytes that it cannot read. */
@@ -338,10 +429,11 @@ static void copy_frames(struct program *p)
 	jump_if(p, BPF_JGT, AT, COPY_LIMIT, DONE);
 	move(p, BPF_REG_3, FRAME);
 	copy_piece(p, 0, PLAN(frame_size), COPY_FRAME_MAX);
-	check_code(p);
 	/* The caller's frame. */
-	load_of_frame(p, FRAME, PLAN(frame_previous));
+	load_of_piece(p, FRAME, PLAN(frame_previous));
+	check_code(p);
 	pass_piece(p, 0, PLAN(frame_size), COPY_FRAME_MAX);
+	copy_other_code(p);
 	jump_if(p, BPF_JA, 0, 0, LOOP);
 }
 

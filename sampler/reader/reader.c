@@ -51,12 +51,10 @@ enum { LANGREADER_DATA, LANGREADER_SHARE, LANGREADER_KICK };
 enum { LANGREADER_AREA = LANGREADER_KICK + 1, LANGREADER_RING, LANGREADER_WAKE };
 
 /*
- * Which process a reader reads, and since when: to find a read that hangs.
- *
- * Threads: begin and end by the reader, the rest by any. Invariant: a process is only seen with
- * the time at which that read began, so that no other process is blamed.
+ * Which process a reader reads, and since when: to find a read that hangs. A process is only seen
+ * with the time at which that read began, so that no other process is blamed.
+ * Threads: begin and end by the reader, the rest by any.
  */
-
 struct reading {
 	_Atomic uint64_t since_ns; /* 0: none */
 	atomic_int pid;
@@ -232,10 +230,8 @@ static void schedstat_close(struct schedstat *p)
  * once for both; in 12,000 wake-ups no other took less than 3 us. */
 #define INSTANT_NS 1000U
 
-/*
- * Since the last call: was the thread switched in once, without a wait? Then no other task has run
- * on its CPU between its wake-up and now.
- */
+/* Since the last call: was the thread switched in once, without a wait? Then no other task has run
+ * on its CPU between its wake-up and now. */
 static bool schedstat_was_instant(struct schedstat *p)
 {
 	char text[96], *at = text;
@@ -525,10 +521,8 @@ static bool share_answer(struct reader_share *s)
 
 /* ---- a reader's end of the copies that the kernel makes (copier.c) ---- */
 
-/*
- * A copy is of a sample of the same thread that is nearer in time than this. The time of a sample
- * is taken after the program up to Linux 6.2, and before it since 6.3 (perf_prepare_sample()).
- */
+/* A copy is of a sample of the same thread that is nearer in time than this. The time of a sample
+ * is taken after the program up to Linux 6.2, and before it since 6.3 (perf_prepare_sample()). */
 #define COPY_NS 100000U
 
 struct copies {
@@ -569,13 +563,6 @@ static void copies_drop_wakes(struct copies *c)
 	__atomic_store_n(c->ring_read, written, __ATOMIC_RELEASE);
 }
 
-static bool fits(const struct lang_plan *plan)
-{
-	return plan->state_size <= COPY_STATE_MAX && plan->cframe_size <= COPY_FRAME_MAX &&
-	       plan->frame_size <= COPY_FRAME_MAX && plan->frame_previous + 8 <= plan->frame_size &&
-	       plan->frame_code + 8 <= plan->frame_size;
-}
-
 /* Have the chain of thread @tid of @process copied, as @plan says; NULL: not any more. */
 static void copies_plan(struct copies *c, pid_t tid, uint32_t process, const struct lang_plan *plan)
 {
@@ -584,7 +571,7 @@ static void copies_plan(struct copies *c, pid_t tid, uint32_t process, const str
 
 	/* The program does not run on this CPU while this thread does: no order is needed. */
 	if (!second && pair[0].tid != (uint32_t)tid) {
-		if (!plan || !fits(plan))
+		if (!plan || !copies_fit(plan))
 			return;
 		/* The newer one of two others is kept. */
 		pair[1] = pair[0];
@@ -595,55 +582,70 @@ static void copies_plan(struct copies *c, pid_t tid, uint32_t process, const str
 			return;
 	}
 	t->tid = 0;
-	if (!plan || !fits(plan))
+	if (!plan || !copies_fit(plan))
 		return;
 	t->plan = *plan;
 	t->process = process;
 	t->tid = (uint32_t)tid;
 }
 
-/* Have the word of a frame in the table, or (@known false) not any more. */
-static void set_code(struct copier_area *a, uint64_t key, bool known)
+/* Return whether the code that @word of a frame tells may be freed at any time: it is of no file.
+ */
+static bool is_made(const struct lang_work *w, uint64_t address)
 {
-	uint64_t *pair = &a->codes[copies_code_slot(key)];
-
-	if (known && pair[0] != key && pair[1] != key) {
-		/* The newer one of two others is kept. */
-		pair[1] = pair[0];
-		pair[0] = key;
-	}
-	for (int i = 0; i < 2 && !known; i++)
-		if (pair[i] == key)
-			pair[i] = 0;
+	for (uint32_t i = 0; w && i < w->nr_codes; i++)
+		if (w->script_functions_of[i].address == address)
+			return w->script_functions_of[i].known->made;
+	return false;
 }
 
-/*
- * The frames of thread @tid can be told from a copy such as @m, or (@known false) cannot: samples
- * with these functions wake the reader no more, or again.
- */
-static void copies_note_codes(struct copies *c, pid_t tid, const struct lang_moment *m, bool known)
+/* Find the next piece of @m at *@at, and pass it. NULL: there is none of @least bytes. */
+static const uint8_t *next_piece(const struct lang_moment *m, uint32_t *at, uint32_t least)
 {
-	const struct copied_thread *t = &c->area->threads[copies_slot((uint32_t)tid)];
-	/* The state, words and the C frame are before the frames. */
-	uint32_t before = 2 + LANG_PLAN_WORDS;
+	const uint8_t *bytes = m->bytes + *at;
 	struct lang_moment_piece p;
 
-	t += t->tid != (uint32_t)tid;
-	for (uint32_t at = 0; t->tid == (uint32_t)tid && at + sizeof(p) <= m->size;
-	     at += (uint32_t)sizeof(p) + ((p.size + 7) & ~7U)) {
-		memcpy(&p, m->bytes + at, sizeof(p));
-		if (p.size > m->size - at - sizeof(p))
-			break;
-		if (before) {
-			before--;
-			continue;
-		}
-		if (p.size < t->plan.frame_code + 8)
-			break;
-		set_code(c->area,
-			 copies_key(t->process,
-				    bytes_u64(m->bytes + at + sizeof(p) + t->plan.frame_code)),
-			 known);
+	if (m->size - *at < sizeof(p))
+		return NULL;
+	memcpy(&p, bytes, sizeof(p));
+	if (p.size > m->size - *at - sizeof(p) || p.size < least)
+		return NULL;
+	*at += (uint32_t)sizeof(p) + MIN((p.size + 7) & ~7U, m->size - *at - (uint32_t)sizeof(p));
+	return bytes + sizeof(p);
+}
+
+/* The frames of thread @tid can be taken from a copy such as @m with the functions in @w, or
+ * (@known false) cannot: samples with these functions wake the reader no more, or again. */
+static void copies_note_codes(struct copies *c, pid_t tid, const struct lang_moment *m,
+			      const struct lang_work *w, bool known)
+{
+	const struct copied_thread *pair = &c->area->threads[copies_slot((uint32_t)tid)];
+	const struct copied_thread *t = pair + (pair->tid != (uint32_t)tid);
+	const struct lang_plan *plan = &t->plan;
+	uint32_t at = 0;
+
+	if (t->tid != (uint32_t)tid)
+		return;
+	/* The state, words and the C frame are before the frames. */
+	for (uint32_t i = 0; i < 2 + LANG_PLAN_WORDS; i++)
+		if (!next_piece(m, &at, 0))
+			return;
+	for (;;) {
+		const uint8_t *frame = next_piece(m, &at, plan->frame_code + 8), *head, *name;
+		uint64_t word, key;
+		bool made;
+
+		head = frame ? next_piece(m, &at, 0) : NULL;
+		name = head ? next_piece(m, &at, 0) : NULL;
+		if (!name)
+			return;
+		word = bytes_u64(frame + plan->frame_code);
+		key = copies_key(t->process, word);
+		made = is_made(w, word & plan->code_mask);
+		if (!made || !known)
+			copies_set_code(c->area, key, known);
+		if ((made || !known) && name - head > (ptrdiff_t)plan->head_size)
+			copies_set_code(c->area, copies_other_key(plan, key, head, name), known);
 	}
 }
 
@@ -1021,10 +1023,8 @@ static bool decode_copy(struct langreader_loop *r, const struct lang_process *in
 	return has;
 }
 
-/*
- * Pass on the frames of the sample @s as the kernel copied them. False: the copy has not all of
- * them; it is in @m if it would with functions that are not known yet, else @m->bytes is NULL.
- */
+/* Pass on the frames of the sample @s as the kernel copied them. False: the copy has not all of
+ * them; it is in @m if it would with functions that are not known yet, else @m->bytes is NULL. */
 static bool read_copied(struct langreader_loop *r, const struct lang_process *info,
 			const struct lang_sample *in, const struct record_sample *s,
 			uint32_t process, struct lang_moment *m)
@@ -1041,7 +1041,7 @@ static bool read_copied(struct langreader_loop *r, const struct lang_process *in
 	has = decode_copy(r, info, in, m);
 	/* It has them all with code that is not in the table, or lacks some with code that is. */
 	if (has == r->copies.unknown)
-		copies_note_codes(&r->copies, (pid_t)s->tid, m, has);
+		copies_note_codes(&r->copies, (pid_t)s->tid, m, &r->lang.work, has);
 	if (has && !r->record.overwritten)
 		put_slot(r, s, process, true);
 	if (!r->lang.memory.missed_code)
@@ -1121,7 +1121,7 @@ static void read_thread(struct langreader_loop *r, const struct lang_process *in
 	put_slot(r, s, process, timely);
 	/* With the functions that were new to it the copy may do: then the next ones do. */
 	if (copied.bytes && decode_copy(r, info, &in, &copied))
-		copies_note_codes(&r->copies, (pid_t)s->tid, &copied, true);
+		copies_note_codes(&r->copies, (pid_t)s->tid, &copied, &r->lang.work, true);
 }
 
 /*

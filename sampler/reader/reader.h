@@ -101,9 +101,9 @@ int copier_set_cpu(const struct copier *c, int cpu, int fds[2]);
 #define COPIES_PROCESSES  4096U	       /* a power of two */
 #define COPIES_CODES	  8192U	       /* a power of two; in pairs */
 #define COPIES_RING	  (512U << 10) /* a power of two */
-#define COPY_MAX	  (32U << 10)  /* bytes of one copy */
+#define COPY_MAX	  (80U << 10)  /* bytes of one copy: of all frames with heads */
 #define COPY_STATE_MAX	  511U	       /* bytes of a state */
-#define COPY_FRAME_MAX	  255U	       /* of a frame */
+#define COPY_FRAME_MAX	  255U	       /* of a frame, of the head of a function */
 #define COPIED_FRAMES_MAX 128U /* of a longer chain the innermost ones, which is of no use */
 
 /* One thread of which the program copies the frames. */
@@ -121,7 +121,7 @@ struct copier_area {
 	uint64_t written; /* bytes, since the start: of the program */
 	uint64_t any_new; /* not 0: a process that is not in the table wakes the reader */
 	struct copied_thread threads[COPIES_THREADS];
-	uint64_t codes[COPIES_CODES]; /* copies_key() of code that copies are enough for */
+	uint64_t codes[COPIES_CODES]; /* keys of code that copies are enough for */
 	/* At the lower bits of a pid: pid << 1, and 1 if threads without a plan wake the reader. */
 	uint32_t processes[COPIES_PROCESSES];
 	/* Copies, each as struct copy_head and pieces (struct lang_moment). The next one begins at
@@ -149,16 +149,65 @@ static inline uint32_t copies_slot(uint32_t tid)
 	return tid * COPIES_HASH >> COPIES_HASH_SHIFT & ~1U;
 }
 
-/* The word of a frame that tells its code, in this process. */
+/* The key of a function that lasts: the word of a frame that tells its code, in this process. */
 static inline uint64_t copies_key(uint32_t process, uint64_t word)
 {
 	return word ^ (uint64_t)process << COPIES_PROCESS_SHIFT;
+}
+
+/* That of another one goes on with each word of its head and name. */
+#define COPIES_MIX 31
+
+static inline uint64_t copies_mix(uint64_t key, uint64_t word)
+{
+	return key * COPIES_MIX ^ word;
 }
 
 /* The first one of the two in which it may be. */
 static inline uint32_t copies_code_slot(uint64_t key)
 {
 	return ((uint32_t)(key >> 4) * COPIES_HASH >> COPIES_CODE_SHIFT) * 2;
+}
+
+/* Return the key of a function that may not last. */
+static inline uint64_t copies_other_key(const struct lang_plan *plan, uint64_t key,
+					const uint8_t *head, const uint8_t *name)
+{
+	for (uint32_t i = 0; i < LANG_PLAN_HEAD; i++)
+		key = copies_mix(key, bytes_u64(head + plan->head_words[i]));
+	return copies_mix(copies_mix(key, bytes_u64(name)), bytes_u64(name + 8));
+}
+
+/* Have a key in the table, or (@known false) not any more. */
+static inline void copies_set_code(struct copier_area *a, uint64_t key, bool known)
+{
+	uint64_t *pair = &a->codes[copies_code_slot(key)];
+
+	if (known && pair[0] != key && pair[1] != key) {
+		/* The newer one of two others is kept. */
+		pair[1] = pair[0];
+		pair[0] = key;
+	}
+	for (int i = 0; i < 2 && !known; i++)
+		if (pair[i] == key)
+			pair[i] = 0;
+}
+
+static inline bool copies_fit_head(const struct lang_plan *plan)
+{
+	uint32_t last = plan->head_name;
+
+	for (uint32_t i = 0; i < LANG_PLAN_HEAD; i++)
+		last = MAX(last, plan->head_words[i]);
+	return plan->head_size <= COPY_FRAME_MAX && last + 8 <= plan->head_size;
+}
+
+/* Return whether the program can follow the plan: it cuts sizes and offsets. */
+static inline bool copies_fit(const struct lang_plan *plan)
+{
+	return plan->state_size <= COPY_STATE_MAX && plan->cframe_size <= COPY_FRAME_MAX &&
+	       plan->frame_size <= COPY_FRAME_MAX && plan->frame_previous + 8 <= plan->frame_size &&
+	       plan->frame_code + 8 <= plan->frame_size && copies_fit_head(plan);
 }
 
 /* Read with the struct langreader_start in @bytes, until it is killed; returns if it cannot. */

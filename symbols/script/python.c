@@ -1060,6 +1060,12 @@ static bool is_made(const struct script_functions *codes, uint32_t id)
 	       (text->file_size < sizeof(frozen) || memcmp(text->file, frozen, sizeof(frozen) - 1));
 }
 
+/* Return whether its header, and with it its name's hash, are as they were at the sample. */
+static bool is_of_moment(const struct lang_memory *m, const struct lang_code_at *c)
+{
+	return c->header >= 0 && c->hash >= 0 && m->of_moment[c->header] && m->of_moment[c->hash];
+}
+
 static void keep_known(const struct script_functions *codes, const struct lang_code_at *c,
 		       uint32_t process, uint64_t now_ns)
 {
@@ -1082,9 +1088,9 @@ static void keep_known(const struct script_functions *codes, const struct lang_c
 }
 
 /*
- * The frames are of the moment of the sample, but their code is read later. Return whether each
- * function is known, and of a file: code that was made may have been freed since, and other code be
- * in its place.
+ * The frames are of the moment of the sample, but their code may be read later. Return whether each
+ * function is known, and of a file if its header is not of that moment: code that was made may have
+ * been freed since, and other code be in its place.
  */
 static bool is_lasting(struct lang_reader *r, uint32_t nr_new)
 {
@@ -1094,7 +1100,9 @@ static bool is_lasting(struct lang_reader *r, uint32_t nr_new)
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		const struct lang_code_at *c = &w->script_functions_of[i];
 
-		r->memory.missed |= c->id == CODE_NONE || (!c->fresh && is_made(r->codes, c->id));
+		r->memory.missed |=
+			c->id == CODE_NONE ||
+			(!c->fresh && !is_of_moment(&r->memory, c) && is_made(r->codes, c->id));
 	}
 	return !r->memory.missed;
 }
@@ -1535,6 +1543,13 @@ static bool plan(const struct lang_process *p, const struct lang_thread *t, stru
 		.frame_size = l->frame_size,
 		.frame_previous = l->frame_previous,
 		.frame_code = l->frame_code,
+		.head_size = header_size(l),
+		.code_mask = l->tagged ? ~7ULL : ~0ULL,
+		.head_at = l->head,
+		.name_at = l->head + SIZE_AT,
+		.head_words = { l->code_consts, l->code_table, l->code_first_line,
+				l->code_version ? l->code_version : TYPE_AT },
+		.head_name = l->code_qualname ? l->code_qualname : l->code_name,
 	};
 	for (uint32_t i = 0; i < t->nr_watched; i++)
 		out->words[i] = t->watched[i].addr;

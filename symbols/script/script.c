@@ -817,7 +817,7 @@ int lang_memory_queue(struct lang_memory *m, uint64_t addr, uint32_t size,
 	    size > LANG_BYTES_MAX - m->used_bytes || addr < 4096 || addr >= 1ULL << 56)
 		return -1;
 	m->pieces[m->nr] = (struct lang_piece){ addr, size, m->used_bytes };
-	m->read_whole[m->nr] = false;
+	m->read_whole[m->nr] = m->of_moment[m->nr] = false;
 	m->kind[m->nr] = (uint8_t)kind;
 	/* A piece may end inside a word: the rest of that must not be of an earlier sample. */
 	if (size & 7)
@@ -950,7 +950,7 @@ static bool take_of_moment(struct lang_memory *m, uint32_t piece)
 	assert(piece < m->nr);
 	if (bytes)
 		memcpy(m->bytes + p->at, bytes, p->size);
-	m->read_whole[piece] = bytes;
+	m->read_whole[piece] = m->of_moment[piece] = bytes;
 	return bytes;
 }
 

@@ -128,6 +128,7 @@ struct lang_memory {
 	int error; /* of the last call; 0 */
 	struct lang_piece pieces[LANG_PIECES_MAX];
 	bool read_whole[LANG_PIECES_MAX];
+	bool of_moment[LANG_PIECES_MAX];
 	uint8_t kind[LANG_PIECES_MAX];	   /* enum lang_piece_kind */
 	struct lang_piece tail[LANG_TAIL]; /* size 0: none */
 	uint32_t tail_first, tail_end;	   /* pieces of the last call */
@@ -736,6 +737,7 @@ struct lang_ahead {
 #define LANG_OTHERS	3U
 #define LANG_WATCHED	6U
 #define LANG_PLAN_WORDS 2U
+#define LANG_PLAN_HEAD	4U
 
 /*
  * How the chain of a thread can be copied at its next samples: its state and words that change with
@@ -751,6 +753,12 @@ struct lang_plan {
 	uint32_t state_size, cframe_size;
 	uint32_t frame_size, frame_previous;
 	uint32_t frame_code; /* the word that tells its function */
+	/* Of a function that is not known to last: its head, at (that word & code_mask) + head_at;
+	 * words of the head that differ; the 16 bytes of the length and the hash of its name, at
+	 * (the word of the head at head_name) + name_at. */
+	uint32_t head_size;
+	uint64_t code_mask, head_at, name_at;
+	uint32_t head_words[LANG_PLAN_HEAD], head_name;
 	uint32_t none;
 };
 

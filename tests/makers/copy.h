@@ -17,6 +17,7 @@ struct copy_maker {
 	bool (*read)(void *ctx, uint64_t addr, void *out, size_t size);
 	void *ctx;
 	uint32_t frames_max;
+	bool heads;    /* of functions as well: none of them is known to last */
 	uint32_t size; /* of the copy */
 	uint8_t bytes[COPY_MAKER_MAX];
 };
@@ -59,7 +60,13 @@ static inline struct lang_moment copy_make(struct copy_maker *c, const struct la
 	for (uint32_t i = 0; frame && i < c->frames_max; i++) {
 		const uint8_t *f = copy_piece_of(c, frame, plan->frame_size);
 
+		const uint64_t code = bytes_u64(f + plan->frame_code) & plan->code_mask;
+		const uint8_t *head;
+
 		frame = bytes_u64(f + plan->frame_previous);
+		head = copy_piece_of(c, code + plan->head_at, c->heads ? plan->head_size : 0);
+		copy_piece_of(c, c->heads ? bytes_u64(head + plan->head_name) + plan->name_at : 0,
+			      c->heads ? 16 : 0);
 	}
 	return (struct lang_moment){ c->bytes, c->size, 0 };
 }

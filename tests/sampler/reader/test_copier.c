@@ -29,18 +29,26 @@ static struct {
 	uint64_t cframe[3]; /* the last one: the innermost frame */
 } thread;
 static struct frame frames[NR_FRAMES];
+/* The heads of their functions, and names. */
+static struct head {
+	uint64_t words[6], name, more;
+} heads[NR_FRAMES];
+static char names[NR_FRAMES][32];
 static uint64_t watched;
 static struct copy_maker maker;
 
 /* Link @nr frames; the outermost one has @last behind it. */
 static void link_frames(uint32_t nr, uint64_t last)
 {
-	for (uint32_t i = 0; i < nr; i++)
+	for (uint32_t i = 0; i < nr; i++) {
+		snprintf(names[i], sizeof(names[i]), "its name is %u, of all of them", i);
+		heads[i] = (struct head){ { i, i + 1, i + 2, i + 3 }, (uintptr_t)names[i], i };
 		frames[i] = (struct frame){
-			.code = 64 * i,
+			.code = (uintptr_t)&heads[i],
 			.previous = i + 1 < nr ? (uintptr_t)&frames[i + 1] : last,
 			.words = { i, i * i },
 		};
+	}
 	thread.current = (uintptr_t)&frames[0];
 	thread.cframe[2] = (uintptr_t)&frames[0];
 	watched = 4711;
@@ -57,6 +65,11 @@ static struct lang_plan plan_of(void)
 		.frame_size = sizeof(frames[0]),
 		.frame_previous = offsetof(struct frame, previous),
 		.frame_code = offsetof(struct frame, code),
+		.head_size = sizeof(struct head),
+		.code_mask = ~0ULL,
+		.name_at = 8,
+		.head_words = { 8, 16, 24, 0 },
+		.head_name = offsetof(struct head, name),
 	};
 }
 
@@ -182,7 +195,9 @@ TEST(test_kernel_copies)
 
 	if (!begin_sampling(false))
 		skip();
-	maker = (struct copy_maker){ .read = read_own, .frames_max = COPIED_FRAMES_MAX };
+	maker = (struct copy_maker){ .read = read_own,
+				     .frames_max = COPIED_FRAMES_MAX,
+				     .heads = true };
 	for (size_t i = 0; i < 2 * ARRAY_SIZE(lengths); i++) {
 		link_frames(lengths[i / 2], i & 1 ? 4096 : 0);
 		if (!lengths[i / 2])
@@ -216,10 +231,14 @@ static uint64_t count_wakes(uint32_t *nr)
 	while (time_thread_ns() < end_ns)
 		;
 	ioctl(k.event, PERF_EVENT_IOC_DISABLE, 0);
-	for (uint64_t at = k.page->data_tail; at < k.page->data_head; (*nr)++)
-		at += ((const struct perf_event_header *)((uint8_t *)k.page + 4096 +
-							  (at & (16 * 4096 - 1))))
-			      ->size;
+	for (uint64_t at = k.page->data_tail; at < k.page->data_head;) {
+		const struct perf_event_header *h =
+			(const void *)((uint8_t *)k.page + 4096 + (at & (16 * 4096 - 1)));
+
+		/* A throttled event has other records as well. */
+		*nr += h->type == PERF_RECORD_SAMPLE;
+		at += h->size;
+	}
 	k.page->data_tail = k.page->data_head;
 	k.copies.at = k.copies.area->written;
 	/* Records of the ring: a head of 8 bytes, and the 8 bytes that are put in. */
@@ -240,12 +259,19 @@ static void expect_wakes(bool all)
 	assert_int_equal(wakes, all ? nr : 0);
 }
 
-/* Note the frames of the next copy as known, or not. */
-static void note_frames(bool known)
+/* Note the frames of the next copy as known, or not; @made: as functions of no file. */
+static void note_frames(bool known, bool made)
 {
+	static struct lang_known of_no_file = { .made = true };
+	static struct lang_work work;
 	struct lang_moment m = { maker.bytes, maker.size, 0 };
 
-	copies_note_codes(&k.copies, gettid(), &m, known);
+	work.nr_codes = NR_FRAMES;
+	for (uint32_t i = 0; i < NR_FRAMES; i++) {
+		work.script_functions_of[i].address = (uintptr_t)&heads[i];
+		work.script_functions_of[i].known = &of_no_file;
+	}
+	copies_note_codes(&k.copies, gettid(), &m, made ? &work : NULL, known);
 }
 
 /*
@@ -258,7 +284,9 @@ TEST(test_kernel_wakes)
 
 	if (!begin_sampling(false))
 		skip();
-	maker = (struct copy_maker){ .read = read_own, .frames_max = COPIED_FRAMES_MAX };
+	maker = (struct copy_maker){ .read = read_own,
+				     .frames_max = COPIED_FRAMES_MAX,
+				     .heads = true };
 	link_frames(20, 0);
 	copy_make(&maker, &plan);
 	/* No plan: nothing is known of the process. */
@@ -276,18 +304,33 @@ TEST(test_kernel_wakes)
 	expect_wakes(false);
 	copies_plan(&k.copies, gettid(), PROCESS, &plan);
 	expect_wakes(true);
-	note_frames(true);
+	note_frames(true, false);
 	expect_wakes(false);
 	/* Of another process. */
 	copies_plan(&k.copies, gettid(), PROCESS + 1, &plan);
 	expect_wakes(true);
 	copies_plan(&k.copies, gettid(), PROCESS, &plan);
 	expect_wakes(false);
-	frames[19].code = 12345;
+	frames[19].code = (uintptr_t)&heads[25];
 	expect_wakes(true);
-	frames[19].code = 64 * 19;
+	frames[19].code = (uintptr_t)&heads[19];
 	expect_wakes(false);
-	note_frames(false);
+	note_frames(false, false);
+	expect_wakes(true);
+	/* Functions that may be freed are known with their heads and names. */
+	note_frames(true, true);
+	expect_wakes(false);
+	heads[11].words[2]++;
+	expect_wakes(true);
+	heads[11].words[2]--;
+	expect_wakes(false);
+	names[12][9] = 'N';
+	expect_wakes(true);
+	names[12][9] = 'm';
+	names[13][23] = 'x';
+	expect_wakes(true);
+	names[13][23] = 'f';
+	note_frames(false, true);
 	expect_wakes(true);
 	end_sampling();
 }
@@ -300,7 +343,9 @@ TEST(test_waits_do_not_wake)
 
 	if (!begin_sampling(true))
 		skip();
-	maker = (struct copy_maker){ .read = read_own, .frames_max = COPIED_FRAMES_MAX };
+	maker = (struct copy_maker){ .read = read_own,
+				     .frames_max = COPIED_FRAMES_MAX,
+				     .heads = true };
 	link_frames(3, 0);
 	k.copies.area->any_new = 1;
 	expect_wakes(false);
@@ -437,10 +482,12 @@ TEST(test_codes)
 	uint64_t same[3], key = copies_key(PROCESS, 64);
 	uint32_t nr = 0, known = 0;
 
-	maker = (struct copy_maker){ .read = read_own, .frames_max = COPIED_FRAMES_MAX };
+	maker = (struct copy_maker){ .read = read_own,
+				     .frames_max = COPIED_FRAMES_MAX,
+				     .heads = true };
 	link_frames(20, 0);
 	m = copy_make(&maker, &plan);
-	copies_note_codes(&c, 100, &m, true);
+	copies_note_codes(&c, 100, &m, NULL, true);
 	for (uint32_t i = 0; i < COPIES_CODES; i++)
 		known += a->codes[i] != 0;
 	/* The thread has no plan. */
@@ -449,31 +496,32 @@ TEST(test_codes)
 	for (uint32_t cut = 0; cut <= m.size; cut += 4) {
 		struct lang_moment part = { m.bytes, cut, 0 };
 
-		copies_note_codes(&c, 100, &part, true);
+		copies_note_codes(&c, 100, &part, NULL, true);
 	}
-	copies_note_codes(&c, 100, &m, true);
+	copies_note_codes(&c, 100, &m, NULL, true);
 	for (uint32_t i = 0; i < COPIES_CODES; i++)
 		known += a->codes[i] != 0;
 	assert_int_equal(known, 20);
 	for (uint64_t i = 0; i < 20; i++) {
-		const uint64_t *pair = &a->codes[copies_code_slot(copies_key(PROCESS, 64 * i))];
+		const uint64_t *pair =
+			&a->codes[copies_code_slot(copies_key(PROCESS, (uintptr_t)&heads[i]))];
 
-		assert_true(pair[0] == copies_key(PROCESS, 64 * i) ||
-			    pair[1] == copies_key(PROCESS, 64 * i));
+		assert_true(pair[0] == copies_key(PROCESS, (uintptr_t)&heads[i]) ||
+			    pair[1] == copies_key(PROCESS, (uintptr_t)&heads[i]));
 	}
-	copies_note_codes(&c, 100, &m, false);
+	copies_note_codes(&c, 100, &m, NULL, false);
 	for (uint32_t i = 0; i < COPIES_CODES; i++)
 		assert_int_equal(a->codes[i], 0);
 	for (uint64_t i = 16; nr < 3; i += 16)
 		if (copies_code_slot(i) == copies_code_slot(key))
 			same[nr++] = i;
 	for (uint32_t i = 0; i < 3; i++)
-		set_code(a, same[i], true);
-	set_code(a, same[1], true);
+		copies_set_code(a, same[i], true);
+	copies_set_code(a, same[1], true);
 	assert_int_equal(a->codes[copies_code_slot(key)], same[2]);
 	assert_int_equal(a->codes[copies_code_slot(key) + 1], same[1]);
-	set_code(a, same[0], false);
-	set_code(a, same[2], false);
+	copies_set_code(a, same[0], false);
+	copies_set_code(a, same[2], false);
 	assert_int_equal(a->codes[copies_code_slot(key)], 0);
 	free(a);
 }

@@ -1440,7 +1440,9 @@ TEST(test_moment_lacks, setup, teardown)
 
 	call_all(f);
 	moment = copy_moment(f);
-	for (uint32_t size = 0; size < moment.size; size += 8) {
+	/* Behind the last frame are two pieces without bytes. */
+	for (uint32_t size = 0; size < moment.size - 2 * sizeof(struct lang_moment_piece);
+	     size += 8) {
 		read_moment(f, (struct lang_moment){ moment.bytes, size, 0 });
 		assert_true(f->reader->memory.missed);
 		assert_int_equal(f->chain.none, LANG_NO_READER);
@@ -1480,6 +1482,43 @@ TEST(test_moment_new_code, setup, teardown)
 	assert_true(f->reader->memory.missed_code);
 	/* It is known now. */
 	moment = copy_moment(f);
+	read_moment(f, moment);
+	assert_true(f->reader->memory.missed);
+	assert_false(f->reader->memory.missed_code);
+}
+
+/*
+ * With its head and its name's hash of that moment a function of no file is certain, whatever is
+ * there by now; with other ones it is new.
+ */
+TEST(test_moment_made, setup, teardown)
+{
+	struct fixture *f = *state;
+	const uint64_t made = pymake_code(&f->m, "once", "<string>", 3);
+	const uint32_t line_at = f->m.process.py.code_first_line;
+	struct lang_moment moment;
+
+	call_all(f);
+	pymake_call(&f->m, made, false);
+	assert_int_equal(chain(f), LANG_OK);
+	copy = (struct copy_maker){
+		.read = read_made, .ctx = &f->m, .frames_max = 96, .heads = true
+	};
+	moment = copy_make(&copy, &f->chain.plan);
+	/* It was freed, and another one is there. */
+	pymake_u32(&f->m, made + line_at, 8);
+	assert_int_equal(read_moment(f, moment), 0);
+	assert_false(f->reader->memory.missed);
+	assert_int_equal(f->chain.nr, 4);
+	expect_name(f, 0, "once", 3);
+	moment = copy_make(&copy, &f->chain.plan);
+	pymake_u32(&f->m, made + line_at, 3);
+	read_moment(f, moment);
+	assert_true(f->reader->memory.missed);
+	assert_true(f->reader->memory.missed_code);
+	/* Without them it may have been freed. */
+	copy.heads = false;
+	moment = copy_make(&copy, &f->chain.plan);
 	read_moment(f, moment);
 	assert_true(f->reader->memory.missed);
 	assert_false(f->reader->memory.missed_code);
