@@ -140,15 +140,10 @@ $(B)/tests/$(1)/%: $(B)/tests/$(1)/%.o $(LIBS_$(1))
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PKG_LIBS) $$(TEST_LIBS)
 endef
 $(foreach r,$(ROOMS),$(eval $(call room_tests,$(r))))
-# Half of the time to build: not optimised, and without debug information unless DEBUG=1. Some tests look at their own code:
-# it is as usually built. Some look at their own lines, and some compute more than the optimiser takes.
+# Half the time to build. Some tests look at their own code: it is as usually built. Some compute more than the optimiser takes.
 ifeq ($(SAN),)
-PLAIN   := $(filter-out $(B)/tests/unwind/% $(B)/tests/symbols/dwarf/%,$(TESTS))
-LINED   := $(patsubst %.c,$(B)/%,$(shell grep -lE '/proc/self/exe|__LINE__|[Dd]warf|DWARF|inlined' $(PLAIN:$(B)/%=%.c)))
-COMPUTE := $(filter %/test_assemble %/test_order %/test_slices %/test_v8,$(PLAIN))
-BARE    := $(if $(filter 1,$(DEBUG)),,$(filter-out $(LINED),$(PLAIN)))
-$(PLAIN:%=%.o): ALL_CFLAGS += $(if $(filter $(@:.o=),$(COMPUTE)),-O1,-O0) -U_FORTIFY_SOURCE $(if $(filter $(@:.o=),$(BARE)),-g0)
-$(BARE): ALL_LDFLAGS += -Wl,-S
+$(filter-out $(B)/tests/unwind/% $(B)/tests/symbols/dwarf/%,$(TESTS:%=%.o)): ALL_CFLAGS += -O0 -U_FORTIFY_SOURCE
+$(filter %/test_assemble.o %/test_order.o %/test_slices.o %/test_v8.o,$(TESTS:%=%.o)): ALL_CFLAGS += -O1
 endif
 # Steps through the lazy binding of functions as well.
 $(B)/tests/unwind/test_truth: HARDENLD := -Wl,-z,relro,-z,lazy
