@@ -350,7 +350,6 @@ static int open_on(const struct sampler_config *c, const struct target *t, const
 		.exclude_idle = true,
 		.data_maps = c->record,
 		.program_fd = c->program_fd,
-		.wait_program_fd = c->wait_program_fd,
 		.cores = &cores,
 	};
 

@@ -114,10 +114,8 @@ static int open_counters(struct sampler *s, struct err *e)
 	 * that is for readers alone that may read it.
 	 */
 	if (s->config.languages & ~CONFIG_JAVA && !s->config.sys && sandbox_memory_is_on() &&
-	    s->live.copier.program_fd <= 0 && !copier_load(&s->live.copier)) {
+	    s->live.copier.program_fd <= 0 && !copier_load(&s->live.copier))
 		s->config.program_fd = s->live.copier.program_fd;
-		s->config.wait_program_fd = s->live.copier.wait_program_fd;
-	}
 	return live_open_counters(&s->config, &s->target, &s->live.counters, e);
 }
 

@@ -225,8 +225,8 @@ struct sampler_config {
 	const char *symfs;  /* replay: folder with the recorded machine's files; NULL: / */
 	const char *remark; /* added to the messages; NULL: none */
 	const char *record; /* live: also write this perf.data file; NULL: none */
-	const struct counters_sys *sys;	 /* the system calls, for tests; NULL: the kernel's */
-	int program_fd, wait_program_fd; /* as in struct counters_config; the session's */
+	const struct counters_sys *sys; /* the system calls, for tests; NULL: the kernel's */
+	int program_fd;			/* as in struct counters_config; the session's */
 };
 
 /* Another target for a running session. */

@@ -699,7 +699,6 @@ static int settle(struct slot *s, struct slot_env *env, pid_t tid, int cpu)
 static int connect_fd(struct slot *s, struct slot_env *env, int fd, int ring, uint64_t *id)
 {
 	const struct counters_sys *sys = &env->sys;
-	const int program_fd = s->event.wait ? env->wait_program_fd : env->program_fd;
 	int code = sys->ioctl(sys->ctx, fd, PERF_EVENT_IOC_SET_OUTPUT, (uint64_t)ring);
 
 	if (!code)
@@ -710,9 +709,10 @@ static int connect_fd(struct slot *s, struct slot_env *env, int fd, int ring, ui
 		env->refusal.filter = code;
 	}
 	/* Not every kind of event takes a program. */
-	if (!code && program_fd && !s->side)
-		s->programmed =
-			!sys->ioctl(sys->ctx, fd, PERF_EVENT_IOC_SET_BPF, (uint64_t)program_fd);
+	if (!code && env->program_fd && !s->side)
+		s->programmed = !sys->ioctl(sys->ctx, fd, PERF_EVENT_IOC_SET_BPF,
+					    (uint64_t)env->program_fd) &&
+				(s->event.wait || s->attr.freq || s->attr.sample_period != 1);
 	return code;
 }
 
@@ -1105,7 +1105,6 @@ static struct counters *counters_new(const struct counters_config *config,
 		.cgroup_fd = config->cgroup ? config->cgroup_fd : -1,
 		.group_fd = -1,
 		.program_fd = config->program_fd,
-		.wait_program_fd = config->wait_program_fd,
 		.attr = {
 			.tasks = config->tids,
 			.no_inherit = config->no_inherit,

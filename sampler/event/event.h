@@ -473,9 +473,9 @@ struct counters_config {
 	bool exclude_idle;
 	const struct core_types *cores; /* NULL: all cores are alike; copied */
 	bool data_maps;			/* also mappings without code: perf's unwinder needs them */
-	/* BPF programs that run at each sample, where they can: of waits, and of the others; 0:
-	 * none. */
-	int wait_program_fd, program_fd;
+	/* A BPF program that runs at each sample, where it can, and wakes a reader, but not at
+	 * samples with a period of 1 (waits); 0: none. */
+	int program_fd;
 };
 
 /*
@@ -584,7 +584,7 @@ void counters_each_attr(const struct counters *c, counters_attr_fn fn, void *ctx
 enum counters_wake {
 	COUNTERS_WAKE_NONE,
 	COUNTERS_WAKE_ALL,
-	COUNTERS_WAKE_OTHERS, /* the ones without a program at their samples */
+	COUNTERS_WAKE_OTHERS, /* the ones without a program that wakes at their samples */
 };
 
 /*

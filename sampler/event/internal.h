@@ -227,9 +227,9 @@ struct slot_env {
 	pid_t refused;		       /* the first task that was left out, and why: -errno */
 	int refused_code;
 	const struct core_types *cores;
-	int program_fd, wait_program_fd; /* as in struct counters_config */
-	struct idmap *ids;		 /* of events that are open, or were lately */
-	const uint8_t *wake;		 /* by CPU: enum counters_wake; NULL: nowhere */
+	int program_fd;	     /* as in struct counters_config */
+	struct idmap *ids;   /* of events that are open, or were lately */
+	const uint8_t *wake; /* by CPU: enum counters_wake; NULL: nowhere */
 };
 
 struct slot_fd {
@@ -248,7 +248,7 @@ struct slot {
 	struct perf_event_attr attr; /* as the kernel took it */
 	bool off;		     /* disabled, independent of the others */
 	bool settled;		     /* attr is known to open */
-	bool programmed;	     /* a program runs at its samples */
+	bool programmed;	     /* a program wakes at its samples, or nobody has to */
 	bool plain;		     /* the kernel takes no core type in the config */
 	struct slot_fd *fds;	     /* nr_tasks x nr_cpus */
 	pid_t *tids;		     /* nr_tasks; -1: the whole CPU */

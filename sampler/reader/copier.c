@@ -18,6 +18,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -129,7 +130,7 @@ static void link_jumps(struct program *p)
 /* Registers that calls keep, and words on the stack. */
 enum { AREA = BPF_REG_6, FRAME = BPF_REG_7, AT = BPF_REG_8, THREAD = BPF_REG_9 };
 enum { KEY = -8, START = -16, WORD = -24, COUNT = -32, UNKNOWN = -40, PROCESS = -48 };
-enum { CODE = -56, CODE_KEY = -64, OTHER = -72 };
+enum { CODE = -56, CODE_KEY = -64, OTHER = -72, PERIOD = -80 };
 
 /* Bytes by which the name of a function is known: its length and hash. */
 #define COPY_NAME 16
@@ -228,6 +229,8 @@ static void set_if_differ(struct program *p, uint8_t dst, uint8_t a, uint8_t b)
 /* Find the area of this CPU, and the plan of this thread; else go to NO_PLAN. */
 static void find_thread(struct program *p, int cpus_fd)
 {
+	load(p, BPF_DW, BPF_REG_2, BPF_REG_1, offsetof(struct bpf_perf_event_data, sample_period));
+	store(p, BPF_DW, BPF_REG_10, PERIOD, BPF_REG_2);
 	call(p, BPF_FUNC_get_current_pid_tgid);
 	/* The lower half is the id of the thread. */
 	put(p, BPF_ALU | BPF_MOV | BPF_X, FRAME, BPF_REG_0, 0, 0);
@@ -486,23 +489,22 @@ static void look_at_process(struct program *p)
 static void wake_reader(struct program *p, int rings_fd)
 {
 	label(p, WAKE);
-	if (rings_fd >= 0) {
-		call(p, BPF_FUNC_get_smp_processor_id);
-		look_up(p, rings_fd);
-		move(p, BPF_REG_1, BPF_REG_0);
-		move(p, BPF_REG_2, BPF_REG_10);
-		compute(p, BPF_ADD, BPF_REG_2, PROCESS);
-		set(p, BPF_REG_3, 8);
-		set(p, BPF_REG_4, BPF_RB_FORCE_WAKEUP);
-		call(p, BPF_FUNC_ringbuf_output);
-	}
+	load(p, BPF_DW, BPF_REG_1, BPF_REG_10, PERIOD);
+	jump_if(p, BPF_JEQ, BPF_REG_1, COPIER_QUIET_PERIOD, OUT);
+	call(p, BPF_FUNC_get_smp_processor_id);
+	look_up(p, rings_fd);
+	move(p, BPF_REG_1, BPF_REG_0);
+	move(p, BPF_REG_2, BPF_REG_10);
+	compute(p, BPF_ADD, BPF_REG_2, PROCESS);
+	set(p, BPF_REG_3, 8);
+	set(p, BPF_REG_4, BPF_RB_FORCE_WAKEUP);
+	call(p, BPF_FUNC_ringbuf_output);
 	label(p, OUT);
 	/* The sample is wanted. */
 	set(p, BPF_REG_0, 1);
 	put(p, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
-/* @rings_fd: -1: it wakes no reader. */
 static void assemble(struct program *p, int cpus_fd, int rings_fd)
 {
 	memset(p, 0, sizeof(*p));
@@ -612,7 +614,6 @@ void copier_close(struct copier *c)
 	close_fd(&c->cpus_fd);
 	close_fd(&c->rings_fd);
 	close_fd(&c->program_fd);
-	close_fd(&c->wait_program_fd);
 }
 
 int copier_load(struct copier *c)
@@ -627,10 +628,8 @@ int copier_load(struct copier *c)
 		c->rings_fd = new_cpus(BPF_MAP_TYPE_RINGBUF);
 	if (c->rings_fd > 0)
 		c->program_fd = load_program(c->cpus_fd, c->rings_fd);
-	if (c->program_fd > 0)
-		c->wait_program_fd = load_program(c->cpus_fd, -1);
-	if (c->wait_program_fd <= 0) {
-		int rc = MIN(MIN(c->cpus_fd, c->rings_fd), MIN(c->program_fd, c->wait_program_fd));
+	if (c->program_fd <= 0) {
+		int rc = MIN(MIN(c->cpus_fd, c->rings_fd), c->program_fd);
 
 		copier_close(c);
 		return rc;

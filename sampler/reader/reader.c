@@ -42,11 +42,9 @@
 #include "symbols/script/script.h"
 #include "unwind/unwind.h"
 
-/*
- * The descriptors it gets: the event with the ring, the share, the sampler thread's eventfd; with
+/* The descriptors it gets: the event with the ring, the share, the sampler thread's eventfd; with
  * copies of frames (copier.c) the area of its CPU, the ring by which the program wakes it, and the
- * eventfd by which the sampler thread does.
- */
+ * eventfd by which the sampler thread does. */
 enum { LANGREADER_DATA, LANGREADER_SHARE, LANGREADER_KICK };
 enum { LANGREADER_AREA = LANGREADER_KICK + 1, LANGREADER_RING, LANGREADER_WAKE };
 
@@ -739,14 +737,13 @@ static int copies_wait_ms(struct copies *c, uint64_t now_ns)
 {
 	const uint64_t written = *(volatile uint64_t *)&c->area->written;
 	const uint64_t bytes = written - c->seen, ms = (now_ns - c->seen_ns) / 1000000;
-	uint64_t wait_ms;
+	/* Until the ring is half full. */
+	const uint64_t wait_ms = ms * (COPIES_RING / 2) / MAX(bytes, 1UL);
 
 	c->seen = written;
 	c->seen_ns = now_ns;
 	if (!bytes || ms < WAIT_MIN_MS)
 		return -1;
-	/* Until the ring is half full. */
-	wait_ms = ms * (COPIES_RING / 2) / bytes;
 	return wait_ms < WAIT_MAX_MS ? (int)MAX(wait_ms, WAIT_MIN_MS) : -1;
 }
 
@@ -1124,10 +1121,8 @@ static void read_thread(struct langreader_loop *r, const struct lang_process *in
 		copies_note_codes(&r->copies, (pid_t)s->tid, &copied, &r->lang.work, true);
 }
 
-/*
- * Have a short slice: since Linux 6.12 a thread that wakes up preempts one with a longer slice, and
- * any thread may ask for it. Older kernels ignore it.
- */
+/* Have a short slice: since Linux 6.12 a thread that wakes up preempts one with a longer slice, and
+ * any thread may ask for it. Older kernels ignore it. */
 static void shorten_slice(void)
 {
 	/* struct sched_attr, which <sched.h> and <linux/sched/types.h> do not both allow. */
@@ -1236,10 +1231,8 @@ static bool read_samples(struct langreader_loop *r)
 	return true;
 }
 
-/*
- * Wait for the ring and for the end, each at its edge: cheaper than poll(2), which registers with
- * both each time; and an event that hangs up is reported once.
- */
+/* Wait for the ring and for the end, each at its edge: cheaper than poll(2), which registers with
+ * both each time; and an event that hangs up is reported once. */
 static int open_waiting(struct langreader_loop *r, int data_fd, int stop_fd)
 {
 	const int fds[] = { stop_fd, data_fd };
@@ -1329,10 +1322,8 @@ static bool langreader_should_rest(struct langreader_idle *idle, uint64_t now_ns
 	return idle->nr > IDLE_MAX;
 }
 
-/*
- * A wake-up is a sample itself where the events are of the scheduler: with nothing to read they
- * would go on for ever, at a real-time priority.
- */
+/* A wake-up is a sample itself where the events are of the scheduler: with nothing to read they
+ * would go on for ever, at a real-time priority. */
 static void rest(struct langreader_loop *r)
 {
 	struct epoll_event none;
@@ -1463,6 +1454,13 @@ void langreader_refuse_barred(struct langreader *r)
 					     memory_order_relaxed));
 }
 
+/* Have it look at its facts: no sample does, where the program wakes it. */
+static void wake(const struct langreader *r)
+{
+	if (r->copies_cpu >= 0)
+		wake_send(r->wake_fd);
+}
+
 void langreader_note_process(struct langreader *r, pid_t pid, uint32_t process,
 			     const struct lang_process *info, bool needed)
 {
@@ -1470,8 +1468,8 @@ void langreader_note_process(struct langreader *r, pid_t pid, uint32_t process,
 		return;
 	needed = needed && info && is_read(r, process, info);
 	share_set_process(&r->known, pid, process, needed ? info : NULL);
-	if (needed && r->copies_cpu >= 0)
-		wake_send(r->wake_fd);
+	if (needed)
+		wake(r);
 }
 
 /* After this many samples in a row that end within the copy a thread is not read beyond it. */
@@ -1516,8 +1514,10 @@ bool langreader_reads_far(struct langreader *r, pid_t pid, pid_t tid, uint32_t p
 		atomic_store_explicit(&shared->at[i], known->at[i], memory_order_relaxed);
 	atomic_store_explicit(&shared->process, process, memory_order_relaxed);
 	atomic_store_explicit(&shared->thread, thread, memory_order_relaxed);
-	if (!is_same)
+	if (!is_same) {
 		note_change(r->share);
+		wake(r);
+	}
 	return true;
 }
 
@@ -1544,9 +1544,8 @@ void langreader_answer(struct langreader *r, bool any_new)
 	/* The rest at the next look. */
 	if (nr != r->nr_answered && share_answer(r->share))
 		r->nr_answered = nr;
-	if (r->copies_cpu >= 0 &&
-	    atomic_exchange_explicit(&r->share->any_new, any_new, memory_order_relaxed) != any_new)
-		wake_send(r->wake_fd);
+	if (atomic_exchange_explicit(&r->share->any_new, any_new, memory_order_relaxed) != any_new)
+		wake(r);
 }
 
 static void unmap(struct reader_share *share)

@@ -83,10 +83,11 @@ const struct lang_slot *frame_channel_find(struct frame_channel *f, uint64_t tim
  * a CPU and its reader, which is pinned to it, never run at the same time. The owner's side.
  */
 struct copier {
-	int cpus_fd, rings_fd; /* 0: none */
-	/* The program of events; of waits, which wakes no reader: the thread sleeps. */
-	int program_fd, wait_program_fd;
+	int cpus_fd, rings_fd, program_fd; /* 0: none */
 };
+
+/* A sample of each event, as each wait is, wakes no reader: the thread sleeps. */
+#define COPIER_QUIET_PERIOD 1
 
 /* Load it; main thread, before capabilities are dropped. 0 or -errno: readers do without it. */
 int copier_load(struct copier *c);

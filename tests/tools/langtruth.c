@@ -131,7 +131,6 @@ static void open_all(struct tool *t, pid_t pid, double hz)
 	c.cpus = cpus;
 	if (!getenv("NO_COPIES") && !copier_load(&t->shared.copier))
 		c.program_fd = t->shared.copier.program_fd;
-	c.wait_program_fd = t->shared.copier.wait_program_fd;
 	if (counters_open(&t->counters, &c, &sys, &e))
 		die(e.text, -EINVAL);
 	if (sideband_new(&t->sideband, t->counters, t->maps, t->symbols, NULL))

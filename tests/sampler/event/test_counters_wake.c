@@ -112,7 +112,7 @@ TEST(test_wake_after_failure)
 
 /*
  * Events with a program at their samples need no twin, and are not opened again for them: the
- * program wakes. Others do. The event of waits has another program.
+ * program wakes, and at waits nobody has to. Others do.
  */
 TEST(test_programs_wake)
 {
@@ -128,11 +128,10 @@ TEST(test_programs_wake)
 	events[2].wait = true;
 	config.nr_tids = 1;
 	config.program_fd = 1000;
-	config.wait_program_fd = 1001;
 	c = open_fake(f, &config);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(find_open(f, &events[i], fds), 2);
-		assert_int_equal(fds[0]->program, i ? (i == 1 ? 0 : 1001) : 1000);
+		assert_int_equal(fds[0]->program, i == 1 ? 0 : 1000);
 	}
 	/* Nothing runs, but nothing is opened for an event with a program. */
 	assert_int_equal(counters_wake(c, 0, COUNTERS_WAKE_OTHERS), -EAGAIN);
@@ -141,6 +140,12 @@ TEST(test_programs_wake)
 	assert_int_equal(nr_open(f, &events[0], 501, false), 2);
 	assert_int_equal(nr_open(f, &events[1], 501, false), 4);
 	assert_int_equal(nr_open(f, &events[1], 501, true), 2);
+	assert_int_equal(nr_open(f, &events[2], 501, false), 2);
+	/* Each page fault: no program wakes at that period. */
+	events[1] = parse("page-faults");
+	events[1].period = 1;
+	assert_int_equal(counters_set_events(c, events, 3, 100, NULL), 0);
+	assert_int_equal(nr_open(f, &events[1], 501, false), 4);
 	assert_int_equal(nr_open(f, &events[2], 501, false), 2);
 	/* Where no copies are made all need one. */
 	assert_int_equal(counters_wake(c, 1, COUNTERS_WAKE_ALL), 0);

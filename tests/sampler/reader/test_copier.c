@@ -84,12 +84,13 @@ static struct {
 	struct copier copier;
 	struct copies copies;
 	int cpu, event, ring;
+	bool waits; /* samples are of waits */
 	struct perf_event_mmap_page *page;
 } k;
 
 #define PROCESS 7U /* an incarnation */
 
-/* Load the programs, one for an event of this thread on its CPU. False: that is not permitted. */
+/* Load the program, for an event of this thread on its CPU. False: that is not permitted. */
 static bool begin_sampling(bool wait)
 {
 	struct perf_event_attr attr = {
@@ -107,6 +108,11 @@ static bool begin_sampling(bool wait)
 
 	if (rc == -EPERM || rc == -ENOTSUP || rc == -ENOSYS)
 		return false;
+	k.waits = wait;
+	if (wait) {
+		attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
+		attr.sample_period = 1;
+	}
 	assert_int_equal(rc, 0);
 	k.cpu = sched_getcpu();
 	CPU_ZERO(&cpus);
@@ -114,9 +120,7 @@ static bool begin_sampling(bool wait)
 	assert_int_equal(sched_setaffinity(0, sizeof(cpus), &cpus), 0);
 	k.event = (int)syscall(SYS_perf_event_open, &attr, 0, k.cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	assert_true(k.event >= 0);
-	assert_int_equal(ioctl(k.event, PERF_EVENT_IOC_SET_BPF,
-			       wait ? k.copier.wait_program_fd : k.copier.program_fd),
-			 0);
+	assert_int_equal(ioctl(k.event, PERF_EVENT_IOC_SET_BPF, k.copier.program_fd), 0);
 	k.page = mmap(NULL, 17 * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, k.event, 0);
 	assert_ptr_not_equal(k.page, MAP_FAILED);
 	assert_int_equal(copier_set_cpu(&k.copier, k.cpu, fds), 0);
@@ -125,6 +129,19 @@ static bool begin_sampling(bool wait)
 	close(fds[0]);
 	k.ring = fds[1];
 	return true;
+}
+
+/* Have some samples taken. */
+static void take_samples(void)
+{
+	const uint64_t end_ns = time_thread_ns() + 8000000;
+
+	ioctl(k.event, PERF_EVENT_IOC_ENABLE, 0);
+	for (int i = 0; i < 20 && k.waits; i++)
+		usleep(50);
+	while (time_thread_ns() < end_ns && !k.waits)
+		;
+	ioctl(k.event, PERF_EVENT_IOC_DISABLE, 0);
 }
 
 static void end_sampling(void)
@@ -152,15 +169,12 @@ struct sample {
 static uint32_t expect_copies(const struct lang_plan *plan, const struct lang_moment *moment)
 {
 	const uint8_t *data = (uint8_t *)k.page + 4096;
-	uint64_t end_ns = time_thread_ns() + 8000000, tail = k.page->data_tail;
+	uint64_t tail = k.page->data_tail;
 	struct copies *c = &k.copies;
 	uint32_t nr = 0;
 
 	copies_plan(c, gettid(), PROCESS, plan);
-	ioctl(k.event, PERF_EVENT_IOC_ENABLE, 0);
-	while (time_thread_ns() < end_ns)
-		;
-	ioctl(k.event, PERF_EVENT_IOC_DISABLE, 0);
+	take_samples();
 	for (; tail < k.page->data_head && (nr < 10 || !moment); nr++) {
 		const struct sample *s = (const void *)(data + (tail & (16 * 4096 - 1)));
 		const uint8_t *copied = c->area->bytes + (c->at & (COPIES_RING - 1));
@@ -222,15 +236,12 @@ TEST(test_kernel_copies)
 /* Return how many samples of this thread woke the reader, of *@nr. The ring is empty after it. */
 static uint64_t count_wakes(uint32_t *nr)
 {
-	const uint64_t end_ns = time_thread_ns() + 8000000, before = *k.copies.ring_written;
+	const uint64_t before = *k.copies.ring_written;
 	struct pollfd wake = { .fd = k.ring, .events = POLLIN };
 	uint64_t wakes;
 
 	*nr = 0;
-	ioctl(k.event, PERF_EVENT_IOC_ENABLE, 0);
-	while (time_thread_ns() < end_ns)
-		;
-	ioctl(k.event, PERF_EVENT_IOC_DISABLE, 0);
+	take_samples();
 	for (uint64_t at = k.page->data_tail; at < k.page->data_head;) {
 		const struct perf_event_header *h =
 			(const void *)((uint8_t *)k.page + 4096 + (at & (16 * 4096 - 1)));

@@ -226,7 +226,9 @@ static uint32_t nr_far(pid_t pid, pid_t tid)
 TEST(test_far, .setup_func = set_up, .teardown_func = tear_down)
 {
 	static struct langreader_shared shared;
-	struct langreader r = { .share = share, .known = known, .shared = &shared };
+	struct langreader r = {
+		.share = share, .known = known, .shared = &shared, .copies_cpu = -1
+	};
 	const uint64_t sp = 0x7ffc00000000;
 
 	assert_false(langreader_reads_far(&r, 5, 6, 70, 0));
@@ -256,7 +258,9 @@ TEST(test_far, .setup_func = set_up, .teardown_func = tear_down)
 TEST(test_far_ends, .setup_func = set_up, .teardown_func = tear_down)
 {
 	static struct langreader_shared shared;
-	struct langreader r = { .share = share, .known = known, .shared = &shared };
+	struct langreader r = {
+		.share = share, .known = known, .shared = &shared, .copies_cpu = -1
+	};
 	const uint64_t sp = 0x7ffc00000000;
 
 	assert_false(langreader_reads_far(&r, 5, 6, 70, LANGREADER_FAR_UNUSED));
@@ -286,7 +290,9 @@ TEST(test_far_ends, .setup_func = set_up, .teardown_func = tear_down)
 TEST(test_copier_facts, .setup_func = set_up, .teardown_func = tear_down)
 {
 	static struct langreader_shared shared;
-	struct langreader r = { .share = share, .known = known, .shared = &shared };
+	struct langreader r = {
+		.share = share, .known = known, .shared = &shared, .copies_cpu = -1
+	};
 	struct copier_area *area = xcalloc(1, sizeof(*area));
 	struct copies c = { .area = area };
 	struct lang_process p = made(1);
