@@ -82,5 +82,5 @@ if max(t["self"]["rss_kb"] for t in ticks) > 150 << 10:
     sys.exit("wrong: more than 150 MiB")
 END
 echo "descriptors: $fds"
-[ "$fds" -le $((64 + 8 * $(nproc))) ] || wrong "$fds descriptors"
+[ "$fds" -le $((96 + 8 * $(nproc))) ] || wrong "$fds descriptors"
 finish
