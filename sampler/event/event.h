@@ -581,6 +581,7 @@ typedef void (*counters_attr_fn)(void *ctx, const char *name, const struct perf_
 /* Return the events with records in the rings now, side-band events last: for a file header.
  */
 void counters_each_attr(const struct counters *c, counters_attr_fn fn, void *ctx);
+
 enum counters_wake {
 	COUNTERS_WAKE_NONE,
 	COUNTERS_WAKE_ALL,

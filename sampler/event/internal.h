@@ -248,10 +248,10 @@ struct slot {
 	struct perf_event_attr attr; /* as the kernel took it */
 	bool off;		     /* disabled, independent of the others */
 	bool settled;		     /* attr is known to open */
-	bool programmed;	     /* a program wakes at its samples, or nobody has to */
-	bool plain;		     /* the kernel takes no core type in the config */
-	struct slot_fd *fds;	     /* nr_tasks x nr_cpus */
-	pid_t *tids;		     /* nr_tasks; -1: the whole CPU */
+	bool programmed;     /* needs no twin: a program wakes the reader, or it is of waits */
+	bool plain;	     /* the kernel takes no core type in the config */
+	struct slot_fd *fds; /* nr_tasks x nr_cpus */
+	pid_t *tids;	     /* nr_tasks; -1: the whole CPU */
 	uint32_t nr_tasks, max_tasks;
 	pid_t *busy; /* tasks that it lacks: they were hanging in an exec */
 	uint32_t nr_busy, max_busy;

@@ -649,7 +649,8 @@ static enum unwind_stop unwind_user(struct pipeline *p, const struct record_samp
 	unwind_sample(p->unwinder, &in, &p->user);
 	p->other = in.interrupted;
 	p->far = in.interrupted.size && !in.interrupted.from;
-	if (p->reader)
+	if (p->reader &&
+	    langreader_reads_far(p->reader, (pid_t)s->pid, (pid_t)s->tid, hit->process, 0))
 		note_far(p, s, hit);
 	if (p->user.stop == UNWIND_TRUNCATED || p->user.stop == UNWIND_GAP ||
 	    p->user.stop == UNWIND_SWITCHED || p->user.stop == UNWIND_BAD_FRAME)

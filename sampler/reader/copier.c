@@ -158,14 +158,12 @@ static void load_size(struct program *p, int32_t size, int size_at, int32_t mask
 	compute(p, BPF_AND, BPF_REG_2, mask);
 }
 
-/*
- * Copy the bytes at the address in register 3 to a piece at AT, with the result of the read: no
- * branch, as each one doubles the work of the verifier. The piece is at register 4 then.
+/* Copy bytes, their number in register 2, from the address in register 3 to the piece at
+ * register 1. No branch follows, as each one doubles the work of the verifier. The piece is at
+ * register 4 then.
  */
-static void copy_piece(struct program *p, int32_t size, int size_at, int32_t mask)
+static void read_piece(struct program *p)
 {
-	here(p, BPF_REG_1);
-	load_size(p, size, size_at, mask);
 	store(p, BPF_DW, BPF_REG_1, offsetof(struct lang_moment_piece, addr), BPF_REG_3);
 	store(p, BPF_W, BPF_REG_1, offsetof(struct lang_moment_piece, size), BPF_REG_2);
 	compute(p, BPF_ADD, BPF_REG_1, sizeof(struct lang_moment_piece));
@@ -174,13 +172,27 @@ static void copy_piece(struct program *p, int32_t size, int size_at, int32_t mas
 	store(p, BPF_W, BPF_REG_4, offsetof(struct lang_moment_piece, error), BPF_REG_0);
 }
 
+/* Go on behind a piece with bytes, their number in register 2. */
+static void pass_bytes(struct program *p)
+{
+	compute(p, BPF_ADD, BPF_REG_2, sizeof(struct lang_moment_piece) + 7);
+	compute(p, BPF_AND, BPF_REG_2, ~7);
+	add(p, AT, BPF_REG_2);
+}
+
+/* Copy the bytes at the address in register 3 to a piece at AT, with the result of the read. */
+static void copy_piece(struct program *p, int32_t size, int size_at, int32_t mask)
+{
+	here(p, BPF_REG_1);
+	load_size(p, size, size_at, mask);
+	read_piece(p);
+}
+
 /* Go on behind the piece. */
 static void pass_piece(struct program *p, int32_t size, int size_at, int32_t mask)
 {
 	load_size(p, size, size_at, mask);
-	compute(p, BPF_ADD, BPF_REG_2, sizeof(struct lang_moment_piece) + 7);
-	compute(p, BPF_AND, BPF_REG_2, ~7);
-	add(p, AT, BPF_REG_2);
+	pass_bytes(p);
 }
 
 /* Read the word at the address in register 3 into @dst, or 0 if that fails. */
@@ -361,20 +373,13 @@ static void copy_other(struct program *p, int32_t size)
 {
 	here(p, BPF_REG_1);
 	load_other_size(p, size);
-	store(p, BPF_DW, BPF_REG_1, offsetof(struct lang_moment_piece, addr), BPF_REG_3);
-	store(p, BPF_W, BPF_REG_1, offsetof(struct lang_moment_piece, size), BPF_REG_2);
-	compute(p, BPF_ADD, BPF_REG_1, sizeof(struct lang_moment_piece));
-	call(p, BPF_FUNC_probe_read_user);
-	here(p, BPF_REG_4);
-	store(p, BPF_W, BPF_REG_4, offsetof(struct lang_moment_piece, error), BPF_REG_0);
+	read_piece(p);
 }
 
 static void pass_other(struct program *p, int32_t size)
 {
 	load_other_size(p, size);
-	compute(p, BPF_ADD, BPF_REG_2, sizeof(struct lang_moment_piece) + 7);
-	compute(p, BPF_AND, BPF_REG_2, ~7);
-	add(p, AT, BPF_REG_2);
+	pass_bytes(p);
 }
 
 /*

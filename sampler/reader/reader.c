@@ -587,8 +587,7 @@ static void copies_plan(struct copies *c, pid_t tid, uint32_t process, const str
 	t->tid = (uint32_t)tid;
 }
 
-/* Return whether the code that @word of a frame tells may be freed at any time: it is of no file.
- */
+/* Return whether the code at @address is of no file: it may be freed at any time. */
 static bool is_made(const struct lang_work *w, uint64_t address)
 {
 	for (uint32_t i = 0; w && i < w->nr_codes; i++)
